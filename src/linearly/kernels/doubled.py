@@ -1,0 +1,142 @@
+"""Double-double numbers: arrays that are an unevaluated sum of two float64, good for about 31 digits.
+
+A `Doubled` is used like an array: ``+ - * /``, slicing, ``outer``. Every operation is built from two exact
+ones (Dekker 1971, Knuth): what rounding takes from a sum or a product is itself a float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_SPLIT = 134217729.0  # 2²⁷ + 1: halves the 53 bits of a float64
+
+
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The float64 sum of a and b, and exactly what rounding took from it."""
+    s = a + b
+    back = s - a
+    return s, (a - (s - back)) + (b - back)
+
+
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """The float64 product of a and b, and exactly what rounding took from it (for |a|, |b| < 2⁹⁹⁵)."""
+    product = a * b
+    a_wide, b_wide = _SPLIT * a, _SPLIT * b
+    a_high, b_high = a_wide - (a_wide - a), b_wide - (b_wide - b)
+    a_low, b_low = a - a_high, b - b_high
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Doubled:
+    """An array of double-double numbers ``high + low``."""
+
+    high: Array
+    low: Array
+
+    __array_ufunc__ = None  # NumPy leaves ndarray ∘ Doubled to the reflected methods below
+
+    @staticmethod
+    def of(a: Any) -> Doubled:
+        """The number or array as a Doubled; a Doubled is returned as it is."""
+        if isinstance(a, Doubled):
+            return a
+        high = np.asarray(a, dtype=np.float64)
+        return Doubled(high, np.zeros_like(high))
+
+    @staticmethod
+    def _normal(high: Array, low: Array) -> Doubled:
+        s = high + low
+        return Doubled(s, low - (s - high))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.high.shape
+
+    @property
+    def T(self) -> Doubled:
+        return Doubled(self.high.T, self.low.T)
+
+    def __getitem__(self, key: Any) -> Doubled:
+        return Doubled(np.asarray(self.high[key]), np.asarray(self.low[key]))
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+    def __neg__(self) -> Doubled:
+        return Doubled(-self.high, -self.low)
+
+    def __add__(self, other: Any) -> Doubled:
+        b = Doubled.of(other)
+        s, e = two_sum(self.high, b.high)
+        t, f = two_sum(self.low, b.low)
+        s, e = _quick(s, e + t)
+        return Doubled._normal(s, e + f)
+
+    def __sub__(self, other: Any) -> Doubled:
+        return self + (-Doubled.of(other))
+
+    def __mul__(self, other: Any) -> Doubled:
+        b = Doubled.of(other)
+        product, e = two_product(self.high, b.high)
+        return Doubled._normal(product, e + (self.high * b.low + self.low * b.high))
+
+    def __truediv__(self, other: Any) -> Doubled:
+        b = Doubled.of(other)
+        first = self.high / b.high
+        rest = self - b * first
+        second = rest.high / b.high
+        rest = rest - b * second
+        return Doubled._normal(*_quick(first, second)) + rest.high / b.high
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __rsub__(self, other: Any) -> Doubled:
+        return Doubled.of(other) - self
+
+    def __rtruediv__(self, other: Any) -> Doubled:
+        return Doubled.of(other) / self
+
+    def sqrt(self) -> Doubled:
+        """Square roots: one Newton step from the float64 root doubles its digits."""
+        root = np.sqrt(self.high)
+        square, error = two_product(root, root)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = np.where(root > 0, ((self.high - square) - error + self.low) / (2 * root), 0.0)
+        return Doubled._normal(root, step)
+
+    def sum(self, axis: int = 0) -> Doubled:
+        """The sum along an axis, pairwise, so that n terms cost log n roundings."""
+        terms = Doubled(np.moveaxis(self.high, axis, 0), np.moveaxis(self.low, axis, 0))
+        if len(terms) == 0:
+            return Doubled.of(np.zeros(terms.shape[1:]))
+        while len(terms) > 1:
+            half = len(terms) // 2
+            paired = terms[:half] + terms[half : 2 * half]
+            terms = concatenate([paired, terms[2 * half :]]) if len(terms) % 2 else paired
+        return terms[0]
+
+    def rounded(self) -> Array:
+        """The nearest float64."""
+        return self.high + self.low
+
+
+def _quick(a: Array, b: Array) -> tuple[Array, Array]:
+    s = a + b
+    return s, b - (s - a)
+
+
+def concatenate(parts: list[Doubled]) -> Doubled:
+    """Doubled arrays joined along the first axis."""
+    return Doubled(np.concatenate([part.high for part in parts]), np.concatenate([part.low for part in parts]))
+
+
+def outer(a: Doubled, b: Doubled) -> Doubled:
+    """All products of an element of a with an element of b."""
+    return a[:, None] * b[None, :]

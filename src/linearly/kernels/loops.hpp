@@ -1,0 +1,48 @@
+// The hot loops of linearly, one table of functions for each instruction set.
+//
+// Every function here has a NumPy twin of the same name in reference.py, which says what it means;
+// the tests hold the two together. Rows come as strided views, float64 or float32, and are never copied
+// whole: a loop packs a few hundred of them at a time into the cache.
+#pragma once
+#include <cstdint>
+
+namespace linearly {
+
+// A strided n × p view; strides count elements. p may be 0 (an absent matrix).
+struct View {
+    const void* data;
+    std::int64_t rows, cols, row_stride, col_stride;
+    bool is_float32;
+};
+
+// Where a column is measured from and in which unit: z = (x − shift) · scale, scale a power of two.
+struct Gauge {
+    const double* shift;
+    const double* scale;
+};
+
+struct Loops {
+    const char* name;
+
+    // G += Z'WZ for Z = [1 | X | Y] in the gauge, W = diag(weight). With `coef` (X first, intercept last,
+    // in the gauge) a row counts weight · (its residual)² instead: the meat of a robust covariance.
+    void (*gram)(const View& X, const View& Y, const double* weight, Gauge gauge, const double* coef, double* G);
+
+    // The same in double-double: high + low = Z'WZ to about 30 digits. X_low carries digits below float64.
+    void (*exact_gram)(const View& X, const View& X_low, const View& Y, const double* weight, Gauge gauge, double* high,
+                       double* low);
+
+    // R becomes the R factor of QR of R stacked on W^½[1 | X | Y] in the gauge.
+    void (*triangle)(const View& X, const View& Y, const double* weight, Gauge gauge, double* R);
+
+    // For B = [intercept; coef] in double-double: Σ w r², and Z'W r with r = y − [1 | X]B, in the gauge, all in
+    // double-double. Returned as (1 + p + 1) × k: rows 0..p the gradient, the last row the sums of squares.
+    void (*exact_residual)(const View& X, const View& X_low, const View& Y, const double* weight, Gauge gauge,
+                           const double* B_high, const double* B_low, double* high, double* low);
+};
+
+const Loops* loops_baseline();
+const Loops* loops_avx2();
+const Loops* loops_avx512();
+
+}  // namespace linearly
