@@ -1,0 +1,152 @@
+"""The fold: each block says what it has to say, and what blocks say adds up with `+`.
+
+Blocks are taken by a few sleeping threads. Results meet in a binary tree that depends only on the order of the
+blocks, so the same blocks give the same bits on one thread or many.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
+
+B = TypeVar("B")
+S = TypeVar("S")
+
+_pool: ThreadPoolExecutor | None = None
+_pool_lock = threading.Lock()
+
+
+def threads() -> int:
+    """How many threads a fold may use: LINEARLY_NUM_THREADS, or the cores this process may run on."""
+    asked = os.environ.get("LINEARLY_NUM_THREADS", "")
+    if asked:
+        if not asked.isdigit() or int(asked) < 1:
+            raise ValueError(f"LINEARLY_NUM_THREADS must be a whole number from 1 on, not {asked!r}.")
+        return int(asked)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def fold(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
+    """The sum of f over the blocks. A block is a function that brings it, called on the thread that needs it."""
+    source: Iterator[tuple[int, Callable[[], B]]] = enumerate(blocks)
+    tree: MergeTree[S] = MergeTree()
+    lock = threading.Lock()
+    failures: dict[int, BaseException] = {}
+
+    def work() -> None:
+        while True:
+            with lock:
+                item = None if failures else next(source, None)
+            if item is None:
+                return
+            index, bring = item
+            try:
+                tree.add(index, f(bring()))
+            except BaseException as failure:
+                failures[index] = failure
+                return
+
+    first = next(source, None)
+    if first is None:
+        raise ValueError("There are no rows: nothing to fold over.")
+    second = next(source, None)
+    if second is None:
+        tree.add(0, f(first[1]()))
+        return tree.total()
+    source = itertools.chain([first, second], source)
+    with _quiet_blas():
+        others = [_threads_of_pool().submit(work) for _ in range(threads() - 1)]
+        work()
+        for other in others:
+            # One that never started is not waited for, so a fold inside a fold cannot wait for itself.
+            if not other.cancel():
+                other.result()
+    if failures:
+        raise failures[min(failures)]
+    return tree.total()
+
+
+class MergeTree(Generic[S]):
+    """Sums by a fixed binary tree over indices 0, 1, 2, …, whatever the order in which they arrive.
+
+    At most one summary for each level and each late neighbour is held.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[int, int], S] = {}
+        self._lock = threading.Lock()
+
+    def add(self, index: int, value: S) -> None:
+        """Take the value of block `index`; where its neighbour is there already, they merge."""
+        if isinstance(value, (tuple, list, str, bytes)):
+            raise TypeError(
+                f"A fold adds summaries with +, and + of {type(value).__name__} joins instead of adding. "
+                "Return numbers, arrays or a class of your own."
+            )
+        level = 0
+        while True:
+            with self._lock:
+                neighbour = self._waiting.pop((level, index ^ 1), None)
+                if neighbour is None:
+                    self._waiting[level, index] = value
+                    return
+            value = _plus(neighbour, value) if index & 1 else _plus(value, neighbour)
+            level, index = level + 1, index >> 1
+
+    def total(self) -> S:
+        """The sum of all: what waits is merged from the right, small subtrees first."""
+        parts = [self._waiting[key] for key in sorted(self._waiting)]
+        total = parts[0]
+        for part in parts[1:]:
+            total = _plus(part, total)
+        return total
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def _threads_of_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _pool_lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(max_workers=64, thread_name_prefix="linearly")
+        return _pool
+
+
+def _forget_pool() -> None:
+    # A forked child has none of its parent's threads.
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+class _quiet_blas:
+    """BLAS on one thread while our own threads run: two pools at once cost 100 times on small blocks."""
+
+    _lock = threading.Lock()
+    _depth = 0
+    _limits: Any = None
+
+    def __enter__(self) -> None:
+        import threadpoolctl
+
+        with _quiet_blas._lock:
+            if _quiet_blas._depth == 0:
+                _quiet_blas._limits = threadpoolctl.threadpool_limits(limits=1, user_api="blas")
+            _quiet_blas._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with _quiet_blas._lock:
+            _quiet_blas._depth -= 1
+            if _quiet_blas._depth == 0:
+                _quiet_blas._limits.restore_original_limits()

@@ -1,0 +1,222 @@
+"""Rows: what every fit folds over, wherever they live.
+
+A `Block` is the only thing the mathematics sees: numbers. A `Rows` hands out blocks in order (`for block in rows`)
+or sends a function to them and adds up the answers (`rows.fold(f)`). `as_rows` makes one of arrays, sparse
+matrices and data frames without copying the whole.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.dataset.fold import fold
+from linearly.dataset.polynomial import Polynomial
+from linearly.kernels.doubled import Doubled
+
+S = TypeVar("S")
+
+_LARGEST_EXACT_INTEGER = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some consecutive rows: X (n × p numbers), targets, weights, and the index of the first row.
+
+    X is a float64 or float32 array, a CSR matrix, or double-double numbers. `names` are for messages only.
+    """
+
+    X: Any
+    y: NDArray[Any] | None = None
+    weight: NDArray[np.float64] | None = None
+    start: int = 0
+    names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """A data set that can be walked in order or folded where it lives."""
+
+    names: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Block]:
+        """The blocks in order; each call is a new pass."""
+        ...
+
+    def fold(self, f: Callable[[Block], S]) -> S:
+        """The sum of f over the blocks, in a fixed order of merging."""
+        ...
+
+
+class LocalRows:
+    """Rows in this process: block boundaries depend on the shape alone, so results do not depend on threads."""
+
+    def __init__(
+        self,
+        cut: Callable[[slice], Any],
+        shape: tuple[int, int],
+        y: NDArray[Any] | None = None,
+        weight: NDArray[np.float64] | None = None,
+        names: Iterable[str] | None = None,
+    ) -> None:
+        self.n, p = shape
+        self.y, self.weight = y, weight
+        self.names = tuple(names) if names is not None else tuple(f"x{j}" for j in range(p))
+        self._cut = cut
+        self._step = rows_in_block(p)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def block(self, start: int, stop: int) -> Block:
+        """Rows start … stop − 1."""
+        rows = slice(start, stop)
+        y = None if self.y is None else self.y[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        return Block(self._cut(rows), y, weight, start, self.names)
+
+    def with_targets(self, y: NDArray[Any] | None, weight: NDArray[np.float64] | None = None) -> LocalRows:
+        """The same features with other targets and weights."""
+        return LocalRows(self._cut, (self.n, len(self.names)), y, weight, self.names)
+
+    def __iter__(self) -> Iterator[Block]:
+        for start in range(0, self.n, self._step):
+            yield self.block(start, min(start + self._step, self.n))
+
+    def fold(self, f: Callable[[Block], S]) -> S:
+        starts = range(0, self.n, self._step) or range(1)
+        return fold((partial(self.block, s, min(s + self._step, self.n)) for s in starts), f)
+
+
+def rows_in_block(p: int) -> int:
+    """Rows in a block of p columns: about 8 MB, more where a p × p summary has to be earned, never over 64 MB."""
+    p = max(p, 1)
+    rows = min(max(2**20 // p, 32 * p), 2**23 // p)
+    return max(256, rows // 256 * 256)
+
+
+def as_rows(
+    X: Any,
+    y: NDArray[Any] | None = None,
+    weight: NDArray[np.float64] | None = None,
+    names: Iterable[str] | None = None,
+) -> Rows:
+    """Rows of a NumPy array, a sparse matrix, a pandas, polars or Arrow table, or anything already `Rows`.
+
+    Nothing is copied whole: integers, booleans and data frames become float64 one block at a time.
+    """
+    if isinstance(X, Rows):
+        return X
+    if isinstance(X, Polynomial):
+        return LocalRows(X.cut, X.shape, y, weight, X.names if names is None else names)
+    if _is_sparse(X):
+        csr = X.tocsr()
+        return LocalRows(lambda rows: csr[rows], csr.shape, y, weight, names)
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        return LocalRows(
+            _cut_frame(frame), frame.shape, y, weight, names if names is not None else map(str, frame.columns)
+        )
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(f"X must have two dimensions (rows, columns), not {array.ndim}. Reshape your data.")
+    return LocalRows(_cut_array(array), array.shape, y, weight, names)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame that narwhals knows (pandas, polars, Arrow, …)."""
+    if isinstance(X, np.ndarray):
+        return False
+    return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def refuse_bad_numbers(block: Block) -> None:
+    """Raise a ValueError that names the first NaN or infinity of a block by row and column, if there is one."""
+    X = block.X
+    if _is_sparse(X):
+        X = X.toarray() if not np.isfinite(X.data).all() else np.zeros((0, 0))
+    _refuse(X.high if isinstance(X, Doubled) else X, "X", block.start, block.names)
+    if block.y is not None and block.y.dtype.kind == "f":
+        y = block.y if block.y.ndim == 2 else block.y[:, None]
+        _refuse(y, "y", block.start, ())
+    if block.weight is not None:
+        _refuse(block.weight[:, None], "sample_weight", block.start, ())
+
+
+def _refuse(cells: NDArray[Any], what: str, start: int, names: tuple[str, ...]) -> None:
+    bad = np.argwhere(~np.isfinite(cells))
+    if len(bad) == 0:
+        return
+    i, j = map(int, bad[0])
+    value = "NaN" if np.isnan(cells[i, j]) else "infinity"
+    column = f", column {names[j]!r}" if names else (f", column {j}" if cells.shape[1] > 1 else "")
+    raise ValueError(f"Input {what} contains {value}: row {start + i}{column}. Drop the row or fill the gap first.")
+
+
+def _is_sparse(X: Any) -> bool:
+    return hasattr(type(X), "tocsr")  # asked of the type: a data frame answers for its columns too
+
+
+def _cut_array(X: NDArray[Any]) -> Callable[[slice], NDArray[Any]]:
+    if X.dtype.isnative and X.dtype in (np.float64, np.float32) and _strides_in_elements(X):
+        return lambda rows: X[rows]
+
+    def cut(rows: slice) -> NDArray[Any]:
+        part = X[rows]
+        if part.dtype.kind in "iu" and part.dtype.itemsize == 8:
+            _refuse_large_integers(part, rows.start)
+        return np.asarray(part, dtype=np.float64)
+
+    return cut
+
+
+def _strides_in_elements(X: NDArray[Any]) -> bool:
+    return all(stride % X.itemsize == 0 for stride in X.strides)
+
+
+def _refuse_large_integers(part: NDArray[Any], start: int) -> None:
+    low, high = -_LARGEST_EXACT_INTEGER, _LARGEST_EXACT_INTEGER
+    if part.size and (part.max() > high or part.min() < low):
+        i, j = map(int, np.argwhere((part > high) | (part < low))[0])
+        raise ValueError(
+            f"The integer in row {start + i}, column {j} is beyond 2**53 and would lose digits as a float64. "
+            "Subtract an offset or convert the column yourself."
+        )
+
+
+def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
+    for name, dtype in frame.schema.items():
+        if not (dtype.is_numeric() or dtype == nw.Boolean):
+            raise ValueError(
+                f"Column {name!r} is {dtype}, not numeric. Encode it as numbers, or drop it, before fitting."
+            )
+
+    def cut(rows: slice) -> NDArray[Any]:
+        part = frame[rows]
+        block = np.empty((len(part), part.shape[1]), order="F")
+        for j in range(part.shape[1]):
+            column = part[:, j].to_numpy()
+            if column.dtype.kind in "iu" and column.dtype.itemsize == 8:
+                _refuse_large_integers(column[:, None], rows.start)
+            block[:, j] = _float_column(column)
+        return block
+
+    return cut
+
+
+def _float_column(column: NDArray[Any]) -> NDArray[np.float64]:
+    if column.dtype == object:  # nullable booleans and integers with gaps
+        column = np.array([np.nan if value is None else value for value in column])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(column, dtype=np.float64)
