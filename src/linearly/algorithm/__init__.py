@@ -1,0 +1,1 @@
+"""How models learn: summaries of rows, objectives, optimizers."""

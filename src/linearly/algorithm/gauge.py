@@ -1,0 +1,93 @@
+"""The gauge of columns: where each is measured from, and in which power of two.
+
+Measured as (x − shift) / unit, a column of mean 1e9 keeps the digits of its spread, and one of size 1e200 has squares
+that do not overflow. Units are powers of two, so changing them costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linearly.dataset.rows import Block
+from linearly.kernels.doubled import Array, Doubled
+
+_SAMPLE = 64  # rows that set the gauge of a block: enough to be within a standard deviation of its mean
+_VANISHED = 1e-280  # a sum of squares below this has underflowed, or the column is constant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gauge:
+    """Shift and unit of each column of [X | Y]."""
+
+    shift: Array
+    unit: Array
+
+    @staticmethod
+    def of(block: Block, Y: Array | None, *, whole: bool = False) -> Gauge:
+        """A gauge for the block, from a few of its rows, or from its `whole` range where those mislead."""
+        X = block.X
+        n, p = X.shape
+        k = 0 if Y is None else Y.shape[1]
+        shift, unit = np.zeros(p + k), np.ones(p + k)
+        if n == 0:
+            return Gauge(shift, unit)
+        step = 1 if whole else max(1, n // _SAMPLE)
+        for columns, part in ((slice(0, p), X), (slice(p, p + k), Y)):
+            if part is None:
+                continue
+            if hasattr(type(part), "tocsr"):
+                # A shift would fill in the zeros: sparse columns are measured from zero.
+                unit[columns] = power_of_two(_largest_of_sparse(part))
+            else:
+                shift[columns], unit[columns] = _measure(_plain(part[::step]))
+        return Gauge(shift, unit)
+
+    def misled(self, block: Block, Y: Array | None, squares: Array) -> bool:
+        """Whether the sums of squares in this gauge overflowed, or vanished for a column that is not constant."""
+        if not np.isfinite(squares).all():
+            return True
+        for j in np.flatnonzero(squares < _VANISHED):
+            part: Any
+            part, at = (block.X, j) if Y is None or j < block.X.shape[1] else (Y, j - block.X.shape[1])
+            column = part[:, [at]].toarray() if hasattr(type(part), "tocsr") else _plain(part[:, at])
+            if (column != self.shift[j]).any():
+                return True
+        return False
+
+    def coarser(self, other: Gauge) -> Gauge:
+        """This gauge with units no smaller than the other's."""
+        return Gauge(self.shift, np.maximum(self.unit, other.unit))
+
+    def select(self, columns: Any) -> Gauge:
+        """The gauge of some columns."""
+        return Gauge(self.shift[columns], self.unit[columns])
+
+
+def power_of_two(size: Array) -> Array:
+    """The power of two just above each size (1 where the size is 0 or not finite)."""
+    _, exponent = np.frexp(np.where((size > 0) & np.isfinite(size), size, 0.5))
+    return np.asarray(np.ldexp(1.0, np.clip(exponent, -1021, 1022)))
+
+
+def _plain(part: Any) -> Array:
+    return np.asarray(part.high if isinstance(part, Doubled) else part, dtype=np.float64)
+
+
+def _measure(sample: Array) -> tuple[Array, Array]:
+    # From the first row on: a constant column then has shift exactly its value and spread exactly zero.
+    # Halved first, because the difference of two numbers of size 1e308 overflows.
+    first = sample[0]
+    with np.errstate(all="ignore"):
+        shift = first + 2 * (sample / 2 - first / 2).mean(axis=0)
+        shift = np.where(np.isfinite(shift), shift, 0.0)
+        spread = 2 * np.abs(sample / 2 - shift / 2).max(axis=0)
+    return shift, power_of_two(np.where(spread > 0, spread, np.abs(shift)))
+
+
+def _largest_of_sparse(X: Any) -> Array:
+    largest = np.zeros(X.shape[1])
+    np.maximum.at(largest, X.indices, np.abs(X.data))
+    return largest

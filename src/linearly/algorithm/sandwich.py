@@ -1,0 +1,112 @@
+"""Robust covariances: the middle of the sandwich, by one more fold at the fitted coefficients.
+
+Covariances are root · meat · root' in the coordinates u of `Solution.coordinates`, where X'WX is the identity: the meat
+is then well scaled whatever the columns are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linearly import kernels
+from linearly.algorithm.gram import targets
+from linearly.algorithm.solution import Solution
+from linearly.algorithm.triangular import product
+from linearly.dataset.rows import Block, Rows
+from linearly.kernels.doubled import Array, Doubled
+
+
+def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
+    """Σ w²r² uu' with White's (HC0) or a corrected (HC1-HC3) weight on each squared residual, one matrix a target."""
+    plain = kind in ("HC0", "HC1") and solution.mean is not None
+    meat = rows.fold(_gram_meat(solution) if plain else _row_meat(solution, kind))
+    if kind == "HC1":
+        meat = meat * (solution.n / solution.dof)
+    return np.asarray(meat)
+
+
+def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> Array:
+    """Scores summed within groups, with the correction G/(G−1) · (n−1)/(n−k) of R's sandwich and of Stata."""
+    labels, codes = np.unique(np.asarray(groups), return_inverse=True)
+    G, r = len(labels), solution.root.shape[1]
+    if G < 2:
+        raise ValueError("A clustered covariance needs at least two groups.")
+    if codes.ndim != 1:
+        raise ValueError("groups must be one label a row.")
+    n_codes = len(codes)
+
+    def scores(block: Block) -> Array:
+        u, residual, weight = _row_parts(block, solution)
+        mine = codes[block.start : block.start + len(block)]
+        if len(mine) != len(block):
+            raise ValueError(f"groups has {n_codes} labels, fewer than there are rows.")
+        total = np.zeros((residual.shape[1], G, r))
+        for t in range(residual.shape[1]):
+            np.add.at(total[t], mine, u * (weight * residual[:, t])[:, None])
+        return total
+
+    s = rows.fold(scores)
+    correction = G / (G - 1) * (solution.n - 1) / solution.dof
+    return np.asarray(correction * np.einsum("tgi,tgj->tij", s, s))
+
+
+def _row_parts(block: Block, solution: Solution) -> tuple[Array, Array, Array]:
+    X = block.X
+    if hasattr(type(X), "tocsr"):
+        X = X.toarray()
+    elif isinstance(X, Doubled):
+        X = X.rounded()
+    X = np.asarray(X, dtype=np.float64)
+    y = targets(block)
+    assert y is not None
+    weight = np.ones(len(block)) if block.weight is None else block.weight
+    return solution.coordinates(X), y - solution.predict(X), weight
+
+
+def _row_meat(solution: Solution, kind: str) -> Callable[[Block], Array]:
+    power = {"HC0": 0, "HC1": 0, "HC2": 1, "HC3": 2}[kind]
+
+    def meat(block: Block) -> Array:
+        u, residual, weight = _row_parts(block, solution)
+        kept = 1 - weight * (u**2).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A row of leverage 1 is fitted exactly: its residual is 0 whatever the errors are.
+            share = np.where(kept > 1e-12, 1 / kept, 0.0) ** power if power else np.ones(len(u))
+        scores = (weight * residual.T) ** 2 * share
+        return np.stack([(u * s[:, None]).T @ u for s in scores])
+
+    return meat
+
+
+def _gram_meat(solution: Solution) -> Callable[[Block], Array]:
+    """The same for HC0 and HC1 by the Gram kernel: residual, weight and product in one read of the block."""
+    mean = solution.mean
+    assert mean is not None
+    p, k = solution.coef.shape
+    coef, intercept = solution.exact
+    at_mean = (intercept + product(Doubled.of(mean.high[None, :]), coef)[0]).rounded()
+    # (1, x − mean) = (1, x − mean.high) T, which puts the low part of the mean back.
+    T = np.eye(1 + p)
+    T[0, 1:] = -mean.low
+    S = np.zeros_like(solution.root)
+    S[0, 0], S[1:, 1:] = solution.root[0, 0], solution.root[1:, 1:]
+    S = T @ S
+
+    def meat(block: Block) -> Array:
+        X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
+        X = X.rounded() if isinstance(X, Doubled) else X
+        y = targets(block)
+        assert y is not None
+        weight = None if block.weight is None else block.weight**2
+        parts = []
+        for t in range(k):
+            shift = np.append(mean.high, at_mean[t])
+            fitted = np.append(solution.coef[:, t], 0.0)
+            G = kernels.gram(X, np.ascontiguousarray(y[:, [t]]), weight, shift, np.ones(p + 1), fitted)
+            parts.append(S.T @ G[: 1 + p, : 1 + p] @ S)
+        return np.stack(parts)
+
+    return meat

@@ -1,0 +1,116 @@
+"""The exact summary of rows for least squares: the R factor of QR of [1 | X | Y].
+
+The ones come first, so row 0 holds the weight and the means, and what is below it is centred for free. Two triangles
+merge by QR of one stacked on the other. As far as least squares is concerned the triangle *is* the data set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from linearly import kernels
+from linearly.algorithm.gauge import Gauge
+from linearly.algorithm.gram import count, targets
+from linearly.algorithm.solution import Problem, Solution
+from linearly.algorithm.triangular import upper
+from linearly.dataset.rows import Block, refuse_bad_numbers
+from linearly.kernels.doubled import Array, Doubled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Triangle:
+    """R of QR of W^½[1 | X | Y], the columns measured in a gauge. ``a + b`` is the triangle of both sets of rows."""
+
+    n: int  # rows of positive weight
+    log_weight: float
+    p: int
+    gauge: Gauge
+    R: Array
+    intercept: bool = True
+
+    @staticmethod
+    def of(block: Block) -> Triangle:
+        """The triangle of a block."""
+        Y = targets(block)
+        X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
+        if isinstance(X, Doubled):
+            X = X.rounded()
+        m = 1 + X.shape[1] + (0 if Y is None else Y.shape[1])
+
+        def factor(gauge: Gauge) -> Array:
+            return kernels.triangle(np.zeros((m, m)), X, Y, block.weight, gauge.shift, 1.0 / gauge.unit)
+
+        dense = replace(block, X=X)
+        gauge = Gauge.of(dense, Y)
+        R = factor(gauge)
+        if gauge.misled(dense, Y, (R[:, 1:] ** 2).sum(axis=0)):
+            refuse_bad_numbers(block)
+            gauge = Gauge.of(dense, Y, whole=True)
+            R = factor(gauge)
+        n, log_weight = count(block)
+        return Triangle(n, log_weight, X.shape[1], gauge, R)
+
+    @property
+    def weight(self) -> float:
+        """Σ w."""
+        return float(self.R[0, 0] ** 2)
+
+    def __add__(self, other: Triangle) -> Triangle:
+        if self.n == 0 or other.n == 0:
+            return other if self.n == 0 else self
+        gauge = self.gauge.coarser(other.gauge)
+        a, b = self.measured(gauge), other.measured(gauge)
+        R = upper(np.vstack([a.R, b.R]))
+        return replace(a, n=a.n + b.n, log_weight=a.log_weight + b.log_weight, R=R)
+
+    def measured(self, gauge: Gauge) -> Triangle:
+        """The same rows in another gauge: units scale the columns, shifts move the row of means only."""
+        R = self.R.copy()
+        R[:, 1:] *= self.gauge.unit / gauge.unit
+        R[0, 1:] += R[0, 0] * ((self.gauge.shift - gauge.shift) / gauge.unit)
+        return replace(self, gauge=gauge, R=R)
+
+    def select(self, features: Any = None, intercept: bool = True) -> Triangle:
+        """The triangle of some features (all by default), to be solved with or without an intercept."""
+        if features is None:
+            return replace(self, intercept=intercept)
+        chosen = np.arange(self.p)[features]
+        columns = np.concatenate([chosen, np.arange(self.p, len(self.gauge.unit))])
+        R = upper(self.R[:, np.concatenate([[0], 1 + columns])])
+        return replace(self, p=len(chosen), gauge=self.gauge.select(columns), R=R, intercept=intercept)
+
+    @property
+    def squares(self) -> Array:
+        """Σ w (x − mean)² of each feature, in the user's units."""
+        return np.asarray((self.R[1:, 1 : 1 + self.p] ** 2).sum(axis=0) * self.gauge.unit[: self.p] ** 2)
+
+    def solve(self, alpha: float = 0.0, *, penalize_intercept: bool = False) -> Solution:
+        """Least squares (ridge if alpha > 0) of Y on X."""
+        p, unit = self.p, self.gauge.unit
+        form: Literal["centred", "plain", "constant"] = "centred"
+        R, design = self.R, slice(1, 1 + p)
+        if not self.intercept or (penalize_intercept and alpha > 0):
+            form = "constant" if self.intercept else "plain"
+            R = self.measured(Gauge(np.zeros_like(unit), unit)).R
+            if form == "constant":
+                design = slice(0, 1 + p)
+            else:
+                # Without the ones, one more row than columns is left: a small QR makes it a triangle again.
+                R = np.pad(upper(R[:, 1:]), ((1, 0), (1, 0)))
+        mean = Doubled.of(self.R[0, 1:] / (self.R[0, 0] or 1.0)) * unit + self.gauge.shift
+        problem = Problem(
+            form=form,
+            n=self.n,
+            weight=self.weight,
+            log_weight=self.log_weight,
+            unit=np.concatenate([[1.0], unit])[design],
+            y_unit=unit[p:],
+            mean=mean[:p],
+            y_mean=mean[p:],
+            alpha=alpha,
+        )
+        rest = (R[1 + p :, 1 + p :] ** 2).sum(axis=0)
+        return problem.by_triangle(R[design, design], R[design, 1 + p :], rest)

@@ -1,0 +1,143 @@
+"""Small triangular algebra, the same for float64 arrays and double-double numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from linearly.kernels.doubled import Array, Doubled
+
+Numbers = Any  # an Array or a Doubled
+
+# A column whose part outside its predecessors is below this fraction of it counts as a combination of them.
+# Columns formed in float64 from others leave about 1e-16; NIST's Filip, which has full rank, 1e-10.
+DEPENDENT = 1e-13
+
+
+def substitute(R: Numbers, B: Numbers, *, transposed: bool = False) -> Numbers:
+    """R⁻¹B, or R⁻ᵀB, for upper triangular R."""
+    if not isinstance(R, Doubled):
+        return solve_triangular(R, B, trans="T" if transposed else "N", check_finite=False)
+    rest, q = Doubled.of(B), len(R)
+    high, low = rest.high.copy(), rest.low.copy()
+    for j in range(q) if transposed else reversed(range(q)):
+        x = Doubled(high[j], low[j]) / R[j, j]
+        high[j], low[j] = x.high, x.low
+        others = slice(j + 1, q) if transposed else slice(0, j)
+        column = R[j, others] if transposed else R[others, j]
+        left = Doubled(high[others], low[others]) - column[:, None] * x[None, :]
+        high[others], low[others] = left.high, left.low
+    return Doubled(high, low)
+
+
+def inverse(R: Numbers) -> Numbers:
+    """R⁻¹ for upper triangular R."""
+    identity = np.eye(len(R))
+    return substitute(R, Doubled.of(identity) if isinstance(R, Doubled) else identity)
+
+
+def product(A: Numbers, B: Numbers) -> Numbers:
+    """The matrix product."""
+    if isinstance(A, Doubled) or isinstance(B, Doubled):
+        return (Doubled.of(A)[:, :, None] * Doubled.of(B)[None, :, :]).sum(axis=1)
+    return A @ B
+
+
+def rounded(a: Numbers) -> Array:
+    """The nearest float64 numbers."""
+    return a.rounded() if isinstance(a, Doubled) else np.asarray(a)
+
+
+def upper(A: Array) -> Array:
+    """R of the QR factorisation of A."""
+    return np.asarray(np.linalg.qr(A, mode="r"))
+
+
+def condition(R: Array) -> float:
+    """The condition number of an upper triangular R in the 1-norm, estimated as LAPACK does."""
+    if len(R) == 0:
+        return 1.0
+    reciprocal, _ = lapack.dtrcon(np.asfortranarray(R), norm="1", uplo="U")
+    return float(1 / reciprocal) if reciprocal > 0 else float("inf")
+
+
+class Pivoted:
+    """A triangle whose dependent columns are set aside: R on the kept ones, and the others as their combinations.
+
+    Columns are taken in order and a column that adds nothing to its predecessors is set aside, as in R's lm, so that
+    of two equal columns the later one is named.
+    """
+
+    def __init__(self, R: Numbers, c: Numbers, kept: list[int], aliased: list[int], beside: Numbers, lost: Array):
+        self.R, self.c = R, c
+        self.kept, self.aliased = np.array(kept, dtype=int), np.array(aliased, dtype=int)
+        self.beside = beside  # R'⁻¹ times the cross-products of kept and aliased columns
+        self.lost = lost  # sums of squares of the targets that setting aside gave back
+
+    @property
+    def combinations(self) -> Array:
+        """Each aliased column as a combination of the kept ones."""
+        if len(self.aliased) == 0 or len(self.kept) == 0:
+            return np.zeros((len(self.kept), len(self.aliased)))
+        return rounded(substitute(self.R, self.beside))
+
+
+def pivot_triangle(R: Array, c: Array, tolerance: float = DEPENDENT) -> Pivoted:
+    """Set aside the dependent columns of an upper triangular R (float64); c are the targets beside it."""
+    q, k = len(R), c.shape[1]
+    size = np.linalg.norm(R, axis=0)
+    if (np.abs(np.diagonal(R)) > tolerance * size).all():
+        return Pivoted(R, c, list(range(q)), [], np.zeros((q, 0)), np.zeros(k))
+    M = np.hstack([R, c])
+    beside = np.zeros((q, q))
+    kept: list[int] = []
+    aliased: list[int] = []
+    for j in range(q):
+        r = len(kept)
+        v = M[r:, j].copy()
+        length = np.linalg.norm(v)
+        if length <= tolerance * size[j]:
+            beside[:r, len(aliased)] = M[:r, j]
+            aliased.append(j)
+            continue
+        v[0] += np.copysign(length, v[0])
+        v /= np.linalg.norm(v)
+        M[r:, j:] -= 2 * np.outer(v, v @ M[r:, j:])
+        kept.append(j)
+    r = len(kept)
+    upper = np.triu(M[:r, kept])
+    return Pivoted(upper, M[:r, q:], kept, aliased, beside[:r, : len(aliased)], (M[r:, q:] ** 2).sum(axis=0))
+
+
+def pivot_normal(A: Doubled, C: Doubled) -> Pivoted:
+    """The Cholesky factor of a double-double normal matrix A, its dependent columns set aside."""
+    q, k = C.shape
+    M = Doubled(np.hstack([A.high, C.high]), np.hstack([A.low, C.low]))
+    high, low = M.high.copy(), M.low.copy()
+    size = np.diagonal(A.high).copy()
+    rows: list[Doubled] = []
+    kept: list[int] = []
+    aliased: list[int] = []
+    for j in range(q):
+        pivot = Doubled(high[j, j], low[j, j])
+        if not float(pivot.high) > DEPENDENT**2 * size[j]:
+            aliased.append(j)
+            continue
+        row = Doubled(high[j], low[j]) / pivot.sqrt()
+        rows.append(row)
+        kept.append(j)
+        update = Doubled(high[j + 1 :], low[j + 1 :]) - row[j + 1 : q, None] * row[None, :]
+        high[j + 1 :], low[j + 1 :] = update.high, update.low
+    upper = Doubled(
+        np.array([r.high for r in rows]).reshape(-1, q + k),
+        np.array([r.low for r in rows]).reshape(-1, q + k),
+    )
+    triangle = upper[:, kept]
+    triangle = Doubled(np.triu(triangle.high), np.triu(triangle.low))
+    # A row of the factor knows nothing of columns before it that were set aside.
+    beside = upper[:, aliased]
+    before = np.array(kept, dtype=int)[:, None] > np.array(aliased, dtype=int)[None, :]
+    beside = Doubled(np.where(before, 0.0, beside.high), np.where(before, 0.0, beside.low))
+    return Pivoted(triangle, upper[:, q:], kept, aliased, beside, np.zeros(k))

@@ -1,0 +1,145 @@
+"""Cross-validation of ridge in one pass: a Gram for each fold, and every penalty from one eigendecomposition each.
+
+Row i belongs to fold i mod K. That needs no count of the rows, so it is the same on an array, a file or a cluster, and
+sorted data do not fool it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from linearly.algorithm.gram import Gram, outer, targets
+from linearly.algorithm.triangular import rounded
+from linearly.dataset.rows import Block, Rows
+from linearly.kernels.doubled import Array, Doubled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folds:
+    """One Gram for each fold of the rows."""
+
+    parts: tuple[Gram, ...]
+
+    @staticmethod
+    def of(block: Block, K: int) -> Folds:
+        """The block's rows dealt out in turn: row i of the whole data set goes to fold i mod K."""
+        return Folds(tuple(Gram.of(_every(block, slice((j - block.start) % K, None, K))) for j in range(K)))
+
+    @staticmethod
+    def by_label(block: Block, fold_of_row: Array, K: int) -> Folds:
+        """The same for folds given row by row."""
+        mine = fold_of_row[block.start : block.start + len(block)]
+        return Folds(tuple(Gram.of(_every(block, np.flatnonzero(mine == j))) for j in range(K)))
+
+    def __add__(self, other: Folds) -> Folds:
+        return Folds(tuple(map(add, self.parts, other.parts)))
+
+    def total(self) -> Gram:
+        """All rows."""
+        return reduce(add, self.parts)
+
+    def without(self, j: int) -> Gram:
+        """All rows but those of fold j. Added up anew: a difference would lose digits."""
+        return reduce(add, self.parts[:j] + self.parts[j + 1 :])
+
+
+def _every(block: Block, rows: Any) -> Block:
+    return replace(
+        block,
+        X=block.X[rows],
+        y=None if block.y is None else block.y[rows],
+        weight=None if block.weight is None else np.ascontiguousarray(block.weight[rows]),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RidgePath:
+    """Ridge for every penalty at once: S = V diag(values) V' for the cross-products S of the training rows."""
+
+    V: Array
+    values: Array
+    moments: Array  # V' times the cross-products with the targets
+    mean: Array
+    y_mean: Array
+    weight: float
+
+    @staticmethod
+    def of(gram: Gram, intercept: bool) -> RidgePath:
+        """The path of a Gram."""
+        S, C, _ = user_units(gram, intercept)
+        values, V = np.linalg.eigh(S)
+        mean, y_mean = means(gram)
+        if not intercept:
+            mean, y_mean = np.zeros_like(mean), np.zeros_like(y_mean)
+        return RidgePath(V, np.maximum(values, 0.0), V.T @ C, mean, y_mean, float(rounded(gram.weight)))
+
+    def shrunk(self, alphas: Array) -> Array:
+        """1 / (values + alpha), alphas × p; directions without any variation are left alone."""
+        size = self.values + alphas[:, None]
+        floor = np.finfo(float).eps * len(self.values) * max(self.values[-1], 0.0)
+        return np.asarray(np.divide(1.0, size, out=np.zeros_like(size), where=size > floor))
+
+    def coefficients(self, alphas: Array) -> Array:
+        """p × alphas × k."""
+        return np.asarray(np.einsum("jl,al,lt->jat", self.V, self.shrunk(alphas), self.moments))
+
+
+def fold_errors(folds: Folds, alphas: Array, intercept: bool) -> Array:
+    """Mean squared prediction error of each fold by the model of the others, alphas × folds × k."""
+    errors = []
+    for j, part in enumerate(folds.parts):
+        path = RidgePath.of(folds.without(j), intercept)
+        B = path.coefficients(alphas)
+        S, C, T = user_units(part, intercept)
+        mean, y_mean = means(part)
+        squares = T - 2 * np.einsum("jat,jt->at", B, C) + np.einsum("jat,jl,lat->at", B, S, B, optimize=True)
+        weight = float(rounded(part.weight))
+        if intercept:
+            squares += weight * (y_mean - path.y_mean - np.einsum("jat,j->at", B, mean - path.mean)) ** 2
+        errors.append(np.maximum(squares, 0.0) / weight)
+    return np.stack(errors, axis=1)
+
+
+def leave_one_out_errors(rows: Rows, gram: Gram, alphas: Array, intercept: bool) -> Array:
+    """Mean squared leave-one-out error, alphas × k, exactly: residual / (1 − leverage), in a second pass."""
+    path = RidgePath.of(gram, intercept)
+    shrunk = path.shrunk(alphas)
+
+    def squares(block: Block) -> Array:
+        X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
+        X = X.rounded() if isinstance(X, Doubled) else X
+        y = targets(block)
+        assert y is not None
+        w = np.ones(len(block)) if block.weight is None else block.weight
+        Z = (X - path.mean) @ path.V
+        leverage = w[:, None] * (Z**2 @ shrunk.T + (1 / path.weight if intercept else 0.0))
+        sums = np.empty((len(alphas), y.shape[1]))
+        for t in range(y.shape[1]):
+            residual = (y[:, t] - path.y_mean[t])[:, None] - Z @ (shrunk * path.moments[:, t]).T
+            with np.errstate(divide="ignore", invalid="ignore"):
+                sums[:, t] = (w[:, None] * (residual / (1 - leverage)) ** 2)[w > 0].sum(axis=0)
+        return sums
+
+    return np.asarray(rows.fold(squares) / path.weight)
+
+
+def user_units(gram: Gram, intercept: bool) -> tuple[Array, Array, Array]:
+    """Cross-products X'X, X'Y and squares of Y in the user's units, about the mean or about zero."""
+    p, unit = gram.p, gram.gauge.unit
+    cross = gram.cross
+    if not intercept:
+        zero = gram.mean + gram.gauge.shift / unit
+        cross = cross + outer(zero, zero) * gram.weight
+    cross = rounded(cross) * unit * unit[:, None]
+    return cross[:p, :p], cross[:p, p:], np.diagonal(cross)[p:]
+
+
+def means(gram: Gram) -> tuple[Array, Array]:
+    """Means of the features and of the targets in the user's units."""
+    mean = rounded(gram.mean * gram.gauge.unit + gram.gauge.shift)
+    return mean[: gram.p], mean[gram.p :]

@@ -1,0 +1,100 @@
+"""What every estimator shares: from what the user passes to rows, in scikit-learn's manner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
+
+from linearly.dataset.polynomial import Polynomial
+from linearly.dataset.rows import LocalRows, Rows, as_rows, is_frame
+
+Array = NDArray[np.float64]
+
+
+def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True) -> Rows:
+    """The rows of a call to `fit` or `partial_fit`: numbers and regression targets, checked as scikit-learn does."""
+    if isinstance(X, Rows):
+        if y is not None or sample_weight is not None:
+            raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
+        remember_columns(estimator, X.names, reset)
+        return X
+    matrix = checked_matrix(estimator, X, reset=reset)
+    target = checked_target(y, estimator)
+    check_consistent_length(matrix, target)
+    weight = checked_weight(sample_weight, matrix)
+    return as_rows(matrix, target, weight, getattr(estimator, "feature_names_in_", None))
+
+
+def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as scikit-learn would have it, but neither converted nor searched for NaN: the fold does both in passing."""
+    if is_frame(X) or isinstance(X, Polynomial):
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+        if isinstance(X, Polynomial):
+            remember_columns(estimator, X.names, reset)
+        if 0 in X.shape:
+            raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
+        return X
+    return validate_data(estimator, X, reset=reset, dtype="numeric", accept_sparse="csr", ensure_all_finite=False)
+
+
+def checked_target(y: Any, estimator: Any) -> Array:
+    """Numeric targets, n or n × k, in float64."""
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    target = check_array(
+        y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator, ensure_all_finite=False
+    )
+    if target.ndim > 2:
+        raise ValueError(f"y must have one or two dimensions, not {target.ndim}.")
+    return np.asarray(target, dtype=np.float64)
+
+
+def checked_weight(sample_weight: Any, X: Any) -> Array | None:
+    """Weights as a float64 array, or None; negative ones are refused by row."""
+    if sample_weight is None:
+        return None
+    n = np.empty((X.shape[0], 0))  # scikit-learn's check wants something with as many rows
+    weight = np.asarray(_check_sample_weight(sample_weight, n, dtype=np.float64))
+    if (weight < 0).any():
+        i = int(np.argmax(weight < 0))
+        raise ValueError(f"Negative values in sample_weight: row {i} has {weight[i]}. Weights must be 0 or more.")
+    return np.ascontiguousarray(weight)
+
+
+def several_targets(rows: Rows) -> bool:
+    """Whether y was given in two dimensions: even one column of it then keeps its shape in the results."""
+    y = getattr(rows, "y", None)
+    return y is not None and y.ndim == 2
+
+
+def remember_columns(estimator: Any, names: tuple[str, ...], reset: bool) -> None:
+    """Set, or compare with, the number and names of the columns seen in `fit`."""
+    if reset:
+        estimator.n_features_in_ = len(names)
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+        return
+    known = tuple(getattr(estimator, "feature_names_in_", ()))
+    if known and known != tuple(names):
+        raise ValueError(f"The columns are {list(names)}, but the model was fitted on {list(known)}.")
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(f"X has {len(names)} features, but the model was fitted on {estimator.n_features_in_}.")
+
+
+def column_names(estimator: Any) -> tuple[str, ...]:
+    """The names of the features: as the user gave them, or x0, x1, …"""
+    given = getattr(estimator, "feature_names_in_", None)
+    if given is not None:
+        return tuple(given)
+    return tuple(f"x{j}" for j in range(estimator.n_features_in_))
+
+
+def new_rows(estimator: Any, X: Any) -> LocalRows:
+    """The rows of a call to `predict`."""
+    rows = as_rows(checked_matrix(estimator, X, reset=False), names=column_names(estimator))
+    assert isinstance(rows, LocalRows)
+    return rows

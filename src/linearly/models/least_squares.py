@@ -1,0 +1,102 @@
+"""What every fitted least-squares model can do: predict, say how sure it is, and print itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.ladder import Summary, warn_of
+from linearly.algorithm.solution import Solution
+from linearly.dataset.rows import refuse_bad_numbers
+from linearly.models.base import Array, column_names, new_rows
+
+if TYPE_CHECKING:
+    from linearly.evidence import table
+
+
+class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A model read off a `Solution`; `LinearRegression` and `RidgeCV` differ in how they come by it."""
+
+    fit_intercept: bool
+    covariance: str = "classical"
+    method: str = "gram"
+    summary_: Summary
+    method_: str
+    n_passes_: int
+    _several: bool  # whether y had two dimensions: then every result has one entry a target
+
+    def predict(self, X: Any) -> Array:
+        """ŷ for new rows."""
+        if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
+            # The common case in a few microseconds: a NaN or infinity in X shows up in the result.
+            coef = getattr(self, "_coef", None)
+            if coef is not None and X.shape[1] == len(coef) and not hasattr(self, "feature_names_in_"):
+                result: Array = X @ coef + self.intercept_
+                if np.isfinite(result.sum()):
+                    return result
+        check_is_fitted(self)
+        rows = new_rows(self, X)
+        result = np.empty((len(rows), *np.shape(self.intercept_)))
+        for block in rows:
+            refuse_bad_numbers(block)
+            part = block.X.rounded() if hasattr(block.X, "rounded") else block.X
+            result[block.start : block.start + len(block)] = part @ self._coef + self.intercept_
+        return result
+
+    def predict_interval(self, X: Any, level: float = 0.95, kind: str = "confidence") -> table.Table:
+        """A Table ``fit, low, high``: where the mean of y is (``confidence``), or a new y (``prediction``)."""
+        from linearly.evidence.inference import prediction_interval
+
+        return prediction_interval(self, X, level, kind)
+
+    def sample_coefficients(
+        self, n: int, error_model: str = "normal", *, X: Any = None, y: Any = None, random_state: Any = None
+    ) -> Array:
+        """n draws of S0's β† = β̂ − (X'X + αI)⁻¹X'ε, the intercept first: the uncertainty of the fit as a cloud.
+
+        ε is drawn from ``normal`` errors with the fitted σ, or resampled from the ``residuals``, which needs the rows.
+        """
+        from linearly.evidence.inference import draw_coefficients
+
+        return draw_coefficients(self, n, error_model, X, y, random_state)
+
+    def summary(self) -> table.Summary:
+        """The fit on one screen: statistics, coefficients with intervals, and how far to trust them."""
+        from linearly.evidence.summary import regression_summary
+
+        return regression_summary(self)
+
+    @property
+    def covariance_(self) -> Array:
+        """The covariance matrix of (intercept, coefficients); one a target if there are several."""
+        check_is_fitted(self)
+        root, inner = self.solution_.root, self.inner_covariance()
+        full = root @ inner @ root.T
+        return full if np.ndim(self.intercept_) else full[0]
+
+    def inner_covariance(self) -> Array:
+        """The covariance of the coefficients in the coordinates of ``solution_.root``, one matrix a target."""
+        meat = getattr(self, "meat_", None)
+        if meat is not None:
+            return np.asarray(meat)
+        identity = np.eye(self.solution_.root.shape[1])
+        return np.asarray(self.solution_.sigma2[:, None, None] * identity)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _read(self, solution: Solution) -> None:
+        warn_of(solution, column_names(self), self.method_)
+        self.solution_ = solution
+        several = self._several or len(solution.intercept) > 1
+        self.coef_: NDArray[Any] = solution.coef.T.copy() if several else solution.coef[:, 0].copy()
+        self.intercept_: Any = solution.intercept.copy() if several else float(solution.intercept[0])
+        self._coef = solution.coef if several else self.coef_
+        error = solution.rss / solution.weight
+        self.training_error_: Any = error if several else float(error[0])

@@ -1,0 +1,168 @@
+"""Least squares and ridge: `LinearRegression`."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.descent import descend
+from linearly.algorithm.ladder import Ask, Summary, climb, summarize
+from linearly.algorithm.sandwich import clustered_meat, robust_meat
+from linearly.algorithm.solution import Solution
+from linearly.dataset.rows import Rows
+from linearly.models.base import Array, column_names, remember_columns, several_targets, training_rows
+from linearly.models.least_squares import LeastSquares
+
+METHODS = ("auto", "gram", "qr", "exact", "gradient_descent")
+COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "cluster")
+
+
+class LinearRegression(LeastSquares):
+    """Least squares, or ridge with ``alpha`` > 0, with everything needed to say how sure it is.
+
+        Model class   ŷ = b + x'w
+        Objective     ½‖y − ŷ‖² + ½α‖w‖²          (S0, eq. 2; b is not penalised)
+        Summary       Gram or Triangle of [1 | X | y]
+        Optimizer     back-substitution
+        Passes        1   (2 with covariance="HC…" or method="exact")
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge penalty, the notes' λ (scikit-learn's ``Ridge.alpha``; n times glmnet's λ).
+    fit_intercept : bool, default=True
+        Whether the model has a constant term.
+    penalize_intercept : bool, default=False
+        Penalise the constant term too, as S0 is written.
+    covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "cluster"}, default="classical"
+        What the standard errors assume: equal variances, unequal ones, or rows that are alike within
+        ``fit(..., groups=)``.
+    method : {"auto", "gram", "qr", "exact", "gradient_descent"}, default="auto"
+        ``auto`` starts with the fast Gram and takes a further pass, by QR or in double-double, only where fewer than
+        ten digits would remain. ``gradient_descent`` is S0's optimizer, for teaching; it leaves its steps in ``path_``.
+
+    Attributes
+    ----------
+    coef_, intercept_ : the fitted w and b (one row a target if y has several).
+    training_error_ : mean squared residual, S1's E_in.
+    summary_ : the Gram or Triangle the model was read from; fitted models add and subtract by it.
+    solution_ : coefficients with rank, condition, digits to trust and the root of their covariance.
+    method_, n_passes_ : how the fit was done, in how many passes over the rows.
+    path_ : steps of gradient descent, when that was the method.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> model = ly.LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.1, 4.9, 7.0])
+    >>> print(f"{model.intercept_:.2f} + {model.coef_[0]:.2f} x")
+    1.03 + 1.98 x
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.0,
+        *,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        covariance: str = "classical",
+        method: str = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.covariance = covariance
+        self.method = method
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`.
+
+        ``sample_weight`` is analytic, as in R's lm: a row's variance is σ²/w, and weight 0 means the row is absent.
+        ``groups`` (labels, one a row) goes with ``covariance="cluster"``.
+        """
+        ask = self._ask()
+        if (groups is not None) != (self.covariance == "cluster"):
+            raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
+        rows = training_rows(self, X, y, sample_weight)
+        self._several = several_targets(rows)
+        climbed = climb(rows, ask, "gram" if self.method == "gradient_descent" else self.method)
+        self.summary_, self.method_, self.n_passes_ = climbed.summary, climbed.method, climbed.passes
+        self._read(climbed.solution)
+        if self.covariance != "classical":
+            self.meat_ = self._meat(rows, groups)
+            self.n_passes_ += 1
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows, as if they had been there from the start."""
+        ask = self._ask()
+        if self.covariance != "classical":
+            raise ValueError(
+                f"covariance={self.covariance!r} needs all rows at the final coefficients; "
+                'partial_fit works with covariance="classical".'
+            )
+        first = not hasattr(self, "summary_")
+        rows = training_rows(self, X, y, sample_weight, reset=first)
+        method = self.method if self.method in ("qr", "exact") else "gram"
+        more = rows.fold(lambda block: summarize(block, method))
+        self.summary_ = more if first else self._joined(self.summary_, more)
+        if first:
+            self._several = several_targets(rows)
+        self.method_, self.n_passes_ = method, getattr(self, "n_passes_", 0) + 1
+        self._read(ask.of(self.summary_))
+        return self
+
+    def __add__(self, other: Any) -> LinearRegression:
+        """The model of both sets of rows, without either."""
+        return self._combined(other, lambda a, b: a + b)
+
+    def __sub__(self, other: Any) -> LinearRegression:
+        """The model without the other's rows: refused where they were never part of it."""
+        return self._combined(other, lambda a, b: a - b)
+
+    def _combined(self, other: Any, combine: Any) -> LinearRegression:
+        if not isinstance(other, LinearRegression):
+            return NotImplemented  # type: ignore[no-any-return]
+        check_is_fitted(self)
+        check_is_fitted(other)
+        if self.covariance != "classical" or other.covariance != "classical":
+            raise ValueError('Robust covariances cannot be merged without the rows: use covariance="classical".')
+        remember_columns(self, column_names(other), reset=False)
+        result: LinearRegression = clone(self)
+        result.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            result.feature_names_in_ = self.feature_names_in_
+        result._several = self._several
+        result.summary_ = self._joined(self.summary_, other.summary_, combine)
+        result.method_, result.n_passes_ = self.method_, max(self.n_passes_, other.n_passes_)
+        result._read(result._ask().of(result.summary_))
+        return result
+
+    @staticmethod
+    def _joined(a: Summary, b: Summary, combine: Any = lambda a, b: a + b) -> Summary:
+        if type(a) is not type(b) or getattr(a, "exact", None) != getattr(b, "exact", None):
+            raise ValueError('These models keep different summaries. Fit both with the same method= ("gram" or "qr").')
+        if len(a.gauge.unit) != len(b.gauge.unit):
+            raise ValueError("These models have different numbers of targets.")
+        return combine(a, b)
+
+    def _ask(self) -> Ask:
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {METHODS}, not {self.method!r}.")
+        if self.covariance not in COVARIANCES:
+            raise ValueError(f"covariance must be one of {COVARIANCES}, not {self.covariance!r}.")
+        if not isinstance(self.alpha, (int, float, np.number)) or not 0 <= self.alpha < np.inf:
+            raise ValueError(f"alpha must be a number from 0 on, not {self.alpha!r}.")
+        return Ask(float(self.alpha), bool(self.fit_intercept), bool(self.penalize_intercept))
+
+    def _read(self, solution: Solution) -> None:
+        if self.method == "gradient_descent":
+            solution, self.path_ = descend(self.summary_.select(None, self.fit_intercept), solution)
+        super()._read(solution)
+
+    def _meat(self, rows: Rows, groups: Any) -> Array:
+        if self.covariance == "cluster":
+            return clustered_meat(rows, self.solution_, groups)
+        return robust_meat(rows, self.solution_, self.covariance)

@@ -1,0 +1,145 @@
+"""`RidgeCV`: ridge with its penalty chosen by cross-validation in one pass over the rows."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.gram import Gram
+from linearly.algorithm.ladder import Ask, refuse_too_few
+from linearly.algorithm.validation import Folds, RidgePath, fold_errors, leave_one_out_errors
+from linearly.dataset.rows import LocalRows, Rows
+from linearly.models.base import Array, column_names, remember_columns, several_targets, training_rows
+from linearly.models.least_squares import LeastSquares
+
+
+class RidgeCV(LeastSquares):
+    """Ridge with ``alpha`` chosen by cross-validation: any number of penalties and folds in one pass.
+
+        Model class   ŷ = b + x'w
+        Objective     ½‖y − ŷ‖² + ½α‖w‖², α the one with the smallest prediction error on rows left out
+        Summary       one Gram of [1 | X | y] a fold
+        Optimizer     one eigendecomposition a fold serves every alpha
+        Passes        1   (2 with cv="loo")
+
+    Parameters
+    ----------
+    alphas : sequence of float, default=None
+        Penalties to try; by default 100 of them, from a millionth to a hundred times the mean eigenvalue of X'X.
+    cv : int, "loo" or a scikit-learn splitter, default=5
+        Number of folds: row i is in fold i mod cv. ``"loo"`` leaves out one row at a time, exactly.
+    fit_intercept : bool, default=True
+        Whether the model has a constant term; it is not penalised.
+
+    Attributes
+    ----------
+    alpha_ : the chosen penalty.
+    alphas_, cv_errors_ : the penalties tried, and the mean squared prediction error of each.
+    fold_errors_ : the same for each fold (alphas × folds); their mean is ``cv_errors_``.
+    coef_, intercept_, summary_, solution_, … : as in `LinearRegression`, of the fit to all rows with ``alpha_``.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> ly.RidgeCV(alphas=[0.01, 0.1, 1.0, 10.0]).fit(X, y).alpha_
+    0.1
+    """
+
+    penalize_intercept = False
+
+    def __init__(self, alphas: Any = None, *, cv: Any = 5, fit_intercept: bool = True) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose alpha and fit to all rows with it."""
+        rows = training_rows(self, X, y, sample_weight)
+        self._several = several_targets(rows)
+        if isinstance(self.cv, str):
+            if self.cv != "loo":
+                raise ValueError(f'cv must be a number of folds, "loo" or a splitter, not {self.cv!r}.')
+            self.summary_ = rows.fold(Gram.of)
+            refuse_too_few(self.summary_)
+            self.alphas_ = self._alphas(self.summary_)
+            errors = leave_one_out_errors(rows, self.summary_, self.alphas_, self.fit_intercept)
+            self.fold_errors_ = errors.mean(axis=1)[:, None]
+            self._choose(2)
+            return self
+        self.folds_ = self._fold(rows)
+        self._choose_from_folds()
+        return self
+
+    def __add__(self, other: Any) -> RidgeCV:
+        """The model of both sets of rows, alpha chosen anew, without either."""
+        if not isinstance(other, RidgeCV):
+            return NotImplemented
+        check_is_fitted(self)
+        check_is_fitted(other)
+        remember_columns(self, column_names(other), reset=False)
+        if not hasattr(self, "folds_") or not hasattr(other, "folds_"):
+            raise ValueError('Models with cv="loo" cannot be merged without the rows: use a number of folds.')
+        if len(self.folds_.parts) != len(other.folds_.parts):
+            raise ValueError("Models with different numbers of folds cannot be merged.")
+        result: RidgeCV = clone(self)
+        for name in ("n_features_in_", "feature_names_in_", "_several"):
+            if hasattr(self, name):
+                setattr(result, name, getattr(self, name))
+        result.folds_ = self.folds_ + other.folds_
+        result._choose_from_folds()
+        return result
+
+    def _fold(self, rows: Rows) -> Folds:
+        if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
+            K = int(self.cv)
+            if K < 2:
+                raise ValueError(f"cv must be at least 2 folds, not {K}.")
+            folds = rows.fold(lambda block: Folds.of(block, K))
+        else:
+            K, fold_of_row = self._labels(rows)
+            folds = rows.fold(lambda block: Folds.by_label(block, fold_of_row, K))
+        if any(part.n == 0 for part in folds.parts):
+            n = sum(part.n for part in folds.parts)
+            raise ValueError(f"n_samples={n} rows of positive weight leave one of {K} folds empty: use fewer folds.")
+        return folds
+
+    def _labels(self, rows: Rows) -> tuple[int, Array]:
+        from sklearn.model_selection import check_cv
+
+        if not isinstance(rows, LocalRows):
+            raise ValueError("A scikit-learn splitter needs rows in memory; give cv as a number of folds.")
+        label = np.full(len(rows), -1)
+        splits = list(check_cv(self.cv).split(np.empty((len(rows), 0)), rows.y))
+        for j, (_, test) in enumerate(splits):
+            if (label[test] >= 0).any():
+                raise ValueError("cv must leave each row out exactly once.")
+            label[test] = j
+        if (label < 0).any():
+            raise ValueError("cv must leave each row out exactly once.")
+        return len(splits), label
+
+    def _alphas(self, gram: Gram) -> Array:
+        if self.alphas is None:
+            level = RidgePath.of(gram, self.fit_intercept).values.mean()
+            return np.logspace(-6, 2, 100) * (level if level > 0 else 1.0)
+        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
+        if alphas.ndim != 1 or len(alphas) == 0 or not (np.isfinite(alphas) & (alphas >= 0)).all():
+            raise ValueError(f"alphas must be numbers from 0 on, at least one, not {self.alphas!r}.")
+        return alphas
+
+    def _choose_from_folds(self) -> None:
+        self.summary_ = self.folds_.total()
+        self.alphas_ = self._alphas(self.summary_)
+        self.fold_errors_ = fold_errors(self.folds_, self.alphas_, self.fit_intercept).mean(axis=2)
+        self._choose(1)
+
+    def _choose(self, passes: int) -> None:
+        self.cv_errors_ = self.fold_errors_.mean(axis=1)
+        self.alpha_ = float(self.alphas_[np.nanargmin(self.cv_errors_)])
+        self.method_, self.n_passes_ = "gram", passes
+        self._read(Ask(self.alpha_, bool(self.fit_intercept)).of(self.summary_))
