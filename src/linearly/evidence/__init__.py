@@ -1,0 +1,1 @@
+"""What may be said about a fitted model: tables, tests, intervals."""

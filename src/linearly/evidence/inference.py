@@ -1,0 +1,305 @@
+"""Three tables of a fitted least-squares model, by grain: a term (`tidy`), a model (`glance`), a row (`augment`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtrc, stdtr, stdtrit
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.gram import targets
+from linearly.algorithm.ladder import Ask
+from linearly.algorithm.solution import Solution
+from linearly.dataset.rows import Rows, refuse_bad_numbers
+from linearly.evidence.table import Table
+from linearly.models.base import column_names, training_rows
+from linearly.models.least_squares import LeastSquares
+
+Array = NDArray[np.float64]
+
+
+def tidy(model: LeastSquares, *, level: float = 0.95) -> Table:
+    """A row for each term: ``term, estimate, std_error, statistic, p_value, conf_low, conf_high``; Intercept first.
+
+    Several targets add a column ``target``. For ridge a column ``bias`` estimates how far the penalty pulled each
+    coefficient (ridge minus least squares on the same rows); the intervals do not account for it.
+    """
+    solution = fitted(model)
+    refuse_level(level)
+    terms = term_names(model)
+    covariance = np.reshape(model.covariance_, (-1, len(terms), len(terms)))
+    parts = []
+    bias = shrinkage_bias(model) if solution.alpha > 0 else None
+    for t, V in enumerate(covariance):
+        estimate = estimates(solution)[:, t]
+        error = np.sqrt(np.diagonal(V))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistic = estimate / error
+        reach = t_quantile(level, solution.dof) * error
+        part = {
+            "term": list(terms),
+            "estimate": estimate,
+            "std_error": error,
+            "statistic": statistic,
+            "p_value": two_sided(statistic, solution.dof),
+            "conf_low": estimate - reach,
+            "conf_high": estimate + reach,
+        }
+        if bias is not None:
+            part["bias"] = bias[:, t]
+        parts.append(part)
+    notes = []
+    if bias is not None:
+        notes.append("Intervals ignore the bias of the penalty; `bias` estimates it (ridge minus least squares).")
+    return _stacked(parts, model, notes)
+
+
+def glance(model: LeastSquares) -> Table:
+    """A row for each model: fit statistics, information criteria, and how well it was computed.
+
+    AIC and BIC count σ as a parameter, as R does. With a robust covariance the F test is a Wald test with it; for ridge
+    there is none. ``digits`` are the decimal digits to trust, ``condition`` that of the scaled design.
+    """
+    solution = fitted(model)
+    n, dof = solution.n, solution.dof
+    constant = int(solution.has_intercept)
+    rank = solution.rank
+    parts = []
+    for t in range(len(solution.intercept)):
+        rss, tss = float(solution.rss[t]), float(solution.tss[t])
+        r_squared = 1 - rss / tss if tss > 0 else np.nan
+        with np.errstate(divide="ignore", invalid="ignore"):
+            adjusted = 1 - (rss / dof) / (tss / (n - constant)) if dof > 0 and tss > 0 else np.nan
+            log_likelihood = 0.5 * (solution.log_weight - n * (np.log(2 * np.pi) + 1 + np.log(np.float64(rss) / n)))
+        f, p_value = f_test(model, t)
+        parameters = (rank if solution.alpha == 0 else n - dof - constant) + constant + 1
+        parts.append(
+            {
+                "r_squared": [r_squared],
+                "adj_r_squared": [adjusted],
+                "sigma": [np.sqrt(solution.sigma2[t])],
+                "f_statistic": [f],
+                "p_value": [p_value],
+                "df_model": [_count(n - dof - constant)],
+                "df_residual": [_count(dof)],
+                "n": [n],
+                "log_likelihood": [log_likelihood],
+                "aic": [-2 * log_likelihood + 2 * parameters],
+                "bic": [-2 * log_likelihood + np.log(n) * parameters],
+                "method": [model.method if model.method == "gradient_descent" else model.method_],
+                "condition": [solution.condition],
+                "digits": [solution.digits],
+            }
+        )
+    return _stacked(parts, model, [])
+
+
+def augment(model: LeastSquares, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
+    """A row for each row: ``fitted, residual, leverage, standardized_residual, studentized_residual, cooks_distance``.
+
+    The rows are those of the fit, with its weights if it had any: leverage and what follows from it mean nothing for
+    others. Rows of weight 0 have fitted values and residuals only.
+    """
+    solution = fitted(model)
+    refuse_several(model, "augment")
+    rows = training_rows(model, X, y, sample_weight, reset=False)
+    fit, residual, leverage, weight = row_parts(rows, solution)
+    sigma2, rank = float(solution.sigma2[0]), solution.rank + int(solution.has_intercept)
+    absent = weight == 0
+    leverage[absent] = np.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Leverage 1 means the row is fitted exactly, whatever the errors: nothing can be said about its residual.
+        kept = np.where(leverage < 1 - 1e-10, 1 - leverage, np.nan)
+        scaled = residual * np.sqrt(weight)
+        standardized = scaled / np.sqrt(sigma2 * kept)
+        without = (solution.dof * sigma2 - scaled**2 / kept) / (solution.dof - 1)
+        studentized = scaled / np.sqrt(without * kept)
+        cooks = standardized**2 * leverage / kept / rank
+    return Table(
+        {
+            "fitted": fit,
+            "residual": residual,
+            "leverage": leverage,
+            "standardized_residual": standardized,
+            "studentized_residual": studentized,
+            "cooks_distance": cooks,
+        }
+    )
+
+
+def error_model(model: LeastSquares) -> Table:
+    """The variance of the errors, by maximum likelihood (RSS/n) and unbiased (RSS/dof), and its square roots."""
+    solution = fitted(model)
+    maximum, unbiased = solution.rss / solution.n, solution.sigma2
+    parts = [
+        {
+            "sigma2_mle": [maximum[t]],
+            "sigma2_unbiased": [unbiased[t]],
+            "sigma_mle": [np.sqrt(maximum[t])],
+            "sigma_unbiased": [np.sqrt(unbiased[t])],
+            "n": [solution.n],
+            "df_residual": [_count(solution.dof)],
+        }
+        for t in range(len(maximum))
+    ]
+    return _stacked(parts, model, [])
+
+
+def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) -> Table:
+    """``fit, low, high`` for new rows: of the mean (``confidence``), or of a new value (``prediction``)."""
+    from linearly.models.base import new_rows
+
+    solution = fitted(model)
+    refuse_several(model, "predict_interval")
+    refuse_level(level)
+    if kind not in ("confidence", "prediction"):
+        raise ValueError(f'kind must be "confidence" or "prediction", not {kind!r}.')
+    rows = new_rows(model, X)
+    inner = model.inner_covariance()[0]
+    fit, variance = np.empty(len(rows)), np.empty(len(rows))
+    for block in rows:
+        refuse_bad_numbers(block)
+        here = slice(block.start, block.start + len(block))
+        x = plain(block.X)
+        u = solution.coordinates(x)
+        fit[here] = solution.predict(x)[:, 0]
+        variance[here] = ((u @ inner) * u).sum(axis=1)
+    if kind == "prediction":
+        variance += solution.sigma2[0]
+    reach = t_quantile(level, solution.dof) * np.sqrt(variance)
+    return Table({"fit": fit, "low": fit - reach, "high": fit + reach})
+
+
+def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: Any, random_state: Any) -> Array:
+    """n draws of β† = β̂ − (X'X + αI)⁻¹X'ε, intercept first."""
+    from sklearn.utils import check_random_state
+
+    solution = fitted(model)
+    refuse_several(model, "sample_coefficients")
+    draw = check_random_state(random_state)
+    center = estimates(solution)[:, 0]
+    if error_model == "normal":
+        # X'ε is normal with covariance σ²X'X, so β† − β̂ is σ · root times standard normal numbers: no rows needed.
+        z = draw.standard_normal((n, solution.root.shape[1]))
+        return np.asarray(center - np.sqrt(solution.sigma2[0]) * z @ solution.root.T)
+    if error_model != "residuals":
+        raise ValueError(f'error_model must be "normal" or "residuals", not {error_model!r}.')
+    if X is None or y is None:
+        raise ValueError('error_model="residuals" resamples the residuals of the fitted rows: pass X= and y=.')
+    rows = training_rows(model, X, y, None, reset=False)
+    u = np.concatenate([solution.coordinates(plain(block.X)) for block in rows])
+    _, residual, _, _ = row_parts(rows, solution)
+    centred = residual - residual.mean()
+    draws = np.empty((n, len(center)))
+    for i in range(n):
+        epsilon = centred[draw.randint(len(centred), size=len(centred))]
+        draws[i] = center - solution.root @ (u.T @ epsilon)
+    return draws
+
+
+# --- what the tables share ------------------------------------------------------------------------
+
+
+def fitted(model: Any) -> Solution:
+    """The solution of a fitted least-squares model; others are refused by name."""
+    if not isinstance(model, LeastSquares):
+        raise TypeError(f"A fitted least-squares model is needed, not {type(model).__name__}.")
+    check_is_fitted(model)
+    return model.solution_
+
+
+def term_names(model: LeastSquares) -> tuple[str, ...]:
+    """Names of the terms, the intercept first."""
+    return ("Intercept", *column_names(model)) if model.solution_.has_intercept else column_names(model)
+
+
+def estimates(solution: Solution) -> Array:
+    """Intercept and coefficients, terms × targets."""
+    if not solution.has_intercept:
+        return solution.coef
+    return np.vstack([solution.intercept, solution.coef])
+
+
+def shrinkage_bias(model: LeastSquares) -> Array:
+    """Ridge minus least squares, term by term: what the penalty did to the estimates."""
+    plainly = Ask(0.0, bool(model.fit_intercept)).of(model.summary_)
+    return np.asarray(estimates(model.solution_) - estimates(plainly))
+
+
+def f_test(model: LeastSquares, t: int) -> tuple[float, float]:
+    """F statistic and p-value of "no feature matters" for target t."""
+    solution = model.solution_
+    rank, dof = solution.rank, solution.dof
+    if solution.alpha > 0 or rank == 0 or dof <= 0:
+        return np.nan, np.nan
+    if getattr(model, "meat_", None) is None:
+        explained = float(solution.tss[t] - solution.rss[t]) / rank
+        with np.errstate(divide="ignore"):
+            f = float(np.float64(explained) / solution.sigma2[t])
+    else:
+        first = int(solution.has_intercept)
+        root, inner = solution.root[first:, first:], model.inner_covariance()[t][first:, first:]
+        g = np.linalg.lstsq(root, solution.coef[:, t], rcond=None)[0]
+        f = float(g @ np.linalg.lstsq(inner, g, rcond=None)[0]) / rank
+    return f, float(fdtrc(rank, dof, f)) if np.isfinite(f) else 0.0
+
+
+def row_parts(rows: Rows, solution: Solution) -> tuple[Array, Array, Array, Array]:
+    """Fitted values, residuals, leverages and weights of all rows, for one target."""
+    parts = []
+    for block in rows:
+        refuse_bad_numbers(block)
+        X, y = plain(block.X), targets(block)
+        assert y is not None
+        fit = solution.predict(X)[:, 0]
+        weight = np.ones(len(block)) if block.weight is None else block.weight
+        leverage = weight * (solution.coordinates(X) ** 2).sum(axis=1)
+        parts.append(np.stack([fit, y[:, 0] - fit, leverage, weight]))
+    fit, residual, leverage, weight = np.concatenate(parts, axis=1)
+    return fit, residual, leverage, weight
+
+
+def plain(X: Any) -> Array:
+    """The features of a block as a dense float64 array."""
+    if hasattr(type(X), "tocsr"):
+        return np.asarray(X.toarray(), dtype=np.float64)
+    return np.asarray(X.rounded() if hasattr(X, "rounded") else X, dtype=np.float64)
+
+
+def two_sided(statistic: Array, dof: float) -> Array:
+    """Two-sided p-values of t statistics."""
+    if dof <= 0:
+        return np.full(np.shape(statistic), np.nan)
+    return np.asarray(2 * stdtr(dof, -np.abs(statistic)))
+
+
+def t_quantile(level: float, dof: float) -> float:
+    """How many standard errors an interval reaches."""
+    return float(stdtrit(dof, 0.5 + level / 2)) if dof > 0 else np.nan
+
+
+def refuse_level(level: float) -> None:
+    """Refuse a confidence level outside (0, 1)."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level!r}.")
+
+
+def refuse_several(model: LeastSquares, what: str) -> None:
+    """Refuse a model of several targets where one is meant."""
+    if len(model.solution_.intercept) > 1:
+        raise ValueError(f"{what} takes a model of one target; fit each of the targets on its own.")
+
+
+def _count(value: float) -> float | int:
+    return round(value) if abs(value - round(value)) < 1e-9 else float(value)
+
+
+def _stacked(parts: list[dict[str, Any]], model: LeastSquares, notes: list[str]) -> Table:
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    if len(parts) > 1:
+        names = [f"y{t}" for t in range(len(parts))]
+        rows = len(parts[0][next(iter(parts[0]))])
+        columns = {"target": np.repeat(names, rows), **columns}
+    return Table(columns, notes=tuple(notes))

@@ -1,0 +1,24 @@
+"""What runs here, for a bug report."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib import metadata
+
+
+def show_versions() -> None:
+    """Print the versions of linearly and what it stands on, and which kernels run."""
+    import linearly
+    from linearly.dataset.fold import threads
+    from linearly.kernels import kernels_in_use
+
+    print(f"linearly      {linearly.__version__}")
+    print(f"kernels       {kernels_in_use()}")
+    print(f"threads       {threads()}")
+    print(f"python        {sys.version.split()[0]} on {platform.platform()}")
+    for name in ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow", "matplotlib"):
+        try:
+            print(f"{name:<13} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            print(f"{name:<13} not installed")

@@ -1,0 +1,230 @@
+"""The project keeps its promises: its commands, its public names, the direction of its imports, its size."""
+
+import ast
+import inspect
+import itertools
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import linearly as ly
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "linearly"
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+# A part may import itself and what stands in an earlier line. Two parts in one line are neighbours: an import
+# may lead from one to the other, but not both ways. Nothing but the last parts may go through the public API.
+ORDER = (
+    ("dataset", "kernels"),
+    ("algorithm",),
+    ("models",),
+    ("evidence",),
+    ("export", "report"),
+    ("front",),
+    ("lab", "cli"),
+    ("selftest", "versions"),
+)
+# An estimator hands questions about itself (summary, intervals) to the evidence, when asked and not before.
+DOORS = {("models", "evidence")}
+LINE = {part: line for line, parts in enumerate(ORDER) for part in parts}
+PUBLIC_API = "linearly"
+LINE_OF_PUBLIC_API = LINE["front"]
+
+MAX_LINES = 450
+
+COMMANDS = [
+    "python3 -m venv .venv && .venv/bin/pip install . pandas && .venv/bin/python -c "
+    '"import linearly as ly; from sklearn.datasets import load_diabetes; '
+    "d = load_diabetes(as_frame=True, scaled=False); "
+    'print(ly.LinearRegression().fit(d.data, d.target).summary())"',
+    "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest",
+]
+
+
+# --- the commands and the metadata ----------------------------------------------------------------
+
+
+def fenced_blocks(page: Path) -> list[str]:
+    return re.findall(r"^```\w*\n(.*?)\n```$", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def test_readme_has_exactly_the_two_commands():
+    assert [block for block in fenced_blocks(ROOT / "README.md") if "venv" in block] == COMMANDS
+
+
+def test_version_is_the_same_everywhere():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    assert ly.__version__ == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_all_is_every_extra_a_user_can_want():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    (everything,) = extras["all"]
+    named = set(everything.removeprefix("linearly[").removesuffix("]").split(","))
+    assert named == set(extras) - {"all", "spark", "test", "dev"}
+
+
+# --- the public names -----------------------------------------------------------------------------
+
+
+def test_all_is_the_sorted_public_api():
+    assert list(ly.__all__) == sorted(ly.__all__)
+    assert sorted(name for name in dir(ly) if not name.startswith("_")) == [
+        name for name in ly.__all__ if not name.startswith("_")
+    ]
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = ly.no_such_name
+
+
+@pytest.mark.parametrize("name", [name for name in ly.__all__ if not name.startswith("_")])
+def test_public_name_has_a_docstring(name):
+    thing = getattr(ly, name)
+    if not inspect.isclass(thing):
+        assert inspect.getdoc(thing)
+        return
+    assert vars(thing).get("__doc__"), f"{name} has no docstring of its own"
+    ours = [parent for parent in thing.__mro__ if parent.__module__.startswith("linearly")]
+    bare = [
+        member
+        for parent in ours
+        for member, value in vars(parent).items()
+        if not member.startswith("_")
+        and (callable(value) or isinstance(value, property | classmethod | staticmethod))
+        and not inspect.getdoc(getattr(thing, member))
+    ]
+    assert not bare, f"{name} has public methods without a docstring: {bare}"
+
+
+@pytest.mark.parametrize("touch", ["", "; dir(linearly)", "; linearly.__version__"])
+def test_import_is_light(touch):
+    heavy = ("sklearn", "scipy", "pandas", "polars", "pyarrow", "matplotlib")
+    code = f"import json, sys, linearly{touch}; print(json.dumps(sorted(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {module.partition(".")[0] for module in json.loads(run.stdout)}
+    assert loaded.isdisjoint(heavy), f"import linearly loads {sorted(loaded.intersection(heavy))}"
+
+
+# --- the direction of imports ---------------------------------------------------------------------
+
+
+def part_of(module: Path) -> str:
+    return module.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def imported_parts(source: str, package: list[str]) -> Iterator[tuple[int, str, bool]]:
+    """Every import of linearly in a source: its line, the part it reaches, whether it waits inside a function."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            base = [*base, *(node.module or "").split(".")] if node.module else base
+            targets = [".".join([*base, alias.name]) for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            top, *rest = target.split(".")
+            if top == "linearly":
+                yield node.lineno, rest[0] if rest and rest[0] in LINE else PUBLIC_API, node.col_offset > 0
+
+
+def offence(part: str, reached: str, waits: bool) -> bool:
+    if waits and (part, reached) in DOORS:
+        return False
+    if reached == PUBLIC_API:
+        return LINE[part] <= LINE_OF_PUBLIC_API
+    return LINE[reached] > LINE[part]
+
+
+def inner_imports() -> Iterator[tuple[str, int, str, str, bool]]:
+    for module in MODULES:
+        if module.parent == SOURCE and module.stem == "__init__":
+            continue  # the public API reaches everything, lazily
+        package = ["linearly", *module.relative_to(SOURCE).parent.parts]
+        for line, reached, waits in imported_parts(module.read_text(encoding="utf-8"), package):
+            yield str(module.relative_to(ROOT)), line, part_of(module), reached, waits
+
+
+def test_every_module_has_a_place_in_the_order():
+    assert {part_of(module) for module in MODULES} - {"__init__"} <= set(LINE)
+
+
+def test_imports_point_one_way():
+    wrong = [
+        f"{module}:{line}: {part} imports {reached}"
+        for module, line, part, reached, waits in inner_imports()
+        if offence(part, reached, waits)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_neighbours_do_not_import_each_other():
+    edges = {(part, reached) for _, _, part, reached, _ in inner_imports()}
+    for parts in ORDER:
+        for a, b in itertools.combinations(parts, 2):
+            assert not {(a, b), (b, a)} <= edges, f"{a} and {b} import each other"
+
+
+@pytest.mark.parametrize(
+    ("source", "package", "reached"),
+    [
+        ("import linearly.models.base", "linearly.algorithm", "models"),
+        ("from linearly.models import base", "linearly.algorithm", "models"),
+        ("from linearly import models", "linearly.algorithm", "models"),
+        ("from ..models.base import X", "linearly.algorithm", "models"),
+        ("from .. import models", "linearly.algorithm", "models"),
+        ("from . import gram", "linearly.algorithm", "algorithm"),
+        ("from .gram import Gram", "linearly.algorithm", "algorithm"),
+        ("from ..front import fit", "linearly.cli", "front"),
+        ("from .models import base", "linearly", "models"),
+        ("import linearly as ly", "linearly.cli", PUBLIC_API),
+        ("from linearly import fit", "linearly.cli", PUBLIC_API),
+        ("def f():\n    from ..models import base", "linearly.algorithm", "models"),
+        ("if TYPE_CHECKING:\n    from ..models import base", "linearly.algorithm", "models"),
+    ],
+)
+def test_the_import_reader_sees(source, package, reached):
+    assert [part for _, part, _ in imported_parts(source, package.split("."))] == [reached]
+
+
+# --- size and leftovers ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
+def test_module_is_one_idea_long(module):
+    lines = len(module.read_text(encoding="utf-8").splitlines())
+    assert lines <= MAX_LINES, f"{lines} lines: which second idea moved in?"
+
+
+def text_files() -> Iterator[Path]:
+    folders = (".ci", ".github", "benchmarks", "docs", "examples", "src", "tests")
+    kinds = {"", ".cff", ".cpp", ".css", ".hpp", ".html", ".js", ".json", ".md", ".py", ".pyi", ".R", ".sql"}
+    kinds |= {".toml", ".txt", ".yaml", ".yml"}
+    inside = itertools.chain.from_iterable((ROOT / folder).rglob("*") for folder in folders)
+    for path in itertools.chain(ROOT.glob("*"), inside):
+        if path.is_file() and path.suffix in kinds and "_build" not in path.parts:
+            yield path
+
+
+def test_no_leftovers():
+    leftover = re.compile(r"\bTO{1}DO\b|\bFIX{1}ME\b|(?<![\w.])/(?:home|root|work|Users)/\w")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in text_files()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if leftover.search(line)
+    ]
+    assert not found, "\n".join(found)
