@@ -15,6 +15,7 @@ from linearly.dataset.rows import Block
 from linearly.kernels.doubled import Array, Doubled
 
 _SAMPLE = 64  # rows that set the gauge of a block: enough to be within a standard deviation of its mean
+_COARSE = 16  # units are powers of 2¹⁶, so that blocks of the same data nearly always share them
 _VANISHED = 1e-280  # a sum of squares below this has underflowed, or the column is constant
 
 
@@ -40,7 +41,7 @@ class Gauge:
                 continue
             if hasattr(type(part), "tocsr"):
                 # A shift would fill in the zeros: sparse columns are measured from zero.
-                unit[columns] = power_of_two(_largest_of_sparse(part))
+                unit[columns] = power_of_two(_largest_of_sparse(part), _COARSE)
             else:
                 shift[columns], unit[columns] = _measure(_plain(part[::step]))
         return Gauge(shift, unit)
@@ -59,16 +60,17 @@ class Gauge:
 
     def coarser(self, other: Gauge) -> Gauge:
         """This gauge with units no smaller than the other's."""
-        return Gauge(self.shift, np.maximum(self.unit, other.unit))
+        return self if (self.unit >= other.unit).all() else Gauge(self.shift, np.maximum(self.unit, other.unit))
 
     def select(self, columns: Any) -> Gauge:
         """The gauge of some columns."""
         return Gauge(self.shift[columns], self.unit[columns])
 
 
-def power_of_two(size: Array) -> Array:
-    """The power of two just above each size (1 where the size is 0 or not finite)."""
+def power_of_two(size: Array, step: int = 1) -> Array:
+    """The power of two just above each size (1 where the size is 0 or not finite), of 2ˢᵗᵉᵖ if a step is given."""
     _, exponent = np.frexp(np.where((size > 0) & np.isfinite(size), size, 0.5))
+    exponent = -(-exponent // step) * step
     return np.asarray(np.ldexp(1.0, np.clip(exponent, -1021, 1022)))
 
 
@@ -84,7 +86,7 @@ def _measure(sample: Array) -> tuple[Array, Array]:
         shift = first + 2 * (sample / 2 - first / 2).mean(axis=0)
         shift = np.where(np.isfinite(shift), shift, 0.0)
         spread = 2 * np.abs(sample / 2 - shift / 2).max(axis=0)
-    return shift, power_of_two(np.where(spread > 0, spread, np.abs(shift)))
+    return shift, power_of_two(np.where(spread > 0, spread, np.abs(shift)), _COARSE)
 
 
 def _largest_of_sparse(X: Any) -> Array:

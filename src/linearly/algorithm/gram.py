@@ -99,10 +99,13 @@ class Gram:
 
     def measured(self, gauge: Gauge) -> Gram:
         """The same rows in another gauge: a change of unit is exact, a change of shift moves the means only."""
+        if gauge is self.gauge:
+            return self
         ratio = self.gauge.unit / gauge.unit
         moved = self.mean - self.mean  # zeros of the same kind of number
         moved = ((moved + self.gauge.shift) - gauge.shift) / gauge.unit
-        return replace(self, gauge=gauge, mean=self.mean * ratio + moved, cross=self.cross * (ratio[:, None] * ratio))
+        cross = self.cross if (ratio == 1).all() else self.cross * (ratio[:, None] * ratio)
+        return replace(self, gauge=gauge, mean=self.mean * ratio + moved, cross=cross)
 
     def select(self, features: Any = None, intercept: bool = True) -> Gram:
         """The Gram of some features (all by default), to be solved with or without an intercept."""

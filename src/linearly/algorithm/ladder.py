@@ -1,8 +1,8 @@
 """The ladder of least squares: a fast summary where it is good enough, a better one where it is not.
 
-``auto`` folds a float64 Gram and stops where ten digits remain. Otherwise it takes one more pass with the triangle, and
-where even that leaves fewer than ten, one with a Gram in double-double. ``exact`` starts there and then measures, in
-one pass of residuals in double-double, how many digits it has.
+``auto`` folds a float64 Gram and stops where ten digits remain; otherwise it takes one more pass with a Gram in
+double-double. ``exact`` starts there and then measures, in one pass of residuals in double-double, how many digits it
+has. ``qr`` folds a triangle. Digits are those of the rows as given, relative to the largest scaled coefficient.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def summarize(block: Block, method: str) -> Summary:
 
 def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
     """Solve least squares on the lowest rung of the ladder that leaves ten digits, or on the one asked for."""
-    rungs = ("gram", "qr", "exact") if method == "auto" else (method,)
+    rungs = ("gram", "exact") if method == "auto" else (method,)
     passes = 0
     for rung in rungs:
         passes += 1

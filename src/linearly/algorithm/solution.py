@@ -181,7 +181,7 @@ class Problem:
             coef, root = spread @ rounded(coef), spread @ rounded(root)
         if self.form == "centred":
             intercept = self.y_mean - product(self.mean[None, :], Doubled.of(coef))[0]
-            top = np.hstack([[[1 / np.sqrt(rounded(self.weight))]], -rounded(product(self.mean[None, :], root))])
+            top = np.hstack([[[1 / np.sqrt(rounded(self.weight))]], -rounded(product(_like(self.mean, root)[None, :], root))])
             root = np.vstack([top, np.hstack([np.zeros((len(unit), 1)), rounded(root)])])
         elif self.form == "constant":
             intercept, coef = Doubled.of(coef)[0], coef[1:]
@@ -245,6 +245,10 @@ def _sizes(A: Array, total: Array) -> tuple[Array, Array]:
 def _smallest_share(rss: Array, total: Array) -> float:
     shares = rss[total > 0] / total[total > 0]
     return max(float(np.min(shares, initial=1.0)), 1e-300)
+
+
+def _like(a: Doubled, b: Numbers) -> Numbers:
+    return a if isinstance(b, Doubled) else a.rounded()
 
 
 def _digits(error: float) -> float:

@@ -120,16 +120,6 @@ def _threads_of_pool() -> ThreadPoolExecutor:
         return _pool
 
 
-def _forget_pool() -> None:
-    # A forked child has none of its parent's threads.
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
-
-
 class _quiet_blas:
     """BLAS on one thread while our own threads run: two pools at once cost 100 times on small blocks."""
 
@@ -150,3 +140,14 @@ class _quiet_blas:
             _quiet_blas._depth -= 1
             if _quiet_blas._depth == 0:
                 _quiet_blas._limits.restore_original_limits()
+
+
+def _start_anew() -> None:
+    # A forked child has none of its parent's threads, and a lock that one of them held would never open.
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
+    _quiet_blas._lock, _quiet_blas._depth = threading.Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)

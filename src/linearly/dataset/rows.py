@@ -101,7 +101,7 @@ class LocalRows:
 def rows_in_block(p: int) -> int:
     """Rows in a block of p columns: about 8 MB, more where a p × p summary has to be earned, never over 64 MB."""
     p = max(p, 1)
-    rows = min(max(2**20 // p, 32 * p), 2**23 // p)
+    rows = min(max(2**20 // p, 16 * p), 2**23 // p)
     return max(256, rows // 256 * 256)
 
 

@@ -41,8 +41,8 @@ class LinearRegression(LeastSquares):
         What the standard errors assume: equal variances, unequal ones, or rows that are alike within
         ``fit(..., groups=)``.
     method : {"auto", "gram", "qr", "exact", "gradient_descent"}, default="auto"
-        ``auto`` starts with the fast Gram and takes a further pass, by QR or in double-double, only where fewer than
-        ten digits would remain. ``gradient_descent`` is S0's optimizer, for teaching; it leaves its steps in ``path_``.
+        ``auto`` starts with the fast Gram and takes a further pass in double-double only where fewer than ten
+        digits would remain; ``qr`` folds a triangle; ``exact`` measures its digits. ``gradient_descent`` is S0's optimizer, for teaching; it leaves its steps in ``path_``.
 
     Attributes
     ----------

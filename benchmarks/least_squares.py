@@ -1,0 +1,149 @@
+"""Least squares and ridge against scikit-learn, statsmodels and whoever else is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import linearly as ly
+from benchmarks.race import Contender, Result, exponent, race
+
+Array = NDArray[np.float64]
+
+
+def data(n: int, p: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(20)
+    X = rng.standard_normal((n, p))
+    y = X @ rng.standard_normal(p) + 3.0 + rng.standard_normal(n)
+    return X, y
+
+
+def sklearn_ridge(X: Array, y: Array) -> Contender:
+    from sklearn.linear_model import Ridge
+
+    return Contender("scikit-learn Ridge(cholesky)", lambda: Ridge(alpha=0.0, solver="cholesky").fit(X, y).coef_)
+
+
+def sklearn_linear(X: Array, y: Array, repeats: int) -> Contender:
+    from sklearn.linear_model import LinearRegression
+
+    return Contender("scikit-learn LinearRegression", lambda: LinearRegression().fit(X, y).coef_, repeats=repeats)
+
+
+def ours(X: Array, y: Array) -> Contender:
+    return Contender("linearly", lambda: ly.LinearRegression().fit(X, y).coef_, ours=True)
+
+
+def ols_1m_50(quick: bool) -> Result:
+    """Ordinary least squares on 1 000 000 rows of 50 columns."""
+    n, p = (250_000 if quick else 1_000_000), 50
+    X, y = data(n, p)
+    peers = [ours(X, y), sklearn_ridge(X, y), sklearn_linear(X, y, 1 if quick else 2)]
+    result = race("ols_1m_50", f"{n} × {p}", peers, agree=1e-9, quick=quick)
+    result.growth = exponent(lambda m: lambda: ly.LinearRegression().fit(X[:m], y[:m]), n)
+    return result
+
+
+def ols_200k_500(quick: bool) -> Result:
+    """Ordinary least squares on 200 000 rows of 500 columns."""
+    n, p = (40_000 if quick else 200_000), 500
+    X, y = data(n, p)
+    peers = [ours(X, y), sklearn_ridge(X, y)]
+    if not quick:
+        peers.append(sklearn_linear(X, y, 1))
+    result = race("ols_200k_500", f"{n} × {p}", peers, agree=1e-9, quick=quick)
+    result.growth = exponent(lambda m: lambda: ly.LinearRegression().fit(X[:m], y[:m]), n)
+    return result
+
+
+def standard_errors(quick: bool) -> Result:
+    """Least squares with standard errors on 1 000 000 rows of 50 columns."""
+    import statsmodels.api as sm
+
+    n, p = (250_000 if quick else 1_000_000), 50
+    X, y = data(n, p)
+    with_ones = sm.add_constant(X)
+    contenders = [
+        Contender("linearly", lambda: ly.tidy(ly.LinearRegression().fit(X, y))["std_error"], ours=True),
+        Contender("statsmodels OLS", lambda: sm.OLS(y, with_ones).fit().bse, repeats=1 if quick else 2),
+    ]
+    return race("standard_errors", f"{n} × {p}", contenders, agree=1e-8, quick=quick)
+
+
+def robust_errors(quick: bool) -> Result:
+    """The same with the HC1 covariance, which takes a second, weighted pass."""
+    import statsmodels.api as sm
+
+    n, p = (250_000 if quick else 1_000_000), 50
+    X, y = data(n, p)
+    with_ones = sm.add_constant(X)
+    contenders = [
+        Contender("linearly", lambda: ly.tidy(ly.LinearRegression(covariance="HC1").fit(X, y))["std_error"], ours=True),
+        Contender("statsmodels OLS", lambda: sm.OLS(y, with_ones).fit(cov_type="HC1").bse, repeats=1),
+    ]
+    return race("robust_errors", f"{n} × {p}", contenders, agree=1e-7, quick=quick)
+
+
+def ridge_cv(quick: bool) -> Result:
+    """Ridge over 100 penalties and 5 folds on 200 000 rows of 100 columns, refit included."""
+    from sklearn.linear_model import Ridge
+    from sklearn.model_selection import GridSearchCV, PredefinedSplit
+
+    n, p = (20_000 if quick else 200_000), 100
+    X, y = data(n, p)
+    alphas = np.logspace(-3, 5, 100)
+    folds = PredefinedSplit(np.arange(n) % 5)  # the folds that linearly uses: equal work, equal answers
+
+    def peer() -> Any:
+        search = GridSearchCV(Ridge(), {"alpha": alphas}, cv=folds, scoring="neg_mean_squared_error")
+        return -search.fit(X, y).cv_results_["mean_test_score"]
+
+    contenders = [
+        Contender("linearly", lambda: ly.RidgeCV(alphas).fit(X, y).cv_errors_, ours=True),
+        Contender("scikit-learn GridSearchCV", peer, repeats=1),
+    ]
+    return race("ridge_cv", f"{n} × {p}, 100 alphas × 5 folds", contenders, agree=1e-8, quick=quick)
+
+
+def predict_one_row(quick: bool) -> Result:
+    """`predict` of one row of 50 columns, in the mean of 1 000 calls."""
+    from sklearn.linear_model import LinearRegression
+
+    X, y = data(10_000, 50)
+    mine, peer, row = ly.LinearRegression().fit(X, y), LinearRegression().fit(X, y), X[:1].copy()
+    contenders = [
+        Contender("linearly", lambda: [mine.predict(row) for _ in range(1000)], ours=True),
+        Contender("scikit-learn LinearRegression", lambda: [peer.predict(row) for _ in range(1000)], repeats=3),
+    ]
+    result = race("predict_one_row", "1 × 50", contenders, agree=1e-9, quick=quick)
+    result.seconds = {name: seconds / 1000 for name, seconds in result.seconds.items()}
+    return result
+
+
+def import_time(quick: bool) -> Result:
+    """``import linearly`` in a new process, against ``import sklearn.linear_model``, less the bare interpreter."""
+
+    def run(code: str) -> float:
+        times = []
+        for _ in range(3 if quick else 7):
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    bare = run("pass")
+    result = Result("import_time", "–")
+    result.seconds = {
+        "linearly": run("import linearly") - bare,
+        "scikit-learn": run("import sklearn.linear_model") - bare,
+        "numpy": run("import numpy") - bare,
+    }
+    return result
+
+
+WORKLOADS = [ols_1m_50, ols_200k_500, standard_errors, robust_errors, ridge_cv, predict_one_row, import_time]

@@ -1,0 +1,147 @@
+"""A race: every contender on the same data in one process, in alternation, after its answer was checked.
+
+Seconds depend on the machine and the day, so what counts is the ratio of times within one race. Peers run with one
+and with two BLAS threads and their better time counts.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+
+@dataclass
+class Contender:
+    """Someone who does the work: `run` returns the answer that is compared, as an array."""
+
+    name: str
+    run: Callable[[], Any]
+    ours: bool = False
+    repeats: int = 5
+    optional: str = ""  # package it needs
+
+
+@dataclass
+class Result:
+    """What a race found."""
+
+    workload: str
+    size: str
+    seconds: dict[str, float] = field(default_factory=dict)
+    extra_mb: dict[str, float] = field(default_factory=dict)
+    difference: dict[str, float] = field(default_factory=dict)
+    growth: float | None = None
+
+    @property
+    def ours(self) -> str:
+        return next(iter(self.seconds))
+
+    def ratios(self) -> dict[str, float]:
+        """How many times as long as ours each peer took."""
+        mine = self.seconds[self.ours]
+        return {name: seconds / mine for name, seconds in self.seconds.items() if name != self.ours}
+
+
+def race(workload: str, size: str, contenders: list[Contender], *, agree: float, quick: bool = False) -> Result:
+    """Run all contenders, ours first; raise if an answer differs from ours by more than `agree` (relative)."""
+    result = Result(workload, size)
+    reference: Any = None
+    for contender in contenders:
+        gc.collect()
+        before = _memory("VmRSS")
+        _reset_peak()
+        answer = np.asarray(contender.run(), dtype=np.float64)
+        result.extra_mb[contender.name] = max(0.0, (_memory("VmHWM") - before) / 1024)
+        if reference is None:
+            reference = answer
+        scale = np.abs(reference).max()
+        result.difference[contender.name] = float(np.abs(answer - reference).max() / scale)
+        if not result.difference[contender.name] <= agree:
+            apart = result.difference[contender.name]
+            raise AssertionError(f"{workload}: {contender.name} differs from {contenders[0].name} by {apart:.2g}")
+    best: dict[str, float] = {contender.name: np.inf for contender in contenders}
+    rounds = max(contender.repeats for contender in contenders)
+    if quick:
+        rounds = min(rounds, 3)
+    for turn in range(rounds):
+        for contender in contenders:
+            if turn >= contender.repeats:
+                continue
+            for blas in (None,) if contender.ours else (1, 2):
+                best[contender.name] = min(best[contender.name], _timed(contender.run, blas))
+    result.seconds = best
+    return result
+
+
+def exponent(run: Callable[[int], Callable[[], Any]], n: int) -> float:
+    """The power of n with which time grows, fitted over n/4, n/2 and n."""
+    sizes = [n // 4, n // 2, n]
+    times = []
+    for size in sizes:
+        work = run(size)
+        work()
+        times.append(min(_timed(work, None) for _ in range(3)))
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def machine() -> dict[str, Any]:
+    """Where this was measured."""
+    import sklearn
+
+    import linearly
+    from linearly.kernels import kernels_in_use
+
+    model = platform.processor()
+    if os.path.exists("/proc/cpuinfo"):
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            names = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
+        model = names[0] if names else model
+    return {
+        "processor": model,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "kernels": kernels_in_use(),
+        "linearly": linearly.__version__,
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+
+
+def _timed(run: Callable[[], Any], blas: int | None) -> float:
+    gc.collect()
+    with threadpool_limits(limits=blas) if blas else _Nothing():
+        start = time.perf_counter()
+        run()
+        return time.perf_counter() - start
+
+
+class _Nothing:
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _memory(key: str) -> float:
+    """A line of /proc/self/status in kB (NaN where there is none)."""
+    try:
+        with open("/proc/self/status", encoding="utf-8") as status:
+            return next(float(line.split()[1]) for line in status if line.startswith(key))
+    except (OSError, StopIteration):
+        return float("nan")
+
+
+def _reset_peak() -> None:
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="utf-8") as peak:
+            peak.write("5")
+    except OSError:
+        pass

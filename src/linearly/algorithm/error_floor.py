@@ -1,0 +1,199 @@
+"""A proven lower bound on the training errors of any hyperplane: disjoint sets of rows, none of which it can get right.
+
+A witness (Σ λ a = 0, λ > 0) forces a·v ≤ 0 for one of its rows, whatever v. That is an error unless the row lies on the
+hyperplane and ties go its way (`sign(0) = +1` for two classes, the first of equal scores for K). With an intercept ties do
+not matter: rows classified without error stay so when the intercepts move a little against the class that wins ties, and
+then no row is on the hyperplane. Without one, a row can be wrong only if its rival does not lose ties, so a witness must
+hold a row whose rival wins them: Σ λ a·v = 0 with all a·v ≥ 0 leaves that row at a·v = 0, an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linearly.algorithm.certificate import Relation
+from linearly.algorithm.exact import null_space, primitive
+from linearly.algorithm.halfspaces import Halfspaces, Ids
+from linearly.algorithm.relations import Mask, Multipliers, Search, Span, outside
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorFloor:
+    """At least `value` rows are misclassified by any hyperplane: one in each of the disjoint `witnesses`."""
+
+    witnesses: tuple[Relation, ...]
+    n_rows: int
+    X: Any
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    fit_intercept: bool
+
+    @property
+    def value(self) -> int:
+        """The number of errors that nobody can avoid."""
+        return len(self.witnesses)
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"ErrorFloor({self.value} of {self.n_rows} rows)"
+
+    def check(self, X: Any = None, y: Any = None) -> bool:
+        """Whether every witness holds in exact arithmetic, can be an error, and shares no row with another."""
+        if (X is None) != (y is None):
+            raise ValueError("check() needs both X and y, or neither.")
+        X, y = (self.X, self.y) if X is None else (X, y)
+        H = Halfspaces(X, y, fit_intercept=self.fit_intercept, classes=self.classes)
+        rows = [int(i) for witness in self.witnesses for i in np.unique(witness.rows)]
+        return len(rows) == len(set(rows)) and all(
+            witness.holds(H) and _can_err(H, witness) for witness in self.witnesses
+        )
+
+
+def error_floor(
+    X: Any, y: ArrayLike, *, fit_intercept: bool = True, limit: int | None = None
+) -> ErrorFloor:
+    """A lower bound on the training errors of any hyperplane, as disjoint witnesses; at most `limit` of them.
+
+    The bound is proven, and seldom the best possible: each witness takes up to p + 2 rows and proves one error.
+
+    >>> floor = error_floor([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+    >>> floor, floor.check()
+    (ErrorFloor(1 of 4 rows), True)
+    """
+    H = Halfspaces(X, y, fit_intercept=fit_intercept)
+    alive = np.ones(H.n, dtype=bool)
+    witnesses: list[Relation] = []
+    for found in _witnesses(H, alive):
+        if limit is not None and len(witnesses) >= limit:
+            break
+        witnesses.append(Relation.of(H, found))
+        alive[witnesses[-1].rows] = False
+    return ErrorFloor(tuple(witnesses), H.n, H.X, H.classes[H.codes], H.classes, fit_intercept)
+
+
+def _witnesses(H: Halfspaces, alive: Mask) -> Iterator[Multipliers]:
+    """Witnesses among the rows that are alive; the caller strikes out the rows of each before asking for the next."""
+    for i in np.flatnonzero(~H.nonzero_rows()):
+        ids = np.arange(i * (H.K - 1), (i + 1) * (H.K - 1))
+        if _wins_ties(H, ids).any():
+            yield {int(ids[_wins_ties(H, ids)][0]): 1}
+        else:
+            alive[i] = False  # always right
+    for twins in contradictions(H):
+        if alive[H.pair(twins)[0]].all():
+            yield {int(i): 1 for i in twins}
+    search = Search(H)
+    # A row that a good hyperplane gets wrong, with rows that it gets right, makes a witness that spends one error only.
+    value = H.scores(search.first_guess).reshape(H.n, -1).min(axis=1)
+    right = value > 0
+    for i in np.flatnonzero(~right)[np.argsort(value[~right])]:
+        if alive[i]:
+            rows = alive & right
+            rows[i] = True
+            found = _witness(search, H.of_rows(rows))
+            if found is not None:
+                yield found
+    while True:
+        found = _witness(search, H.of_rows(alive))
+        if found is None:
+            return
+        yield found
+
+
+def _witness(search: Search, active: Mask) -> Multipliers | None:
+    """A minimal relation among active inequalities that can be an error, or None if a hyperplane gets them all right."""
+    H = search.H
+    ties = _wins_ties(H, np.arange(H.N))
+    span = Span(H)
+    remaining = active.copy()
+    while remaining.any():
+        found = search.strict(remaining, span)
+        if isinstance(found, dict):
+            errors = [i for i in found if H.fit_intercept or ties[i]]
+            if errors and not span.relation:
+                return found
+            span = span.grow(found)
+            if errors:
+                return _reduced(H, span.relation, errors[0])
+            remaining = active & outside(span)
+            # A row in the span of rows that tie in their favour can do no better than tie.
+            for i in np.flatnonzero(active & ties & ~remaining).tolist():
+                if span.holds(i):
+                    return _reduced(H, span.grow({i: 1}).relation, i)
+                remaining[i] = True
+        else:
+            wrong = active & (H.signs(found, active) < 0)
+            if not wrong.any():
+                return None
+            remaining |= wrong
+    return None
+
+
+def _reduced(H: Halfspaces, found: Multipliers, keep: int) -> Multipliers:
+    """A minimal relation among the inequalities of one, with a given inequality in it (Carathéodory)."""
+    while True:
+        ids = list(found)
+        B, _ = null_space(H.lattice(np.array(ids, dtype=np.intp))[0].T)
+        if B.shape[1] == 1:
+            return found
+        k = ids.index(keep)
+        a, b = B[:, 0], B[:, 1]
+        mu = a * b[k] - b * a[k] if a[k] or b[k] else a
+        mu = mu if max(mu) > 0 else -mu
+        weights = np.array([found[i] for i in ids], dtype=object)
+        # The largest step along μ that leaves all multipliers positive or zero; μ is zero at `keep`.
+        out = min((i for i in range(len(ids)) if mu[i] > 0), key=lambda i: Fraction(weights[i], mu[i]))
+        weights = primitive(weights * mu[out] - mu * weights[out])
+        found = {i: int(t) for i, t in zip(ids, weights, strict=True) if t}
+
+
+def _can_err(H: Halfspaces, witness: Relation) -> bool:
+    ids = witness.ids(H)
+    return ids is not None and (H.fit_intercept or bool(_wins_ties(H, ids).any()))
+
+
+def _wins_ties(H: Halfspaces, ids: Ids) -> Mask:
+    rows, rivals = H.pair(ids)
+    return rivals == 1 if H.K == 2 else rivals < H.codes[rows]
+
+
+def contradictions(H: Halfspaces) -> Iterator[Ids]:
+    """Disjoint pairs of inequalities that are two rows with the same x and different labels."""
+    rng = np.random.default_rng(0)
+    key = rng.integers(0, 2**63, H.p, dtype=np.uint64)
+    if H.sparse:
+        bits = (H.X.data + 0.0).view(np.uint64) * key[H.X.indices]
+        bits[H.X.data == 0] = 0
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits)])
+        hashes = sums[H.X.indptr[1:]] - sums[H.X.indptr[:-1]]
+    else:
+        parts = (np.ascontiguousarray(H.X[i : i + 8192] + 0.0) for i in range(0, H.n, 8192))  # −0.0 → 0.0
+        hashes = np.concatenate([part.view(np.uint64) @ key for part in parts])
+    order = np.lexsort((H.codes, hashes))
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    starts = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)) == 1)
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)) == -1)
+    for start, end in zip(starts, ends, strict=True):
+        group = order[start : end + 1]
+        if H.codes[group[0]] == H.codes[group[-1]]:
+            continue
+        values = H.X[group].toarray() if H.sparse else H.X[group]
+        group = group[(values == values[0]).all(axis=1)]  # two different rows may share a hash
+        waiting = {k: group[H.codes[group] == k].tolist() for k in np.unique(H.codes[group])}
+        while True:
+            a, b = sorted(waiting, key=lambda k: len(waiting[k]))[-2:] if len(waiting) > 1 else (0, 0)
+            if a == b or not waiting[a]:
+                break
+            i, j = waiting[a].pop(0), waiting[b].pop(0)
+            yield H.index(np.array([i, j]), np.array([b, a]))
