@@ -31,20 +31,8 @@
 
 suppressPackageStartupMessages({ library(lmtest); library(nortest); library(sandwich) })
 
-json <- function(x) {
-  quote <- function(s) paste0('"', gsub('(["\\\\])', "\\\\\\1", s), '"')
-  if (inherits(x, "scalar")) return(json_atoms(unclass(x), quote))
-  if (is.matrix(x)) return(paste0("[", paste(apply(x, 1, function(r) json(as.vector(r))), collapse = ",\n"), "]"))
-  if (is.list(x) && is.null(names(x))) return(paste0("[", paste(vapply(x, json, ""), collapse = ",\n"), "]"))
-  if (is.list(x)) return(paste0("{", paste0(quote(names(x)), ": ", vapply(x, json, ""), collapse = ",\n"), "}"))
-  paste0("[", paste(json_atoms(x, quote), collapse = ", "), "]")
-}
-json_atoms <- function(x, quote) {
-  if (is.character(x)) return(quote(x))
-  stopifnot(is.numeric(x), !any(is.infinite(x)))
-  ifelse(is.na(x), "null", sprintf("%.17g", x))
-}
-one <- function(x) structure(unname(x), class = "scalar")
+here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
+source(file.path(here, "json.R"))
 
 core <- function(fit) {
   s <- summary(fit)
@@ -150,7 +138,6 @@ dw <- function(name, y, X) {
 series <- function(x) { t <- as.numeric(time(x)); list(y = as.numeric(x), X = data.frame(time = t)) }
 dw_series <- function(name, x) { s <- series(x); dw(name, s$y, s$X) }
 
-version <- function(p) one(as.character(packageVersion(p)))
 result <- list(
   provenance = list(
     generator = one("Rscript tests/golden/lm.R"), r = one(R.version.string),
@@ -187,5 +174,4 @@ result <- list(
     dw("airquality", na.omit(datasets::airquality)$Ozone, na.omit(datasets::airquality)[c("Solar.R", "Wind", "Temp")]))
 )
 
-here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
 writeLines(json(result), file.path(here, "lm.json"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from linearly.algorithm.gram import Gram
+from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Solution
 from linearly.kernels.doubled import Array, Doubled
 
@@ -35,45 +35,49 @@ def descend(
 
     The columns are centred by the summary and scaled to unit length, as one would for gradient descent by hand.
     """
-    p, unit = gram.p, gram.gauge.unit
-    if not gram.intercept:
-        zero = gram.mean + gram.gauge.shift / unit
-        cross = gram.cross + zero[:, None] * zero * gram.weight
-    else:
-        cross = gram.cross
-    size = np.sqrt(np.diagonal(cross)[:p])
+    A, C, total, unit, y_unit = gram.normal_equations(solution.form)
+    size = np.sqrt(np.diagonal(A))
     size = np.where(size > 0, size, 1.0)
-    A, C = cross[:p, :p] / size / size[:, None], cross[:p, p:] / size[:, None]
-    A = A + np.diag(solution.alpha / (unit[:p] * size) ** 2)
-    rate = 1.0 / np.linalg.eigvalsh(A)[-1] if step is None else step
-    total = np.diagonal(cross[p:, p:])
+    user = unit * size
+    cross, A, C = A, A / size / size[:, None], C / size[:, None]
+    A = A + np.diag(solution.alpha / user**2)
+    curvature = np.linalg.eigvalsh(A)[-1]
+    rate = (1.0 / curvature if curvature > 0 else 1.0) if step is None else step
     b = np.zeros_like(C)
     losses, norms, places = [], [], []
     start = np.linalg.norm(C)
     for _ in range(steps):
         gradient = A @ b - C
-        places.append(b / (unit[:p] * size)[:, None] * unit[p:])
+        places.append(b / user[:, None] * y_unit)
         norms.append(float(np.linalg.norm(gradient)))
-        losses.append(float((0.5 * (total + (b * (gradient - C)).sum(axis=0)) * unit[p:] ** 2).sum()))
+        losses.append(float((0.5 * (total + (b * (gradient - C)).sum(axis=0)) * y_unit**2).sum()))
         if norms[-1] <= SMALL_GRADIENT * start or not np.isfinite(norms[-1]):
             break
         b = b - rate * gradient
     else:
         from sklearn.exceptions import ConvergenceWarning
 
-        warnings.warn(
+        remark(
             f"Gradient descent stopped after {steps} steps with its gradient at {norms[-1] / start:.1g} of the start: "
             'the columns are too correlated for it. method="auto" solves this at once.',
             ConvergenceWarning,
-            stacklevel=4,
         )
-    coef = places[-1]
-    intercept = solution.intercept
-    if solution.mean is not None:
-        moved = (solution.mean[:, None] * Doubled.of(coef - solution.coef)).sum(axis=0)
-        intercept = solution.intercept - moved.rounded()
     path = Path(np.full(len(losses), rate), np.array(losses), np.array(norms), np.array(places))
-    extra = coef - solution.coef
-    rss = solution.rss + np.einsum("jt,jl,lt->t", extra, (cross[:p, :p] * unit[:p] * unit[:p, None]), extra)
+    return _at(solution, places[-1], cross * unit * unit[:, None]), path
+
+
+def _at(solution: Solution, coef: Array, cross: Array) -> Solution:
+    """The solution moved to other coefficients, its residual sum of squares with it."""
+    best, intercept, at_mean = solution.coef, solution.intercept, solution.at_mean
+    if solution.form == "constant":
+        best = np.vstack([intercept, best])
+    extra = coef - best
+    # At the minimum of the ridge objective the gradient of the sum of squares is −2 alpha times the coefficients.
+    rss = solution.rss - 2 * solution.alpha * (extra * best).sum(axis=0) + (extra * (cross @ extra)).sum(axis=0)
+    if solution.form == "constant":
+        intercept, coef = coef[0], coef[1:]
+        at_mean = intercept
+    elif solution.mean is not None:
+        intercept = intercept - (solution.mean[:, None] * Doubled.of(extra)).sum(axis=0).rounded()
     exact = (Doubled.of(coef), Doubled.of(intercept))
-    return replace(solution, coef=coef, intercept=intercept, rss=rss, exact=exact), path
+    return replace(solution, coef=coef, intercept=intercept, at_mean=at_mean, rss=rss, exact=exact)

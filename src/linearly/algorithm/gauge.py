@@ -6,7 +6,7 @@ that do not overflow. Units are powers of two, so changing them costs nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,23 +27,28 @@ class Gauge:
     unit: Array
 
     @staticmethod
-    def of(block: Block, Y: Array | None, *, whole: bool = False) -> Gauge:
-        """A gauge for the block, from a few of its rows, or from its `whole` range where those mislead."""
+    def of(block: Block, Y: Array | None, *, whole: bool = False, coarse: int = _COARSE) -> Gauge:
+        """A gauge for the block, from a few of its rows, or from its `whole` range where those mislead.
+
+        Units are powers of 2ᶜᵒᵃʳˢᵉ: of 2 itself where columns should end up alike in size.
+        """
         X = block.X
-        n, p = X.shape
-        k = 0 if Y is None else Y.shape[1]
+        p, k = X.shape[1], 0 if Y is None else Y.shape[1]
         shift, unit = np.zeros(p + k), np.ones(p + k)
+        rows = _present(block)
+        n = len(block) if isinstance(rows, slice) else len(rows)
         if n == 0:
             return Gauge(shift, unit)
         step = 1 if whole else max(1, n // _SAMPLE)
+        some: Any = slice(None, None, step) if isinstance(rows, slice) else rows[::step]
         for columns, part in ((slice(0, p), X), (slice(p, p + k), Y)):
             if part is None:
                 continue
             if hasattr(type(part), "tocsr"):
                 # A shift would fill in the zeros: sparse columns are measured from zero.
-                unit[columns] = power_of_two(_largest_of_sparse(part), _COARSE)
+                unit[columns] = power_of_two(_largest_of_sparse(part[rows]), coarse)
             else:
-                shift[columns], unit[columns] = _measure(_plain(part[::step]))
+                shift[columns], unit[columns] = _measure(_plain(part[some]), coarse)
         return Gauge(shift, unit)
 
     def misled(self, block: Block, Y: Array | None, squares: Array) -> bool:
@@ -54,7 +59,7 @@ class Gauge:
             part: Any
             part, at = (block.X, j) if Y is None or j < block.X.shape[1] else (Y, j - block.X.shape[1])
             column = part[:, [at]].toarray() if hasattr(type(part), "tocsr") else _plain(part[:, at])
-            if (column != self.shift[j]).any():
+            if (column[_present(block)] != self.shift[j]).any():
                 return True
         return False
 
@@ -74,11 +79,27 @@ def power_of_two(size: Array, step: int = 1) -> Array:
     return np.asarray(np.ldexp(1.0, np.clip(exponent, -1021, 1022)))
 
 
+def _present(block: Block) -> Any:
+    """The rows that count: all, or the indices of those of positive weight."""
+    if block.weight is None or (block.weight > 0).all():
+        return slice(None)
+    return np.flatnonzero(block.weight > 0)
+
+
+def without_absent(block: Block) -> Block:
+    """The block without its rows of weight 0, whose numbers may be anything."""
+    rows = _present(block)
+    if isinstance(rows, slice):
+        return block
+    y = None if block.y is None else block.y[rows]
+    return replace(block, X=block.X[rows], y=y, weight=None if block.weight is None else block.weight[rows])
+
+
 def _plain(part: Any) -> Array:
     return np.asarray(part.high if isinstance(part, Doubled) else part, dtype=np.float64)
 
 
-def _measure(sample: Array) -> tuple[Array, Array]:
+def _measure(sample: Array, coarse: int) -> tuple[Array, Array]:
     # From the first row on: a constant column then has shift exactly its value and spread exactly zero.
     # Halved first, because the difference of two numbers of size 1e308 overflows.
     first = sample[0]
@@ -86,10 +107,11 @@ def _measure(sample: Array) -> tuple[Array, Array]:
         shift = first + 2 * (sample / 2 - first / 2).mean(axis=0)
         shift = np.where(np.isfinite(shift), shift, 0.0)
         spread = 2 * np.abs(sample / 2 - shift / 2).max(axis=0)
-    return shift, power_of_two(np.where(spread > 0, spread, np.abs(shift)), _COARSE)
+    return shift, power_of_two(np.where(spread > 0, spread, np.abs(shift)), coarse)
 
 
 def _largest_of_sparse(X: Any) -> Array:
     largest = np.zeros(X.shape[1])
-    np.maximum.at(largest, X.indices, np.abs(X.data))
+    with np.errstate(invalid="ignore"):  # a NaN shows up in the sums
+        np.maximum.at(largest, X.indices, np.abs(X.data))
     return largest

@@ -8,14 +8,15 @@ thirty digits, which leaves fourteen where the condition is 1e8.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linearly import kernels
-from linearly.algorithm.gauge import Gauge
-from linearly.algorithm.solution import Problem, Solution
-from linearly.algorithm.triangular import Numbers, rounded
+from linearly.algorithm.gauge import Gauge, without_absent
+from linearly.algorithm.solution import Form, Problem, Solution, form_of
+from linearly.algorithm.triangular import EPS, Numbers, rounded
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
 
@@ -41,12 +42,16 @@ class Gram:
     @staticmethod
     def of(block: Block, exact: bool = False) -> Gram:
         """The Gram of a block, in float64, or in double-double if `exact`."""
+        if exact and hasattr(type(block.X), "tocsr"):
+            block = replace(block, X=block.X.toarray())
         Y = targets(block)
         gauge = Gauge.of(block, Y)
         G = _moments(block, Y, gauge, exact)
         # A few rows set the gauge. Where they misled (a square over- or underflowed), all of them set it.
         if gauge.misled(block, Y, np.diagonal(G.high if isinstance(G, Doubled) else G)[1:]):
             refuse_bad_numbers(block)
+            block = without_absent(block)
+            Y = targets(block)
             gauge = Gauge.of(block, Y, whole=True)
             G = _moments(block, Y, gauge, exact)
         weight = G[0, 0]
@@ -94,7 +99,7 @@ class Gram:
         difference = b.mean - mean
         cross = (a.cross - b.cross) - outer(difference, difference) * (b.weight * weight / a.weight)
         rest = replace(a, n=n, weight=weight, log_weight=a.log_weight - b.log_weight, mean=mean, cross=cross)
-        _refuse_spoiled(self.measured(gauge), rest)
+        _refuse_spoiled(a, rest)
         return rest
 
     def measured(self, gauge: Gauge) -> Gram:
@@ -129,37 +134,48 @@ class Gram:
 
     def solve(self, alpha: float = 0.0, *, penalize_intercept: bool = False) -> Solution:
         """Least squares (ridge if alpha > 0) of Y on X."""
-        p, unit, shift = self.p, self.gauge.unit, self.gauge.shift
-        form: Literal["centred", "plain", "constant"] = "centred"
-        mean, cross, weight = self.mean, self.cross, self.weight
-        if not self.intercept or (penalize_intercept and alpha > 0):
-            form = "constant" if self.intercept else "plain"
-            about_zero = mean + shift / unit
-            cross = cross + outer(about_zero, about_zero) * weight
-        A, C, total = cross[:p, :p], cross[:p, p:], diagonal(cross[p:, p:])
-        if form == "constant":
-            A, C = _with_constant(A, C, about_zero * weight, weight)
-        true_mean = Doubled.of(mean) * unit + shift
+        p = self.p
+        form = form_of(self.intercept, penalize_intercept and alpha > 0)
+        A, C, total, unit, y_unit = self.normal_equations(form)
+        mean = Doubled.of(self.mean) + self.gauge.shift / self.gauge.unit
         problem = Problem(
             form=form,
             n=self.n,
-            weight=weight,
+            weight=self.weight,
             log_weight=self.log_weight,
-            unit=np.concatenate([[1.0], unit[:p]]) if form == "constant" else unit[:p],
-            y_unit=unit[p:],
-            mean=true_mean[:p],
-            y_mean=true_mean[p:],
+            unit=unit,
+            y_unit=y_unit,
+            mean=mean[:p],
+            y_mean=mean[p:],
             alpha=alpha,
         )
+        spread, vanished = self._spread() if form == "centred" else (1.0, np.zeros(p, dtype=bool))
         if self.exact:
-            return problem.by_exact_normal(A, C, total)
-        return problem.by_normal(A, C, total, spread=self._spread() if form == "centred" else 1.0)
+            return problem.by_exact_normal(A, C, total, spread=spread)
+        if vanished.any():
+            A, C = np.where(vanished | vanished[:, None], 0.0, A), np.where(vanished[:, None], 0.0, C)
+        return problem.by_normal(A, C, total, spread=spread, sure=not vanished.any())
 
-    def _spread(self) -> float:
-        # Centring subtracts W·mean² from sums of squares about the gauge's shift; what it cost is the largest ratio.
-        squares = np.diagonal(self.cross)[: self.p]
-        offset = self.mean[: self.p] ** 2 * self.weight
-        return 1.0 + float(np.max(offset[squares > 0] / squares[squares > 0], initial=0.0))
+    def normal_equations(self, form: Form) -> tuple[Numbers, Numbers, Numbers, Array, Array]:
+        """D'D, D'Y and Σ y² for the design of a form, and the units of the columns of D and of Y."""
+        p, unit, cross = self.p, self.gauge.unit, self.cross
+        if form != "centred":
+            about_zero = self.mean + self.gauge.shift / unit
+            cross = cross + outer(about_zero, about_zero) * self.weight
+        A, C, total = cross[:p, :p], cross[:p, p:], diagonal(cross[p:, p:])
+        if form != "constant":
+            return A, C, total, unit[:p], unit[p:]
+        A, C = _with_constant(A, C, about_zero * self.weight, self.weight)
+        return A, C, total, np.concatenate([[1.0], unit[:p]]), unit[p:]
+
+    def _spread(self) -> tuple[float, NDArray[np.bool_]]:
+        # Centring subtracts W·mean² from sums of squares about the gauge's shift. What it cost is the largest ratio;
+        # where it left rounding errors only, the column is as good as constant.
+        squares, rounding = rounded(diagonal(self.cross)), EPS * (EPS if self.exact else 1.0)
+        offset = rounded(self.mean) ** 2 * rounded(self.weight)
+        vanished = (offset > 0) & (squares <= 64 * rounding * offset)
+        left = (squares > 0) & ~vanished
+        return 1.0 + float(np.max(offset[left] / squares[left], initial=0.0)), vanished[: self.p]
 
 
 def outer(a: Numbers, b: Numbers) -> Numbers:
@@ -235,7 +251,7 @@ def _with_constant(A: Numbers, C: Numbers, sums: Numbers, weight: Numbers) -> tu
 def _refuse_spoiled(before: Gram, rest: Gram) -> None:
     was, cross = np.diagonal(rounded(before.cross)), rounded(rest.cross)
     now = np.diagonal(cross)
-    rounding = np.finfo(float).eps * (np.finfo(float).eps if rest.exact else 1.0)
+    rounding = EPS * (EPS if rest.exact else 1.0)
     if (now < -1e3 * rounding * was).any():
         raise ValueError("Cannot remove these rows: they were never part of the fit (a variance would be negative).")
     spoiled = np.flatnonzero((was > 0) & (now * _LOST_DIGITS < rounding * was))

@@ -2,12 +2,12 @@
 
 ``auto`` folds a float64 Gram and stops where ten digits remain; otherwise it takes one more pass with a Gram in
 double-double. ``exact`` starts there and then measures, in one pass of residuals in double-double, how many digits it
-has. ``qr`` folds a triangle. Digits are those of the rows as given, relative to the largest scaled coefficient.
+has; where even the double-double Gram leaves fewer than 13, so does ``auto``. ``qr`` folds a triangle. Digits are those
+of the weakest coefficient, for the rows as given.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,14 +16,18 @@ from typing import Any
 import numpy as np
 
 from linearly import kernels
+from linearly.algorithm.gauge import without_absent
 from linearly.algorithm.gram import Gram, parts, targets
-from linearly.algorithm.solution import EPS, Solution
+from linearly.algorithm.remarks import remark
+from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangle import Triangle
-from linearly.algorithm.triangular import product
+from linearly.algorithm.triangular import EPS, product, ratio
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Doubled, concatenate
 
-ENOUGH_DIGITS = 10.0
+ENOUGH_DIGITS = 10.0  # where auto stops with a float64 Gram
+FULL_DIGITS = 13.0  # where it stops with a Gram in double-double
 
 Summary = Any  # Gram or Triangle: both have +, select and solve
 
@@ -65,6 +69,7 @@ def summarize(block: Block, method: str) -> Summary:
     return Gram.of(block, exact=method == "exact")
 
 
+@quiet_blas()
 def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
     """Solve least squares on the lowest rung of the ladder that leaves ten digits, or on the one asked for."""
     rungs = ("gram", "exact") if method == "auto" else (method,)
@@ -74,9 +79,10 @@ def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
         summary = rows.fold(partial(summarize, method=rung))
         refuse_too_few(summary)
         solution = ask.of(summary)
-        if solution.digits >= ENOUGH_DIGITS:
+        if solution.sound_digits >= ENOUGH_DIGITS and solution.sure:
             break
-    if method == "exact" and ask.alpha == 0:
+    finite = np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()
+    if rung == "exact" and ask.alpha == 0 and finite and (method == "exact" or solution.digits < FULL_DIGITS):
         return Climb(summary, refine(rows, summary, solution), rung, passes + 1)
     return Climb(summary, solution, rung, passes)
 
@@ -94,41 +100,52 @@ def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
     accuracy of the step itself.
     """
     gauge, p = gram.gauge, gram.p
-    shift, unit = gauge.shift, gauge.unit
-    coef, intercept = solution.exact
-    start = intercept + product(Doubled.of(shift[None, :p]), coef)[0] - shift[p:]
-    B = concatenate([(start / unit[p:])[None, :], coef * (unit[:p, None] / unit[p:])])
+    unit, y_unit, one = gauge.unit[:p, None], gauge.unit[p:], np.ones(1)
+    # All in the units of the gauge, so that nothing leaves float64: X about its shift, Y about its own.
+    shift = gauge.shift / gauge.unit
+    coef = ratio(solution.exact[0], unit, y_unit)
+    intercept = ratio(solution.exact[1], one, y_unit) + product(Doubled.of(shift[None, :p]), coef)[0] - shift[p:]
+    B = concatenate([intercept[None, :], coef])
 
     def residual(block: Block) -> Doubled:
+        block = without_absent(block)
         X, X_low = parts(block.X)
         Y = targets(block)
         assert Y is not None
-        return kernels.exact_residual(X, X_low, Y, block.weight, shift, 1.0 / unit, B)
+        return kernels.exact_residual(X, X_low, Y, block.weight, gauge.shift, 1.0 / gauge.unit, B)
 
     total = rows.fold(residual)
-    y_unit = unit[p:]
-    sums, moments = total[0] * y_unit, total[1 : 1 + p] * (unit[:p, None] * y_unit)
-    gradient = moments + sums[None, :] * shift[:p, None]
-    if solution.mean is not None:
-        gradient = gradient - solution.mean[:, None] * sums[None, :]
-        root = solution.root[1:, 1:]
+    sums, gradient = total[0], total[1 : 1 + p]
+    if solution.mean is None:
+        gradient = gradient + sums[None, :] * shift[:p, None]
+        root = ratio(solution.root, unit, one)
     else:
-        root = solution.root
+        mean = ratio(solution.mean, one, gauge.unit[:p]) - shift[:p]
+        gradient = gradient - mean[:, None] * sums[None, :]
+        root = ratio(solution.root[1:, 1:], unit, one)
     step = root @ (root.T @ gradient.rounded())
-    better = coef + step
+    better, constant = coef + step, solution.exact[1]
     if solution.mean is not None:
-        intercept = intercept + sums / solution.weight - product(solution.mean[None, :], Doubled.of(step))[0]
-    rss = np.maximum((total[1 + p] * y_unit**2).rounded() - (gradient.rounded() * step).sum(axis=0), 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wrong = np.where(better.high != 0, np.abs(step / better.high), 0.0).max(initial=0.0)
-    error = max(wrong * max(wrong, EPS * solution.condition), EPS)
+        intercept = intercept + sums / solution.weight - product(mean[None, :], Doubled.of(step))[0]
+        constant = ratio(intercept - product(Doubled.of(shift[None, :p]), better)[0] + shift[p:], y_unit, one)
+    rss = np.maximum(total[1 + p].rounded() - (gradient.rounded() * step).sum(axis=0), 0.0)
+    with np.errstate(over="ignore", under="ignore"):
+        # A coefficient that is zero up to rounding is measured against what it could have been.
+        reach = np.linalg.norm(root, axis=1)[:, None] * np.sqrt(solution.tss / y_unit / y_unit)
+        size = np.maximum(np.abs(better.high), EPS * reach)
+        wrong = np.max(np.divide(np.abs(step), size, out=np.zeros_like(step), where=size > 0), initial=0.0)
+        error = max(wrong * max(wrong, EPS * solution.condition), EPS)
+        rss = rss * y_unit * y_unit
+    better = ratio(better, y_unit, unit)
+    digits = float(np.clip(-np.log10(error), 0.0, 16.0))
     return replace(
         solution,
         coef=better.rounded(),
-        intercept=intercept.rounded(),
+        intercept=constant.rounded(),
         rss=rss,
-        exact=(better, intercept),
-        digits=float(np.clip(-np.log10(error), 0.0, 16.0)),
+        exact=(better, constant),
+        digits=digits,
+        sound_digits=digits,
     )
 
 
@@ -137,20 +154,40 @@ def warn_of(solution: Solution, names: Sequence[str], method: str) -> None:
     if solution.aliased:
         told = ", ".join(repr(names[j]) for j in solution.aliased[:8])
         more = f" and {len(solution.aliased) - 8} more" if len(solution.aliased) > 8 else ""
-        warnings.warn(
-            f"{told}{more}: constant or a combination of the columns before. The coefficients of smallest norm are "
-            "given; drop these columns, or set alpha > 0, for coefficients that mean something on their own.",
+        looked = "" if solution.sure else f" (as far as method {method!r} can tell)"
+        remark(
+            f"{told}{more}: constant or a combination of the columns before{looked}. The coefficients of smallest norm "
+            "are given; drop these columns, or set alpha > 0, for coefficients that mean something on their own.",
             np.exceptions.RankWarning,
-            stacklevel=4,
         )
-    if solution.digits < ENOUGH_DIGITS and not _perfect(solution):
+    if solution.sound_digits < ENOUGH_DIGITS and not _perfect(solution):
         remedy = 'method="exact"' if method != "exact" else "dropping or combining columns"
-        warnings.warn(
+        remark(
             f"Only about {solution.digits:.0f} digits can be trusted (condition {solution.condition:.1g}, method "
             f"{method!r}). {remedy} gives more.",
             PrecisionWarning,
-            stacklevel=4,
         )
+
+    if _squares_lost(solution):
+        remark(
+            "The squares of y leave float64: no digit of the standard errors or the sums of squares can be trusted. "
+            "Rescale y.",
+            PrecisionWarning,
+        )
+
+
+def refuse_beyond_float64(solution: Solution, names: Sequence[str]) -> None:
+    """Refuse coefficients that float64 cannot hold, by name."""
+    beyond = np.flatnonzero(~np.isfinite(solution.coef).all(axis=1))
+    if len(beyond) or not np.isfinite(solution.intercept).all():
+        who = f"The coefficient of {names[beyond[0]]!r}" if len(beyond) else "The intercept"
+        raise ValueError(f"{who} is beyond float64. Rescale the column or y.")
+
+
+def _squares_lost(solution: Solution) -> bool:
+    explained = np.abs(solution.coef).max(axis=0, initial=0.0) > 0
+    small = (solution.tss < 1e-300) | ((solution.rss > 0) & (solution.rss < np.finfo(np.float64).smallest_normal))
+    return bool((explained & small).any() or not np.isfinite(solution.tss).all())
 
 
 def _perfect(solution: Solution) -> bool:

@@ -6,15 +6,17 @@ is then well scaled whatever the columns are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linearly import kernels
+from linearly.algorithm.gauge import power_of_two
 from linearly.algorithm.gram import targets
 from linearly.algorithm.solution import Solution
-from linearly.algorithm.triangular import product
+from linearly.algorithm.triangular import ratio
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array, Doubled
 
@@ -30,27 +32,40 @@ def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
 
 def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> Array:
     """Scores summed within groups, with the correction G/(G−1) · (n−1)/(n−k) of R's sandwich and of Stata."""
-    labels, codes = np.unique(np.asarray(groups), return_inverse=True)
-    G, r = len(labels), solution.root.shape[1]
-    if G < 2:
-        raise ValueError("A clustered covariance needs at least two groups.")
-    if codes.ndim != 1:
-        raise ValueError("groups must be one label a row.")
-    n_codes = len(codes)
+    codes, most = _codes(rows, groups)
+    r = solution.root.shape[1]
 
     def scores(block: Block) -> Array:
         u, residual, weight = _row_parts(block, solution)
         mine = codes[block.start : block.start + len(block)]
         if len(mine) != len(block):
-            raise ValueError(f"groups has {n_codes} labels, fewer than there are rows.")
-        total = np.zeros((residual.shape[1], G, r))
+            raise ValueError(f"groups has {len(codes)} labels, fewer than there are rows.")
+        total = np.zeros((residual.shape[1], most, r + 1))  # the last column counts rows
         for t in range(residual.shape[1]):
-            np.add.at(total[t], mine, u * (weight * residual[:, t])[:, None])
+            np.add.at(total[t, :, :r], mine, u * (weight * residual[:, t])[:, None])
+            np.add.at(total[t, :, r], mine, weight > 0)
         return total
 
     s = rows.fold(scores)
+    G = int((s[0, :, r] > 0).sum())  # a group whose rows have weight 0 is absent
+    if G < 2:
+        raise ValueError("A clustered covariance needs at least two groups.")
     correction = G / (G - 1) * (solution.n - 1) / solution.dof
-    return np.asarray(correction * np.einsum("tgi,tgj->tij", s, s))
+    return np.asarray(correction * np.einsum("tgi,tgj->tij", s[:, :, :r], s[:, :, :r]))
+
+
+def _codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
+    """Groups as numbers 0, 1, …, and how many there are."""
+    labels = np.asarray(groups)
+    if labels.ndim != 1:
+        raise ValueError("groups must be one label a row.")
+    if isinstance(rows, Sized) and len(rows) != len(labels):
+        raise ValueError(f"groups has {len(labels)} labels for {len(rows)} rows.")
+    gap = np.flatnonzero([label is None or label != label for label in labels.tolist()])
+    if len(gap):
+        raise ValueError(f"groups has no label in row {gap[0]}. Drop the row or give it a group of its own.")
+    distinct, codes = np.unique(labels, return_inverse=True)
+    return codes, len(distinct)
 
 
 def _row_parts(block: Block, solution: Solution) -> tuple[Array, Array, Array]:
@@ -86,14 +101,17 @@ def _gram_meat(solution: Solution) -> Callable[[Block], Array]:
     mean = solution.mean
     assert mean is not None
     p, k = solution.coef.shape
-    coef, intercept = solution.exact
-    at_mean = (intercept + product(Doubled.of(mean.high[None, :]), coef)[0]).rounded()
+    with np.errstate(divide="ignore"):
+        unit = power_of_two(1 / np.abs(solution.root[1:]).max(axis=1, initial=0.0))
+    y_unit = power_of_two(np.sqrt(solution.tss / solution.weight))
     # (1, x − mean) = (1, x − mean.high) T, which puts the low part of the mean back.
     T = np.eye(1 + p)
-    T[0, 1:] = -mean.low
+    T[0, 1:] = -mean.low / unit
     S = np.zeros_like(solution.root)
-    S[0, 0], S[1:, 1:] = solution.root[0, 0], solution.root[1:, 1:]
+    S[0, 0], S[1:, 1:] = solution.root[0, 0], ratio(solution.root[1:, 1:], unit[:, None], np.ones(1))
     S = T @ S
+    coef = ratio(solution.coef, unit[:, None], y_unit)
+    at_mean = solution.at_mean - mean.low @ solution.coef
 
     def meat(block: Block) -> Array:
         X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
@@ -103,10 +121,9 @@ def _gram_meat(solution: Solution) -> Callable[[Block], Array]:
         weight = None if block.weight is None else block.weight**2
         parts = []
         for t in range(k):
-            shift = np.append(mean.high, at_mean[t])
-            fitted = np.append(solution.coef[:, t], 0.0)
-            G = kernels.gram(X, np.ascontiguousarray(y[:, [t]]), weight, shift, np.ones(p + 1), fitted)
-            parts.append(S.T @ G[: 1 + p, : 1 + p] @ S)
+            shift, scale = np.append(mean.high, at_mean[t]), 1.0 / np.append(unit, y_unit[t])
+            G = kernels.gram(X, np.ascontiguousarray(y[:, [t]]), weight, shift, scale, np.append(coef[:, t], 0.0))
+            parts.append(S.T @ G[: 1 + p, : 1 + p] @ S * y_unit[t] ** 2)
         return np.stack(parts)
 
     return meat

@@ -14,27 +14,40 @@ import numpy as np
 from linearly.algorithm.gauge import power_of_two
 from linearly.algorithm.triangular import (
     DEPENDENT,
+    EPS,
     Numbers,
     Pivoted,
     condition,
-    inverse,
     pivot_normal,
     pivot_triangle,
     product,
+    ratio,
     rounded,
     substitute,
     upper,
 )
 from linearly.kernels.doubled import Array, Doubled
 
-EPS = float(np.finfo(np.float64).eps)
+_HUGE = 2.0**400  # its square, times a few thousand, is still a float64
+_NEGLIGIBLE = 1e-4  # of what a coefficient could be: by chance alone, one of 10⁸ rows is larger
+
+
+Form = Literal["centred", "plain", "constant"]
+
+
+def form_of(intercept: bool, penalized: bool) -> Form:
+    """The design of a fit: X about its mean, X as it is, or [1 | X] where the intercept is penalised too."""
+    if not intercept:
+        return "plain"
+    return "constant" if penalized else "centred"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """Coefficients of least squares and what is known about them; covariance of target t = σ²_t · root @ root.T.
+    """Coefficients of least squares and what is known about them.
 
-    Rows of `root` are the intercept, if there is one, then the features.
+    With M = (X'WX + penalty)⁻¹ = root @ root.T, the covariance for target t is σ²_t M X'WX M, or
+    σ²_t · root @ shrinkage @ root.T. Rows of `root` are the intercept, if there is one, then the features.
     """
 
     coef: Array  # p × k
@@ -45,13 +58,18 @@ class Solution:
     tss: Array  # k, about the mean, or about zero without an intercept
     dof: float  # n − rank − 1 with an intercept; for ridge the trace of the hat matrix takes the place of the rank
     root: Array
+    shrinkage: Array  # root' X'WX root: the identity where there is no penalty
     n: int
     weight: float
     log_weight: float
     condition: float  # of the scaled design
-    digits: float  # decimal digits to trust in the coefficients and in the residual sum of squares
+    digits: float  # decimal digits to trust in the weakest coefficient and in the residual sum of squares
+    sound_digits: float  # the same, negligible coefficients measured against what they could have been
+    sure: bool  # whether the rank is known; a float64 Gram cannot tell combinations from near-combinations
     alpha: float
+    form: Form
     mean: Doubled | None  # of the features, where the design was centred
+    at_mean: Array  # k, what is predicted there; otherwise the prediction at zero
     exact: tuple[Doubled, Doubled]  # coefficients and intercept before rounding to float64
 
     @property
@@ -60,20 +78,23 @@ class Solution:
         return len(self.root) > len(self.coef)
 
     def coordinates(self, X: Array) -> Array:
-        """Rows x as u with leverage w·u'u and prediction variance σ² u'u: (1, x) times `root`, about the mean.
+        """Rows x as u = (1, x) times `root`: leverage w·u'u, variance of the prediction σ² u' shrinkage u.
 
-        About the mean, because an offset of 1e9 in a column of spread 1 would cost nine digits.
+        Measured about the mean, because an offset of 1e9 in a column of spread 1 would cost nine digits.
         """
         if self.mean is None:
             return np.asarray(X @ self.root if not self.has_intercept else self.root[0] + X @ self.root[1:])
         u = np.empty((len(X), self.root.shape[1]))
         u[:, 0] = self.root[0, 0]
-        u[:, 1:] = ((X - self.mean.high) - self.mean.low) @ self.root[1:, 1:]
+        u[:, 1:] = self._about_mean(X) @ self.root[1:, 1:]
         return u
 
     def predict(self, X: Array) -> Array:
-        """Fitted values, n × k."""
-        return np.asarray(X @ self.coef + self.intercept)
+        """Fitted values, n × k; about the mean, for the same reason."""
+        return np.asarray(self._about_mean(X) @ self.coef + self.at_mean)
+
+    def _about_mean(self, X: Array) -> Array:
+        return X if self.mean is None else (X - self.mean.high) - self.mean.low
 
     @property
     def sigma2(self) -> Array:
@@ -83,136 +104,203 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Minimise ‖Y − D b‖² + alpha ‖coefficients‖² for a design D of q columns.
+    """Minimise ‖Y − D b‖² + alpha ‖coefficients‖² for a design D of q columns, of one of the forms of `form_of`."""
 
-    D is X about its mean ("centred"), X as it is ("plain"), or [1 | X] with the intercept a column like the others
-    ("constant", for a penalised intercept).
-    """
-
-    form: Literal["centred", "plain", "constant"]
+    form: Form
     n: int
     weight: Numbers
     log_weight: float
     unit: Array  # of the columns of D
     y_unit: Array
-    mean: Numbers  # of the features in the user's units, for a centred design
-    y_mean: Numbers
+    mean: Doubled  # of the features, in units
+    y_mean: Doubled
     alpha: float
 
     def by_triangle(self, R: Array, c: Array, rest: Array) -> Solution:
         """Solve with D'D = R'R, D'Y = R'c and sums of squares `rest` beyond them, from a QR factorisation."""
-        size = power_of_two(np.linalg.norm(R, axis=0))
+        size = self._sizes(np.linalg.norm(R, axis=0))
         y_size = power_of_two(np.sqrt(rest + (c**2).sum(axis=0)))
-        solved, b, rss, total = self._least_squares(R / size, c / y_size, rest / y_size**2, size, DEPENDENT)
-        kappa = condition(solved.R)
-        fitted = np.sqrt((solved.c**2).sum(axis=0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slant = np.max(np.where(rss > 0, np.sqrt(rss) / fitted, 0.0), initial=0.0)
-        # Wedin: the condition enters squared in proportion to the residual. A residual is known to EPS of its target.
-        error = EPS * max(kappa + kappa**2 * min(slant, 1.0), 1 / np.sqrt(_smallest_share(rss, total)))
-        return self._read(solved, b, rss, total, R / size, size, y_size, kappa, _digits(error))
-
-    def by_normal(self, A: Array, C: Array, total: Array, *, spread: float = 1.0) -> Solution:
-        """Solve with D'D = A, D'Y = C, Σ y² = total in float64; `spread` is what centring cost, as a factor."""
-        size, y_size = _sizes(A, total)
-        A, C, total = A / size / size[:, None], C / size[:, None] / y_size, total / y_size**2
-        R, c, rest, tolerance = _triangle_of(A, C, total)
-        solved, b, rss, _ = self._least_squares(R, c, rest, size, tolerance)
-        kappa = condition(solved.R)
-        error = EPS * spread * max(kappa**2, 1 / _smallest_share(rss, total))
-        return self._read(solved, b, rss, total, R, size, y_size, kappa, _digits(error))
-
-    def by_exact_normal(self, A: Doubled, C: Doubled, total: Doubled) -> Solution:
-        """The same in double-double."""
-        size, y_size = _sizes(rounded(A), rounded(total))
-        A, C, total = A / size / size[:, None], C / size[:, None] / y_size, total / y_size**2
-        plain = pivot_normal(A, C)
-        solved = pivot_normal(A + np.diag(self._penalty(size)), C) if self.alpha > 0 else plain
+        R, c, rest, q = R / size, c / y_size, rest / y_size**2, R.shape[1]
+        total = rest + (c**2).sum(axis=0)
+        solved = pivot_triangle(R, c)
+        if self.alpha > 0:
+            seen, penalty = np.hstack([R, c]), np.sqrt(self._penalty(size))
+            added = np.hstack([np.diag(penalty), np.zeros_like(c)])
+            # The larger of the two on the diagonal: a reflection that begins with the smaller would lose it.
+            larger = (penalty > np.abs(np.diagonal(R)))[:, None]
+            stacked = upper(np.vstack([np.where(larger, added, seen), np.where(larger, seen, added)]))
+            solved = pivot_triangle(stacked[:q, :q], stacked[:q, q:])
         b = substitute(solved.R, solved.c)
+        rss = rest + ((c - R[:, solved.kept] @ b) ** 2).sum(axis=0)
+        T = solved.inverse_R
+        half = R[:, solved.kept] @ T if self.alpha > 0 else np.eye(len(T))
+        U, b_all = self._with_intercept(T, b, size, y_size)
+        # An error of EPS in each column: through the inverse, and through its square times the residual (Wedin).
+        load, far = np.sqrt(total) + np.abs(b).sum(axis=0), np.abs(U @ T.T).sum(axis=1)[:, None]
+        error = EPS * (np.linalg.norm(U, axis=1)[:, None] * load + far * np.sqrt(rss))
+        trust = _trust(U, b_all, error, total, EPS / np.sqrt(_smallest_share(rss, total)))
+        return self._read(solved, b, T, half.T @ half, rss, total, size, y_size, *trust, True)
+
+    def by_normal(self, A: Array, C: Array, total: Array, *, spread: float = 1.0, sure: bool = True) -> Solution:
+        """Solve with D'D = A, D'Y = C, Σ y² = total in float64.
+
+        `spread` is what centring cost, as a factor; `sure` is whether no column lost all its digits by it.
+        """
+        size = self._sizes(np.sqrt(np.maximum(np.diagonal(A), 0.0)))
+        y_size = power_of_two(np.sqrt(np.maximum(total, 0.0)))
+        A, C, total = A / size / size[:, None], C / size[:, None] / y_size, total / y_size**2
+        R, c, rest, tolerance = _triangle_of(A + np.diag(self._penalty(size)), C, total)
+        solved = pivot_triangle(R, c, tolerance)
         kept = solved.kept
+        b = substitute(solved.R, solved.c)
+        if self.alpha > 0:
+            rss = np.maximum(total - (b * (2 * C[kept] - A[kept[:, None], kept] @ b)).sum(axis=0), 0.0)
+        else:
+            rss = rest + ((c - R[:, kept] @ b) ** 2).sum(axis=0)
+        T = solved.inverse_R
+        shrinkage = T.T @ A[kept[:, None], kept] @ T if self.alpha > 0 else np.eye(len(T))
+        U, b_all = self._with_intercept(T, b, size, y_size)
+        error = EPS * spread * np.abs(U @ T.T).sum(axis=1)[:, None] * (np.sqrt(total) + np.abs(b).sum(axis=0))
+        trust = _trust(U, b_all, error, total, EPS * spread / _smallest_share(rss, total))
+        # A column without any variation is constant; a combination of others may be a near-combination.
+        sure = sure and not np.diagonal(A)[solved.aliased].any()
+        return self._read(solved, b, T, shrinkage, rss, total, size, y_size, *trust, sure)
+
+    def by_exact_normal(self, A: Doubled, C: Doubled, total: Doubled, *, spread: float = 1.0) -> Solution:
+        """The same in double-double."""
+        size = self._sizes(np.sqrt(np.maximum(np.diagonal(rounded(A)), 0.0)))
+        y_size = power_of_two(np.sqrt(np.maximum(rounded(total), 0.0)))
+        A, C, total = A / size / size[:, None], C / size[:, None] / y_size, total / y_size**2
+        solved = pivot_normal(A + np.diag(self._penalty(size)), C)
+        kept = solved.kept
+        b = substitute(solved.R, solved.c)
         rss = total - (b * (C[kept] * 2.0 - product(A[kept[:, None], kept], b))).sum(axis=0)
-        R = Doubled.of(np.zeros((len(plain.kept), len(size))))
-        R.high[:, plain.kept], R.low[:, plain.kept] = plain.R.high, plain.R.low
-        kappa = condition(rounded(solved.R))
-        error = max(EPS, EPS**2 * kappa**2)
-        return self._read(
-            solved, b, np.maximum(rounded(rss), 0.0), rounded(total), R, size, y_size, kappa, _digits(error)
-        )
+        T = rounded(solved.inverse_R)
+        shrinkage = T.T @ rounded(A[kept[:, None], kept]) @ T if self.alpha > 0 else np.eye(len(T))
+        U, b_all = self._with_intercept(T, b.high, size, y_size)
+        error = spread * np.abs(U @ T.T).sum(axis=1)[:, None] * (np.sqrt(total.high) + np.abs(b.high).sum(axis=0))
+        trust = _trust(U, b_all, EPS**2 * error, total.high, EPS)
+        squares = np.maximum(rounded(rss), 0.0), rounded(total)
+        return self._read(solved, b, solved.inverse_R, shrinkage, *squares, size, y_size, *trust, True)
+
+    def _sizes(self, length: Array) -> Array:
+        """The size of columns of this length, the penalty included: divided by it, both are at most 1."""
+        with np.errstate(over="ignore"):
+            return power_of_two(np.hypot(length, np.minimum(np.sqrt(self.alpha) / self.unit, 2.0**1000)))
 
     def _penalty(self, size: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return np.asarray(self.alpha / (self.unit * size) ** 2)
+        return np.asarray(np.minimum(np.sqrt(self.alpha) / size / self.unit, _HUGE) ** 2)
 
-    def _least_squares(
-        self, R: Array, c: Array, rest: Array, size: Array, tolerance: float
-    ) -> tuple[Pivoted, Array, Array, Array]:
-        q = R.shape[1]
-        solved = pivot_triangle(R, c, tolerance)
-        if self.alpha > 0:
-            penalty = np.diag(np.sqrt(self._penalty(size)))
-            stacked = upper(np.block([[R, c], [penalty, np.zeros_like(c)]]))
-            solved = pivot_triangle(stacked[:q, :q], stacked[:q, q:], DEPENDENT)
-        b = substitute(solved.R, solved.c) if len(solved.kept) else solved.c
-        rss = rest + ((c - R[:, solved.kept] @ b) ** 2).sum(axis=0)
-        return solved, b, rss, rest + (c**2).sum(axis=0)
+    def _with_intercept(self, T: Array, b: Array, size: Array, y_size: Array) -> tuple[Array, Array]:
+        """T and b with a row for the intercept above, which is a combination of the others, if there is one."""
+        if self.form != "centred" or len(T) < len(size):
+            return T, b
+        m = self.mean.high / size
+        return np.vstack([-m @ T, T]), np.vstack([self.y_mean.high / y_size - m @ b, b])
 
     def _read(
         self,
         solved: Pivoted,
         b: Numbers,
+        T: Numbers,
+        shrinkage: Array,
         rss: Array,
         total: Array,
-        R: Numbers,
         size: Array,
         y_size: Array,
-        kappa: float,
         digits: float,
+        sound_digits: float,
+        sure: bool,
     ) -> Solution:
-        kept, unit = solved.kept, 1.0 / (self.unit * size)
-        root, effective = inverse(solved.R), float(len(kept))
-        if self.alpha > 0:
-            # Cov = σ² M D'D M with M = (D'D + penalty)⁻¹, so its root is M R'; M D'D has the trace of the hat matrix.
-            root = product(product(root, root.T), R[:, kept].T)
-            effective = float((rounded(root) * rounded(R[:, kept].T)).sum())
-        coef = b * unit[kept, None] * (self.y_unit * y_size)
-        root = root * unit[kept, None]
+        kept, unit, y_unit = solved.kept, self.unit * size, self.y_unit * y_size
+        coef, root = ratio(b, y_unit, unit[kept, None]), ratio(T, np.ones(1), unit[kept, None])
         if len(solved.aliased):
             spread = _least_norm(solved, unit)
             coef, root = spread @ rounded(coef), spread @ rounded(root)
+        mean, at_mean = None, np.zeros(len(y_size))
+        intercept = Doubled.of(at_mean)
+        effective = float(np.trace(shrinkage)) if self.alpha > 0 else float(len(kept))
         if self.form == "centred":
-            intercept = self.y_mean - product(self.mean[None, :], Doubled.of(coef))[0]
-            top = np.hstack([[[1 / np.sqrt(rounded(self.weight))]], -rounded(product(_like(self.mean, root)[None, :], root))])
-            root = np.vstack([top, np.hstack([np.zeros((len(unit), 1)), rounded(root)])])
+            mean, fit = ratio(self.mean, self.unit, np.ones(1)), ratio(self.y_mean, self.y_unit, np.ones(1))
+            at_mean = fit.rounded()
+            # Σ mean · coef in units, where neither factor can leave float64.
+            with np.errstate(invalid="ignore"):  # unless a coefficient itself has
+                moved = product(self.mean[None, :], Doubled.of(ratio(coef, self.unit[:, None], self.y_unit)))[0]
+                intercept = ratio(self.y_mean - moved, self.y_unit, np.ones(1))
+            in_units = ratio(root, self.unit[:, None], np.ones(1))
+            center = self.mean if isinstance(root, Doubled) else self.mean.high
+            top = -rounded(product(center[None, :], in_units))
+            root = np.block([[1 / np.sqrt(rounded(self.weight)), top], [np.zeros((len(unit), 1)), rounded(root)]])
+            shrinkage = np.block([[1.0, np.zeros(len(kept))], [np.zeros((len(kept), 1)), shrinkage]])
+            effective += 1
         elif self.form == "constant":
             intercept, coef = Doubled.of(coef)[0], coef[1:]
-        else:
-            intercept = Doubled.of(np.zeros(len(y_size)))
+            at_mean = intercept.rounded()
         constant = int(self.form == "constant")
+        with np.errstate(over="ignore", under="ignore"):
+            rss, total = rss * y_unit * y_unit, total * y_unit * y_unit
         return Solution(
             coef=rounded(coef),
             intercept=rounded(intercept),
             rank=len(kept) - constant,
             aliased=tuple(int(j) - constant for j in solved.aliased if j >= constant),
-            rss=rss * (self.y_unit * y_size) ** 2,
-            tss=total * (self.y_unit * y_size) ** 2,
-            dof=self.n - effective - int(self.form == "centred"),
+            rss=rss,
+            tss=total,
+            dof=self.n - effective,
             root=rounded(root),
+            shrinkage=shrinkage,
             n=self.n,
             weight=float(rounded(self.weight)),
             log_weight=self.log_weight,
-            condition=kappa,
+            condition=condition(rounded(solved.R)),
             digits=digits,
+            sound_digits=sound_digits,
+            sure=sure,
             alpha=self.alpha,
-            mean=Doubled.of(self.mean) if self.form == "centred" else None,
+            form=self.form,
+            mean=mean,
+            at_mean=at_mean,
             exact=(Doubled.of(coef), Doubled.of(intercept)),
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whitening:
+    """A root of the inverse of a covariance-like matrix A: root' A root = identity on the columns that are kept."""
+
+    root: Array  # p × rank; rows of columns that are combinations of others are zero
+    aliased: tuple[int, ...]
+    log_determinant: float  # of A on the kept columns
+    condition: float  # of the columns scaled to unit length
+    digits: float
+
+
+def whiten(A: Numbers) -> Whitening:
+    """The inverse root of a symmetric non-negative matrix, float64 or double-double; dependent columns are named."""
+    size = power_of_two(np.sqrt(np.maximum(np.diagonal(rounded(A)), 0.0)))
+    A = A / size / size[:, None]
+    nothing = np.zeros((len(size), 0))
+    if isinstance(A, Doubled):
+        solved = pivot_normal(A, Doubled.of(nothing))
+    else:
+        R, c, _, tolerance = _triangle_of(A, nothing, np.zeros(0))
+        solved = pivot_triangle(R, c, tolerance)
+    root = np.zeros((len(size), len(solved.kept)))
+    root[solved.kept] = rounded(solved.inverse_R) / size[solved.kept, None]
+    diagonal = np.abs(np.diagonal(rounded(solved.R))) * size[solved.kept]
+    kappa = condition(rounded(solved.R))
+    error = EPS**2 * kappa**2 if isinstance(A, Doubled) else EPS * kappa**2
+    return Whitening(
+        root, tuple(map(int, solved.aliased)), float(2 * np.log(diagonal).sum()), kappa, _digits(max(error, EPS))
+    )
 
 
 def _least_norm(solved: Pivoted, unit: Array) -> Array:
     """The matrix that takes coefficients of the kept columns to those of all columns of the smallest norm."""
     q, kept, aliased = len(unit), solved.kept, solved.aliased
     null = np.zeros((q, len(aliased)))
-    null[kept] = -solved.combinations * (unit[kept][:, None] / unit[aliased])
+    with np.errstate(over="ignore"):
+        null[kept] = -solved.combinations * np.clip(unit[aliased] / unit[kept][:, None], 1 / _HUGE, _HUGE)
     null[aliased, np.arange(len(aliased))] = 1.0
     basis, _ = np.linalg.qr(null / np.linalg.norm(null, axis=0))
     keep = np.eye(q)[:, kept]
@@ -235,11 +323,8 @@ def _triangle_of(A: Array, C: Array, total: Array) -> tuple[Array, Array, Array,
     root = np.sqrt(values[sure])[:, None]
     Q, R = map(np.asarray, np.linalg.qr(np.vstack([root * vectors[:, sure].T, np.zeros(((~sure).sum(), len(A)))])))
     c = Q[: sure.sum()].T @ (vectors[:, sure].T @ C / root)
+    R = np.where(np.diagonal(A) > 0, R, 0.0)  # a column without any variation has none here either
     return R, c, np.maximum(total - (c**2).sum(axis=0), 0.0), 1e-6
-
-
-def _sizes(A: Array, total: Array) -> tuple[Array, Array]:
-    return power_of_two(np.sqrt(np.maximum(np.diagonal(A), 0.0))), power_of_two(np.sqrt(np.maximum(total, 0.0)))
 
 
 def _smallest_share(rss: Array, total: Array) -> float:
@@ -247,8 +332,18 @@ def _smallest_share(rss: Array, total: Array) -> float:
     return max(float(np.min(shares, initial=1.0)), 1e-300)
 
 
-def _like(a: Doubled, b: Numbers) -> Numbers:
-    return a if isinstance(b, Doubled) else a.rounded()
+def _trust(U: Array, b: Array, error: Array, total: Array, error_of_squares: float) -> tuple[float, float]:
+    """Digits to trust, given the error of each coefficient: of the weakest, and of those that matter."""
+    reach = np.linalg.norm(U, axis=1)[:, None] * np.sqrt(total)  # what a coefficient could be at most
+    size = np.abs(b)
+    # Zero up to rounding: it has no digits of its own.
+    weakest = _largest_ratio(error, np.where(size > 8 * error, size, reach))
+    matter = _largest_ratio(error, np.maximum(size, _NEGLIGIBLE * reach))
+    return _digits(max(weakest, error_of_squares)), _digits(max(matter, error_of_squares))
+
+
+def _largest_ratio(error: Array, size: Array) -> float:
+    return float(np.max(np.divide(error, size, out=np.zeros_like(error), where=size > 0), initial=0.0))
 
 
 def _digits(error: float) -> float:

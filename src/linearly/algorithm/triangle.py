@@ -7,14 +7,14 @@ merge by QR of one stacked on the other. As far as least squares is concerned th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from linearly import kernels
-from linearly.algorithm.gauge import Gauge
+from linearly.algorithm.gauge import Gauge, without_absent
 from linearly.algorithm.gram import count, targets
-from linearly.algorithm.solution import Problem, Solution
+from linearly.algorithm.solution import Problem, Solution, form_of
 from linearly.algorithm.triangular import upper
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
@@ -34,22 +34,17 @@ class Triangle:
     @staticmethod
     def of(block: Block) -> Triangle:
         """The triangle of a block."""
-        Y = targets(block)
         X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
-        if isinstance(X, Doubled):
-            X = X.rounded()
-        m = 1 + X.shape[1] + (0 if Y is None else Y.shape[1])
-
-        def factor(gauge: Gauge) -> Array:
-            return kernels.triangle(np.zeros((m, m)), X, Y, block.weight, gauge.shift, 1.0 / gauge.unit)
-
-        dense = replace(block, X=X)
-        gauge = Gauge.of(dense, Y)
-        R = factor(gauge)
-        if gauge.misled(dense, Y, (R[:, 1:] ** 2).sum(axis=0)):
+        block = replace(block, X=X.rounded() if isinstance(X, Doubled) else X)
+        gauge = Gauge.of(block, targets(block))
+        R = _factor(block, gauge)
+        with np.errstate(over="ignore"):
+            squares = (R[:, 1:] ** 2).sum(axis=0)
+        if gauge.misled(block, targets(block), squares):
             refuse_bad_numbers(block)
-            gauge = Gauge.of(dense, Y, whole=True)
-            R = factor(gauge)
+            block = without_absent(block)
+            gauge = Gauge.of(block, targets(block), whole=True)
+            R = _factor(block, gauge)
         n, log_weight = count(block)
         return Triangle(n, log_weight, X.shape[1], gauge, R)
 
@@ -90,17 +85,16 @@ class Triangle:
     def solve(self, alpha: float = 0.0, *, penalize_intercept: bool = False) -> Solution:
         """Least squares (ridge if alpha > 0) of Y on X."""
         p, unit = self.p, self.gauge.unit
-        form: Literal["centred", "plain", "constant"] = "centred"
+        form = form_of(self.intercept, penalize_intercept and alpha > 0)
         R, design = self.R, slice(1, 1 + p)
-        if not self.intercept or (penalize_intercept and alpha > 0):
-            form = "constant" if self.intercept else "plain"
+        if form != "centred":
             R = self.measured(Gauge(np.zeros_like(unit), unit)).R
             if form == "constant":
                 design = slice(0, 1 + p)
             else:
                 # Without the ones, one more row than columns is left: a small QR makes it a triangle again.
                 R = np.pad(upper(R[:, 1:]), ((1, 0), (1, 0)))
-        mean = Doubled.of(self.R[0, 1:] / (self.R[0, 0] or 1.0)) * unit + self.gauge.shift
+        mean = Doubled.of(self.R[0, 1:] / (self.R[0, 0] or 1.0)) + self.gauge.shift / unit
         problem = Problem(
             form=form,
             n=self.n,
@@ -114,3 +108,8 @@ class Triangle:
         )
         rest = (R[1 + p :, 1 + p :] ** 2).sum(axis=0)
         return problem.by_triangle(R[design, design], R[design, 1 + p :], rest)
+
+
+def _factor(block: Block, gauge: Gauge) -> Array:
+    m = 1 + len(gauge.unit)
+    return kernels.triangle(np.zeros((m, m)), block.X, targets(block), block.weight, gauge.shift, 1.0 / gauge.unit)

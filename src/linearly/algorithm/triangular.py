@@ -14,10 +14,15 @@ Numbers = Any  # an Array or a Doubled
 # A column whose part outside its predecessors is below this fraction of it counts as a combination of them.
 # Columns formed in float64 from others leave about 1e-16; NIST's Filip, which has full rank, 1e-10.
 DEPENDENT = 1e-13
+EPS = float(np.finfo(np.float64).eps)
+ROUNDING = 64 * EPS
+_DOUBTFUL = 1e-3  # a column that keeps more than this of its length is no combination of others
 
 
 def substitute(R: Numbers, B: Numbers, *, transposed: bool = False) -> Numbers:
     """R⁻¹B, or R⁻ᵀB, for upper triangular R."""
+    if len(R) == 0:
+        return B
     if not isinstance(R, Doubled):
         return solve_triangular(R, B, trans="T" if transposed else "N", check_finite=False)
     rest, q = Doubled.of(B), len(R)
@@ -50,6 +55,15 @@ def rounded(a: Numbers) -> Array:
     return a.rounded() if isinstance(a, Doubled) else np.asarray(a)
 
 
+def ratio(a: Numbers, above: Array, below: Array) -> Numbers:
+    """a · above / below for powers of two: exact, and nothing leaves float64 on the way."""
+    exponent = np.frexp(above)[1] - np.frexp(below)[1]
+    with np.errstate(over="ignore", under="ignore"):
+        if isinstance(a, Doubled):
+            return Doubled(np.ldexp(a.high, exponent), np.ldexp(a.low, exponent))
+        return np.ldexp(a, exponent)
+
+
 def upper(A: Array) -> Array:
     """R of the QR factorisation of A."""
     return np.asarray(np.linalg.qr(A, mode="r"))
@@ -70,11 +84,13 @@ class Pivoted:
     of two equal columns the later one is named.
     """
 
-    def __init__(self, R: Numbers, c: Numbers, kept: list[int], aliased: list[int], beside: Numbers, lost: Array):
+    def __init__(
+        self, R: Numbers, c: Numbers, kept: list[int], aliased: list[int], beside: Numbers, inverse_R: Numbers = None
+    ) -> None:
         self.R, self.c = R, c
         self.kept, self.aliased = np.array(kept, dtype=int), np.array(aliased, dtype=int)
         self.beside = beside  # R'⁻¹ times the cross-products of kept and aliased columns
-        self.lost = lost  # sums of squares of the targets that setting aside gave back
+        self.inverse_R = inverse(R) if inverse_R is None else inverse_R
 
     @property
     def combinations(self) -> Array:
@@ -86,10 +102,12 @@ class Pivoted:
 
 def pivot_triangle(R: Array, c: Array, tolerance: float = DEPENDENT) -> Pivoted:
     """Set aside the dependent columns of an upper triangular R (float64); c are the targets beside it."""
-    q, k = len(R), c.shape[1]
+    q = len(R)
     size = np.linalg.norm(R, axis=0)
     if (np.abs(np.diagonal(R)) > tolerance * size).all():
-        return Pivoted(R, c, list(range(q)), [], np.zeros((q, 0)), np.zeros(k))
+        T = inverse(R)
+        if (ROUNDING * size @ np.abs(T) < 1).all():  # as `_rounding` below, for all columns at once
+            return Pivoted(R, c, list(range(q)), [], np.zeros((q, 0)), T)
     M = np.hstack([R, c])
     beside = np.zeros((q, q))
     kept: list[int] = []
@@ -98,7 +116,10 @@ def pivot_triangle(R: Array, c: Array, tolerance: float = DEPENDENT) -> Pivoted:
         r = len(kept)
         v = M[r:, j].copy()
         length = np.linalg.norm(v)
-        if length <= tolerance * size[j]:
+        noise = tolerance * size[j]
+        if r and length <= _DOUBTFUL * size[j]:
+            noise = max(noise, _rounding(M[:r, kept], M[:r, j], size[kept]))
+        if length <= noise:
             beside[:r, len(aliased)] = M[:r, j]
             aliased.append(j)
             continue
@@ -108,21 +129,30 @@ def pivot_triangle(R: Array, c: Array, tolerance: float = DEPENDENT) -> Pivoted:
         kept.append(j)
     r = len(kept)
     upper = np.triu(M[:r, kept])
-    return Pivoted(upper, M[:r, q:], kept, aliased, beside[:r, : len(aliased)], (M[r:, q:] ** 2).sum(axis=0))
+    return Pivoted(upper, M[:r, q:], kept, aliased, beside[:r, : len(aliased)])
+
+
+def _rounding(R: Array, column: Array, sizes: Array) -> float:
+    """What rounding errors may leave of a column that is a combination of the others: those of its largest parts."""
+    return ROUNDING * float(np.abs(solve_triangular(np.triu(R), column, check_finite=False)) @ sizes)
 
 
 def pivot_normal(A: Doubled, C: Doubled) -> Pivoted:
     """The Cholesky factor of a double-double normal matrix A, its dependent columns set aside."""
     q, k = C.shape
+    length = np.sqrt(np.diagonal(A.high))
     M = Doubled(np.hstack([A.high, C.high]), np.hstack([A.low, C.low]))
     high, low = M.high.copy(), M.low.copy()
-    size = np.diagonal(A.high).copy()
     rows: list[Doubled] = []
     kept: list[int] = []
     aliased: list[int] = []
     for j in range(q):
         pivot = Doubled(high[j, j], low[j, j])
-        if not float(pivot.high) > DEPENDENT**2 * size[j]:
+        left, noise = float(np.sqrt(max(float(pivot.high), 0.0))), DEPENDENT * length[j]
+        if rows and left <= _DOUBTFUL * length[j]:
+            factor = np.array([r.high for r in rows])
+            noise = max(noise, _rounding(factor[:, kept], factor[:, j], length[kept]))
+        if left <= noise:
             aliased.append(j)
             continue
         row = Doubled(high[j], low[j]) / pivot.sqrt()
@@ -140,4 +170,4 @@ def pivot_normal(A: Doubled, C: Doubled) -> Pivoted:
     beside = upper[:, aliased]
     before = np.array(kept, dtype=int)[:, None] > np.array(aliased, dtype=int)[None, :]
     beside = Doubled(np.where(before, 0.0, beside.high), np.where(before, 0.0, beside.low))
-    return Pivoted(triangle, upper[:, q:], kept, aliased, beside, np.zeros(k))
+    return Pivoted(triangle, upper[:, q:], kept, aliased, beside)

@@ -6,6 +6,7 @@ sorted data do not fool it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -15,7 +16,7 @@ import numpy as np
 
 from linearly.algorithm.gram import Gram, outer, targets
 from linearly.algorithm.triangular import rounded
-from linearly.dataset.rows import Block, Rows
+from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
 
 
@@ -28,13 +29,13 @@ class Folds:
     @staticmethod
     def of(block: Block, K: int) -> Folds:
         """The block's rows dealt out in turn: row i of the whole data set goes to fold i mod K."""
-        return Folds(tuple(Gram.of(_every(block, slice((j - block.start) % K, None, K))) for j in range(K)))
+        return _folds_of(block, (slice((j - block.start) % K, None, K) for j in range(K)))
 
     @staticmethod
     def by_label(block: Block, fold_of_row: Array, K: int) -> Folds:
         """The same for folds given row by row."""
         mine = fold_of_row[block.start : block.start + len(block)]
-        return Folds(tuple(Gram.of(_every(block, np.flatnonzero(mine == j))) for j in range(K)))
+        return _folds_of(block, (np.flatnonzero(mine == j) for j in range(K)))
 
     def __add__(self, other: Folds) -> Folds:
         return Folds(tuple(map(add, self.parts, other.parts)))
@@ -46,6 +47,14 @@ class Folds:
     def without(self, j: int) -> Gram:
         """All rows but those of fold j. Added up anew: a difference would lose digits."""
         return reduce(add, self.parts[:j] + self.parts[j + 1 :])
+
+
+def _folds_of(block: Block, folds: Iterable[Any]) -> Folds:
+    try:
+        return Folds(tuple(Gram.of(_every(block, rows)) for rows in folds))
+    except ValueError:
+        refuse_bad_numbers(block)  # a fold would name the row by its place among its own
+        raise
 
 
 def _every(block: Block, rows: Any) -> Block:

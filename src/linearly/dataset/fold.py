@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ContextDecorator
 from typing import Any, Generic, TypeVar
 
 B = TypeVar("B")
@@ -60,7 +61,7 @@ def fold(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
         tree.add(0, f(first[1]()))
         return tree.total()
     source = itertools.chain([first, second], source)
-    with _quiet_blas():
+    with quiet_blas():
         others = [_threads_of_pool().submit(work) for _ in range(threads() - 1)]
         work()
         for other in others:
@@ -120,33 +121,40 @@ def _threads_of_pool() -> ThreadPoolExecutor:
         return _pool
 
 
-class _quiet_blas:
-    """BLAS on one thread while our own threads run: two pools at once cost 100 times on small blocks."""
+class quiet_blas(ContextDecorator):
+    """BLAS on one thread, in this process, while it lasts.
+
+    Two pools at once cost 100 times on small blocks, and two BLAS threads lose on p × p matrices of ordinary size.
+    """
 
     _lock = threading.Lock()
     _depth = 0
+    _controller: Any = None
     _limits: Any = None
 
     def __enter__(self) -> None:
-        import threadpoolctl
+        with quiet_blas._lock:
+            if quiet_blas._controller is None:
+                import threadpoolctl
 
-        with _quiet_blas._lock:
-            if _quiet_blas._depth == 0:
-                _quiet_blas._limits = threadpoolctl.threadpool_limits(limits=1, user_api="blas")
-            _quiet_blas._depth += 1
+                # Looking for the libraries takes 10 ms, so it is done once; NumPy and SciPy are loaded by now.
+                quiet_blas._controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
+            if quiet_blas._depth == 0:
+                quiet_blas._limits = quiet_blas._controller.limit(limits=1)
+            quiet_blas._depth += 1
 
     def __exit__(self, *_: object) -> None:
-        with _quiet_blas._lock:
-            _quiet_blas._depth -= 1
-            if _quiet_blas._depth == 0:
-                _quiet_blas._limits.restore_original_limits()
+        with quiet_blas._lock:
+            quiet_blas._depth -= 1
+            if quiet_blas._depth == 0:
+                quiet_blas._limits.restore_original_limits()
 
 
 def _start_anew() -> None:
     # A forked child has none of its parent's threads, and a lock that one of them held would never open.
     global _pool, _pool_lock
     _pool, _pool_lock = None, threading.Lock()
-    _quiet_blas._lock, _quiet_blas._depth = threading.Lock(), 0
+    quiet_blas._lock, quiet_blas._depth = threading.Lock(), 0
 
 
 if hasattr(os, "register_at_fork"):

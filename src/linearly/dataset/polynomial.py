@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from linearly.kernels.doubled import Doubled
 
 _HIGHEST_DEGREE = 100
+_LARGEST_POWER = 2.0**990  # products in double-double are exact below 2⁹⁹⁵
 
 
 class Polynomial:
@@ -61,10 +62,18 @@ def polynomial(x: Any, degree: int, *, name: str | None = None) -> Polynomial:
         raise ValueError(f"polynomial() takes one column of numbers, not an array of shape {values.shape}.")
     if not isinstance(degree, (int, np.integer)) or not 1 <= degree <= _HIGHEST_DEGREE:
         raise ValueError(f"degree must be a whole number from 1 to {_HIGHEST_DEGREE}, not {degree!r}.")
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"x must be numbers, not {values.dtype}.")
+    wrong = {
+        "is NaN or infinite": ~np.isfinite(values),
+        "is beyond 2**53 and would lose digits as a float64": (np.abs(values) > 2**53) & (values.dtype.kind in "iu"),
+        f"is too large: its power {degree} leaves float64": np.abs(values) > _LARGEST_POWER ** (1.0 / degree),
+    }
+    for what, where in wrong.items():
+        if where.any():
+            i = int(np.argmax(where))
+            raise ValueError(f"x {what}: {values[i]} in row {i}. Drop the row, fill the gap or rescale x.")
     values = values.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise ValueError(f"x contains {values[bad[0]]} in row {bad[0]}. Drop the row or fill the gap first.")
     if name is None:
         name = str(getattr(x, "name", None) or "x")
     return Polynomial(values, int(degree), name)

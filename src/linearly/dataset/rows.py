@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -71,7 +71,7 @@ class LocalRows:
     ) -> None:
         self.n, p = shape
         self.y, self.weight = y, weight
-        self.names = tuple(names) if names is not None else tuple(f"x{j}" for j in range(p))
+        self.names = tuple(names) if names is not None else numbered(p)
         self._cut = cut
         self._step = rows_in_block(p)
 
@@ -89,6 +89,17 @@ class LocalRows:
         """The same features with other targets and weights."""
         return LocalRows(self._cut, (self.n, len(self.names)), y, weight, self.names)
 
+    def thinned(self, step: int) -> LocalRows:
+        """Every step-th row."""
+
+        def cut(rows: slice) -> Any:
+            return self._cut(slice(rows.start * step, rows.stop * step, step))
+
+        pick = slice(None, None, step)
+        y = None if self.y is None else self.y[pick]
+        weight = None if self.weight is None else np.ascontiguousarray(self.weight[pick])
+        return LocalRows(cut, (-(-self.n // step), len(self.names)), y, weight, self.names)
+
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n, self._step):
             yield self.block(start, min(start + self._step, self.n))
@@ -96,6 +107,11 @@ class LocalRows:
     def fold(self, f: Callable[[Block], S]) -> S:
         starts = range(0, self.n, self._step) or range(1)
         return fold((partial(self.block, s, min(s + self._step, self.n)) for s in starts), f)
+
+
+def numbered(p: int) -> tuple[str, ...]:
+    """x0, x1, …: what columns without names are called."""
+    return tuple(f"x{j}" for j in range(p))
 
 
 def rows_in_block(p: int) -> int:
@@ -115,13 +131,13 @@ def as_rows(
 
     Nothing is copied whole: integers, booleans and data frames become float64 one block at a time.
     """
-    if isinstance(X, Rows):
+    if is_rows(X):
         return X
     if isinstance(X, Polynomial):
         return LocalRows(X.cut, X.shape, y, weight, X.names if names is None else names)
     if _is_sparse(X):
         csr = X.tocsr()
-        return LocalRows(lambda rows: csr[rows], csr.shape, y, weight, names)
+        return LocalRows(_cut_sparse(csr), csr.shape, y, weight, names)
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         return LocalRows(
@@ -131,6 +147,11 @@ def as_rows(
     if array.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, columns), not {array.ndim}. Reshape your data.")
     return LocalRows(_cut_array(array), array.shape, y, weight, names)
+
+
+def is_rows(X: Any) -> TypeGuard[Rows]:
+    """Whether X is `Rows` already; a data frame with columns called names and fold is not."""
+    return isinstance(X, Rows) and not is_frame(X)
 
 
 def is_frame(X: Any) -> bool:
@@ -173,9 +194,18 @@ def _cut_array(X: NDArray[Any]) -> Callable[[slice], NDArray[Any]]:
 
     def cut(rows: slice) -> NDArray[Any]:
         part = X[rows]
-        if part.dtype.kind in "iu" and part.dtype.itemsize == 8:
-            _refuse_large_integers(part, rows.start)
+        refuse_large_integers(part, rows.start)
         return np.asarray(part, dtype=np.float64)
+
+    return cut
+
+
+def _cut_sparse(X: Any) -> Callable[[slice], Any]:
+    def cut(rows: slice) -> Any:
+        part = X[rows]
+        if _beyond_float64(part.data):
+            refuse_large_integers(part.toarray(), rows.start)
+        return part
 
     return cut
 
@@ -184,14 +214,22 @@ def _strides_in_elements(X: NDArray[Any]) -> bool:
     return all(stride % X.itemsize == 0 for stride in X.strides)
 
 
-def _refuse_large_integers(part: NDArray[Any], start: int) -> None:
-    low, high = -_LARGEST_EXACT_INTEGER, _LARGEST_EXACT_INTEGER
-    if part.size and (part.max() > high or part.min() < low):
-        i, j = map(int, np.argwhere((part > high) | (part < low))[0])
-        raise ValueError(
-            f"The integer in row {start + i}, column {j} is beyond 2**53 and would lose digits as a float64. "
-            "Subtract an offset or convert the column yourself."
-        )
+def _beyond_float64(integers: NDArray[Any]) -> bool:
+    if integers.dtype.kind not in "iu" or integers.dtype.itemsize < 8 or integers.size == 0:
+        return False
+    return bool(integers.max() > _LARGEST_EXACT_INTEGER or integers.min() < -_LARGEST_EXACT_INTEGER)
+
+
+def refuse_large_integers(part: NDArray[Any], start: int = 0, name: str | None = None) -> None:
+    """Raise a ValueError that names the first integer of an n × p array that float64 cannot hold, if there is one."""
+    if not _beyond_float64(part):
+        return
+    i, j = map(int, np.argwhere((part > _LARGEST_EXACT_INTEGER) | (part < -_LARGEST_EXACT_INTEGER))[0])
+    column = j if name is None else repr(name)
+    raise ValueError(
+        f"The integer in row {start + i}, column {column} is beyond 2**53 and would lose digits as a float64. "
+        "Subtract an offset or convert the column yourself."
+    )
 
 
 def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
@@ -205,18 +243,19 @@ def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
         part = frame[rows]
         block = np.empty((len(part), part.shape[1]), order="F")
         for j in range(part.shape[1]):
-            column = part[:, j].to_numpy()
-            if column.dtype.kind in "iu" and column.dtype.itemsize == 8:
-                _refuse_large_integers(column[:, None], rows.start)
-            block[:, j] = _float_column(column)
+            block[:, j] = _float_column(part[:, j], rows.start)
         return block
 
     return cut
 
 
-def _float_column(column: NDArray[Any]) -> NDArray[np.float64]:
-    if column.dtype == object:  # nullable booleans and integers with gaps
-        column = np.array([np.nan if value is None else value for value in column])
+def _float_column(column: nw.Series[Any], start: int) -> NDArray[np.float64]:
+    if column.dtype in (nw.Int64, nw.UInt64):
+        whole = column.drop_nulls().to_numpy()  # integers with gaps would arrive as floats, already rounded
+        if _beyond_float64(whole):
+            refuse_large_integers(column.fill_null(0).to_numpy()[:, None], start, column.name)
+    if column.dtype == nw.Boolean and column.null_count():
+        column = column.cast(nw.Float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return np.asarray(column, dtype=np.float64)
+        return np.asarray(column.to_numpy(), dtype=np.float64)

@@ -6,7 +6,7 @@ Both have the same functions with the same meaning. ``LINEARLY_KERNELS=reference
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,29 @@ def triangle(R: Array, X: NDArray[Any], Y: Array | None, weight: Array | None, s
     return R
 
 
+def logistic(
+    X: NDArray[Any], y: Array, weight: Array | None, shift: Array, scale: Array, beta: Array, hessian: bool
+) -> tuple[float, Array, Array | None, int, float]:
+    """One read of rows for two classes; see `reference.logistic`."""
+    if _compiled is None:
+        return reference.logistic(X, y, weight, shift, scale, beta, hessian)
+    m = X.shape[1] + 1
+    gradient, H = np.zeros((m, 1)), np.zeros((m, m)) if hessian else None
+    loss, mistakes, largest = _compiled.logistic(X, y, weight, shift, scale, beta, H, gradient)
+    return loss, gradient, H, mistakes, largest
+
+
+def softmax(
+    X: NDArray[Any], codes: NDArray[np.int32], weight: Array | None, shift: Array, scale: Array, B: Array
+) -> tuple[float, Array, int, float]:
+    """Loss and gradient of c logits, one read of rows; see `reference.softmax`."""
+    if _compiled is None:
+        return reference.softmax(X, codes, weight, shift, scale, B)
+    gradient = np.zeros(B.shape)
+    loss, mistakes, largest = _compiled.softmax(X, codes, weight, shift, scale, np.ascontiguousarray(B), gradient)
+    return loss, gradient, mistakes, largest
+
+
 def exact_residual(
     X: NDArray[Any],
     X_low: Array | None,
@@ -87,3 +110,46 @@ def exact_residual(
         total.low,
     )
     return total
+
+
+class Scanned(NamedTuple):
+    """What a scan did: steps walked, mistakes found, the largest |x| it met, and whether every score was finite."""
+
+    walked: int
+    found: int
+    largest: float
+    finite: bool
+
+
+def scan(
+    X: Any,
+    labels: NDArray[np.int32],
+    order: NDArray[np.int64] | None,
+    W: Array,
+    b: Array | None,
+    U: Array | None,
+    c: Array | None,
+    seen: int,
+    most: int,
+    measure: bool,
+    mistakes: NDArray[np.int64],
+    rivals: NDArray[np.int32],
+) -> Scanned:
+    """The perceptron's walk over rows, correcting W and b in place; see `reference.scan`."""
+    if _compiled is None:
+        return Scanned(*reference.scan(X, labels, order, W, b, U, c, seen, most, measure, mistakes, rivals))
+    return _scan(X, labels, order, W, b, U, c, float(seen), most, measure, mistakes, rivals)
+
+
+def count_errors(X: Any, labels: NDArray[np.int32], W: Array, b: Array | None) -> int:
+    """How many rows these weights classify wrongly; see `reference.count_errors`."""
+    if _compiled is None:
+        return reference.count_errors(X, labels, W, b)
+    return _scan(X, labels, None, W, b, None, None, 0.0, 0, False, None, None).found
+
+
+def _scan(X: Any, *rest: Any) -> Scanned:
+    if not hasattr(type(X), "tocsr"):
+        return Scanned(*_compiled.scan_dense(X, *rest))
+    offsets = X.indptr.astype(X.indices.dtype, copy=False)
+    return Scanned(*_compiled.scan_sparse(offsets, X.indices, X.data, X.shape[1], *rest))

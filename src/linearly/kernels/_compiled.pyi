@@ -6,6 +6,12 @@ def use_instruction_set(name: str) -> None: ...
 def gram(X: Any, Y: Any, weight: Any, shift: Any, scale: Any, coef: Any, G: Any) -> None: ...
 def exact_gram(X: Any, X_low: Any, Y: Any, weight: Any, shift: Any, scale: Any, high: Any, low: Any) -> None: ...
 def triangle(X: Any, Y: Any, weight: Any, shift: Any, scale: Any, R: Any) -> None: ...
+def logistic(
+    X: Any, y: Any, weight: Any, shift: Any, scale: Any, beta: Any, H: Any, gradient: Any
+) -> tuple[float, int, float]: ...
+def softmax(
+    X: Any, codes: Any, weight: Any, shift: Any, scale: Any, B: Any, gradient: Any
+) -> tuple[float, int, float]: ...
 def exact_residual(
     X: Any,
     X_low: Any,
@@ -18,3 +24,34 @@ def exact_residual(
     high: Any,
     low: Any,
 ) -> None: ...
+def scan_dense(
+    X: Any,
+    labels: Any,
+    order: Any,
+    W: Any,
+    b: Any,
+    U: Any,
+    c: Any,
+    seen: float,
+    most: int,
+    measure: bool,
+    mistakes: Any,
+    rivals: Any,
+) -> tuple[int, int, float, bool]: ...
+def scan_sparse(
+    offsets: Any,
+    indices: Any,
+    values: Any,
+    cols: int,
+    labels: Any,
+    order: Any,
+    W: Any,
+    b: Any,
+    U: Any,
+    c: Any,
+    seen: float,
+    most: int,
+    measure: bool,
+    mistakes: Any,
+    rivals: Any,
+) -> tuple[int, int, float, bool]: ...

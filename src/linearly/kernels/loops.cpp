@@ -252,6 +252,224 @@ void gram(const View& X, const View& Y, const double* weight, Gauge g, const dou
     product.unpack(z, G);
 }
 
+// ---------------------------------------------------------------------------------------------- logistic
+
+typedef std::int64_t ivec __attribute__((vector_size(LANES * 8)));
+
+inline vec constant(double a) { return a - vec{}; }
+
+// exp for x ≤ 0, to the last bit or two: 2^k · exp(r) with |r| ≤ ½ log 2 and thirteen terms of the series.
+inline vec exp_of_negative(vec x) {
+    const vec tiny = constant(-708.0);
+    x = x > tiny ? x : tiny;
+    const vec magic = constant(6755399441055744.0);  // 1.5 · 2⁵²: adding it rounds to a whole number
+    const vec shifted = x * 1.4426950408889634 + magic;
+    const vec k = shifted - magic;
+    const vec r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
+    vec e = constant(1.0 / 6227020800.0);
+    const double inverse[] = {479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0};
+    for (double factorial : inverse) e = e * r + 1.0 / factorial;
+    // A cast between vectors of one size keeps the bits: the whole number sits at the low end of `shifted`.
+    const ivec power = ((ivec)shifted - (ivec)magic + 1023) << 52;
+    return e * (vec)power;
+}
+
+// log(1 + u) for 0 ≤ u ≤ 1: 2 artanh(s) with s = u / (2 + u) ≤ ⅓, without cancellation for small u.
+inline vec log_of_one_plus(vec u) {
+    const vec s = u / (2.0 + u), square = s * s;
+    vec sum = constant(1.0 / 35);
+    for (int k = 33; k >= 1; k -= 2) sum = sum * square + 1.0 / k;
+    return 2.0 * s * sum;
+}
+
+template <class T>
+void add_rows(const View& X, std::int64_t first, std::int64_t count, Gauge g, const double* r, double* sums) {
+    const T* data = static_cast<const T*>(X.data) + first * X.row_stride;
+    const std::int64_t p = X.cols;
+    if (X.col_stride == 1) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            const T* row = data + i * X.row_stride;
+            for (std::int64_t j = 0; j < p; ++j) sums[j] += r[i] * ((double(row[j]) - g.shift[j]) * g.scale[j]);
+        }
+        return;
+    }
+    for (std::int64_t j = 0; j < p; ++j) {
+        const T* column = data + j * X.col_stride;
+        double sum = 0;
+        for (std::int64_t i = 0; i < count; ++i) sum += r[i] * (double(column[i * X.row_stride]) - g.shift[j]);
+        sums[j] += sum * g.scale[j];
+    }
+}
+
+void logistic(const View& X, const double* y, const double* weight, Gauge g, const double* beta, double* H, double* gradient,
+              LogisticSums& total) {
+    const std::int64_t p = X.cols;
+    const View nothing{nullptr, X.rows, 0, 0, 0, false};
+    Packing z(p, 0);
+    Product product(z.panels);
+    std::vector<double> logit(static_cast<std::size_t>(z.depth)), r(logit), root(logit);
+    const std::int64_t width = X.is_float32 ? 4 : 8;
+    const bool packed_rows = X.col_stride == 1 && X.row_stride == X.cols;
+    for (std::int64_t first = 0; first < X.rows; first += z.depth) {
+        const std::int64_t count = std::min(z.depth, X.rows - first);
+        std::fill(logit.begin(), logit.end(), -beta[0]);
+        if (X.is_float32)
+            residuals_of<float>(X, first, count, g, beta + 1, logit.data());
+        else
+            residuals_of<double>(X, first, count, g, beta + 1, logit.data());
+        vec losses{}, largest{}, wrong{};
+        for (std::int64_t i = 0; i < count; i += LANES) {
+            vec target{}, w{};
+            for (int l = 0; l < LANES; ++l)
+                if (i + l < count) {
+                    target[l] = y[first + i + l];
+                    w[l] = weight ? weight[first + i + l] : 1.0;
+                }
+            const vec zero{}, one = constant(1.0), eta = -load(&logit[std::size_t(i)]);
+            const vec size = eta < zero ? -eta : eta;
+            const vec e = exp_of_negative(-size), share = one / (one + e), rest = e * share;
+            const vec up = eta < zero ? rest : share, down = eta < zero ? share : rest;
+            store(&r[std::size_t(i)], w * (target > 0.5 ? -down : up));
+            store(&root[std::size_t(i)], w * share * rest);
+            losses += w * (log_of_one_plus(e) + (eta > zero ? eta : zero) - target * eta);
+            const vec margin = target > 0.5 ? eta : -eta;
+            largest = (w > zero) & (size > largest) ? size : largest;
+            wrong += (w > zero) & (margin <= zero) ? one : zero;
+        }
+        for (int l = 0; l < LANES; ++l) {
+            total.loss += losses[l];
+            total.largest = std::max(total.largest, largest[l]);
+            total.mistakes += std::int64_t(wrong[l]);
+        }
+        for (std::int64_t i = 0; i < count; ++i) gradient[0] += r[std::size_t(i)];
+        if (X.is_float32)
+            add_rows<float>(X, first, count, g, r.data(), gradient + 1);
+        else
+            add_rows<double>(X, first, count, g, r.data(), gradient + 1);
+        if (!H) continue;
+        for (std::int64_t i = 0; i < count; ++i) root[std::size_t(i)] = std::sqrt(root[std::size_t(i)]);
+        pack(z, X, nothing, first, count, g, root.data());
+        const std::int64_t after = first + count, ahead = std::min(z.depth, X.rows - after);
+        const char* next = static_cast<const char*>(X.data) + after * X.row_stride * width;
+        product.add(z, count, next, packed_rows && ahead > 0 ? std::size_t(ahead * X.cols * width) : 0);
+    }
+    if (H) product.unpack(z, H);
+}
+
+constexpr std::int64_t TILE = 64;  // rows of logits at a time: their features stay in L2 for the second half
+constexpr int TOGETHER = 4;        // rows that share a load of B, or a load and a store of the gradient
+
+// Rows of the tile in the gauge, row after row.
+template <class T>
+void gauge_rows(const View& X, std::int64_t first, std::int64_t count, Gauge g, double* to) {
+    const T* data = static_cast<const T*>(X.data) + first * X.row_stride;
+    const std::int64_t p = X.cols;
+    if (X.col_stride == 1) {
+        for (std::int64_t i = 0; i < count; ++i)
+            for (std::int64_t j = 0; j < p; ++j) to[i * p + j] = (double(data[i * X.row_stride + j]) - g.shift[j]) * g.scale[j];
+        return;
+    }
+    for (std::int64_t j = 0; j < p; ++j)
+        for (std::int64_t i = 0; i < count; ++i)
+            to[i * p + j] = (double(data[i * X.row_stride + j * X.col_stride]) - g.shift[j]) * g.scale[j];
+}
+
+// V vectors of logits for TOGETHER rows, or of the gradient from their residuals.
+template <int V>
+void logits_of(const double* z, std::int64_t p, const double* B, std::int64_t stride, double* logits) {
+    vec sum[TOGETHER][V];
+    for (auto& row : sum)
+        for (int v = 0; v < V; ++v) row[v] = load(B + v * LANES);
+    for (std::int64_t j = 0; j < p; ++j) {
+        vec b[V];
+        for (int v = 0; v < V; ++v) b[v] = load(B + (1 + j) * stride + v * LANES);
+        for (int r = 0; r < TOGETHER; ++r)
+            for (int v = 0; v < V; ++v) sum[r][v] += z[r * p + j] * b[v];
+    }
+    for (int r = 0; r < TOGETHER; ++r)
+        for (int v = 0; v < V; ++v) store(logits + r * stride + v * LANES, sum[r][v]);
+}
+
+template <int V>
+void slopes_of(const double* z, std::int64_t p, const double* residual, std::int64_t stride, double* G) {
+    vec r[TOGETHER][V];
+    for (int i = 0; i < TOGETHER; ++i)
+        for (int v = 0; v < V; ++v) r[i][v] = load(residual + i * stride + v * LANES);
+    for (int v = 0; v < V; ++v) store(G + v * LANES, load(G + v * LANES) + ((r[0][v] + r[1][v]) + (r[2][v] + r[3][v])));
+    for (std::int64_t j = 0; j < p; ++j)
+        for (int v = 0; v < V; ++v) {
+            double* cell = G + (1 + j) * stride + v * LANES;
+            vec g = load(cell);
+            for (int i = 0; i < TOGETHER; ++i) g += z[i * p + j] * r[i][v];
+            store(cell, g);
+        }
+}
+
+void softmax(const View& X, const std::int32_t* codes, const double* weight, Gauge g, const double* B, std::int64_t c, double* gradient,
+             LogisticSums& total) {
+    const std::int64_t p = X.cols, vectors = (c + LANES - 1) / LANES, stride = vectors * LANES;
+    Buffer padded = make_buffer(std::size_t((1 + p) * stride)), slopes = make_buffer(std::size_t((1 + p) * stride));
+    Buffer z = make_buffer(std::size_t(TILE * p)), logits = make_buffer(std::size_t(TILE * stride));
+    for (std::int64_t j = 0; j <= p; ++j)
+        for (std::int64_t k = 0; k < stride; ++k) padded[std::size_t(j * stride + k)] = k < c ? B[j * c + k] : 0.0;
+    for (std::int64_t first = 0; first < X.rows; first += TILE) {
+        const std::int64_t count = std::min(TILE, X.rows - first);
+        if (X.is_float32)
+            gauge_rows<float>(X, first, count, g, z.get());
+        else
+            gauge_rows<double>(X, first, count, g, z.get());
+        if (count < TILE) std::fill(z.get() + count * p, z.get() + TILE * p, 0.0);
+        for (std::int64_t i = 0; i < count; i += TOGETHER) {
+            std::int64_t v = 0;
+            for (; v + 2 <= vectors; v += 2)
+                logits_of<2>(z.get() + i * p, p, padded.get() + v * LANES, stride, logits.get() + i * stride + v * LANES);
+            for (; v < vectors; ++v)
+                logits_of<1>(z.get() + i * p, p, padded.get() + v * LANES, stride, logits.get() + i * stride + v * LANES);
+        }
+        for (std::int64_t i = 0; i < TILE; ++i) {
+            double* eta = logits.get() + i * stride;
+            const double w = i < count ? (weight ? weight[first + i] : 1.0) : 0.0;
+            if (w == 0) {
+                std::fill(eta, eta + stride, 0.0);
+                continue;
+            }
+            const std::int32_t own = codes[first + i];
+            double top = 0, rival = own < 0 ? -INFINITY : 0.0, largest = 0;
+            for (std::int64_t k = 0; k < c; ++k) {
+                top = std::max(top, eta[k]);
+                largest = std::max(largest, std::fabs(eta[k]));
+                if (k != own) rival = std::max(rival, eta[k]);
+            }
+            const double mine = own < 0 ? 0.0 : eta[own];
+            total.largest = std::max(total.largest, largest);
+            total.mistakes += mine <= rival;
+            vec sum{};
+            for (std::int64_t k = 0; k < stride; k += LANES) {
+                vec e = exp_of_negative(load(eta + k) - top);
+                if (k + LANES > c)
+                    for (int l = 0; l < LANES; ++l)
+                        if (k + l >= c) e[l] = 0;
+                sum += e;
+                store(eta + k, e);
+            }
+            double whole = std::exp(-top);
+            for (int l = 0; l < LANES; ++l) whole += sum[l];
+            total.loss += w * (top + std::log(whole) - mine);
+            for (std::int64_t k = 0; k < stride; k += LANES) store(eta + k, load(eta + k) * (w / whole));
+            if (own >= 0) eta[own] -= w;
+        }
+        for (std::int64_t i = 0; i < count; i += TOGETHER) {
+            std::int64_t v = 0;
+            for (; v + 2 <= vectors; v += 2)
+                slopes_of<2>(z.get() + i * p, p, logits.get() + i * stride + v * LANES, stride, slopes.get() + v * LANES);
+            for (; v < vectors; ++v)
+                slopes_of<1>(z.get() + i * p, p, logits.get() + i * stride + v * LANES, stride, slopes.get() + v * LANES);
+        }
+    }
+    for (std::int64_t j = 0; j <= p; ++j)
+        for (std::int64_t k = 0; k < c; ++k) gradient[j * c + k] += slopes[std::size_t(j * stride + k)];
+}
+
 // ---------------------------------------------------------------------------------------------- triangle
 
 constexpr int REFLECTORS = 4;  // applied together: a column is read and written once for four of them
@@ -390,7 +608,7 @@ void triangle(const View& X, const View& Y, const double* weight, Gauge g, doubl
     }
 }
 
-const Loops table = {LINEARLY_TEXT(ISA), gram, exact::ISA::exact_gram, triangle, exact::ISA::exact_residual};
+const Loops table = {LINEARLY_TEXT(ISA), gram, exact::ISA::exact_gram, logistic, softmax, triangle, exact::ISA::exact_residual};
 
 }  // namespace
 }  // namespace ISA

@@ -21,6 +21,11 @@ struct Gauge {
     const double* scale;
 };
 
+struct LogisticSums {
+    double loss = 0, largest = 0;  // largest |logit|
+    std::int64_t mistakes = 0;     // rows with a logit of 0 or on the wrong side
+};
+
 struct Loops {
     const char* name;
 
@@ -31,6 +36,16 @@ struct Loops {
     // The same in double-double: high + low = Z'WZ to about 30 digits. X_low carries digits below float64.
     void (*exact_gram)(const View& X, const View& X_low, const View& Y, const double* weight, Gauge gauge, double* high,
                        double* low);
+
+    // One read of rows for two classes, y being 0 or 1: H += Z'VZ for Z = [1 | X] in the gauge and V = weight · p(1 − p)
+    // (left out if H is null), gradient += Z'(p − y) · weight. beta is the intercept, then the coefficients.
+    void (*logistic)(const View& X, const double* y, const double* weight, Gauge gauge, const double* beta, double* H,
+                     double* gradient, LogisticSums& sums);
+
+    // The same for c logits against a reference class, loss and gradient only: codes[i] is the logit of the row's class,
+    // −1 for the reference. B and gradient are (1 + p) × c, the intercepts first.
+    void (*softmax)(const View& X, const std::int32_t* codes, const double* weight, Gauge gauge, const double* B, std::int64_t c,
+                    double* gradient, LogisticSums& sums);
 
     // R becomes the R factor of QR of R stacked on W^½[1 | X | Y] in the gauge.
     void (*triangle)(const View& X, const View& Y, const double* weight, Gauge gauge, double* R);

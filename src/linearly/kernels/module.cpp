@@ -4,17 +4,24 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "loops.hpp"
+#include "scan.hpp"
 
 namespace nb = nanobind;
 using linearly::Gauge;
 using linearly::Loops;
+using linearly::Outcome;
+using linearly::Scans;
+using linearly::Sparse;
 using linearly::View;
+using linearly::Walk;
+using linearly::Weights;
 
 namespace {
 
@@ -25,19 +32,27 @@ using Constants = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::devic
 using MaybeMatrix = std::optional<Matrix>;
 using MaybeVector = std::optional<Vector>;
 
-std::vector<const Loops*> available() {
-    std::vector<const Loops*> found = {linearly::loops_baseline()};
+// The loops of one instruction set.
+struct Set {
+    const Loops* loops;
+    const Scans* scans;
+    const Loops* operator->() const { return loops; }
+};
+
+std::vector<Set> available() {
+    std::vector<Set> found = {{linearly::loops_baseline(), linearly::scans_baseline()}};
 #if defined(LINEARLY_HAS_AVX2)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(linearly::loops_avx2());
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        found.push_back({linearly::loops_avx2(), linearly::scans_avx2()});
 #endif
 #if defined(LINEARLY_HAS_AVX512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        found.push_back(linearly::loops_avx512());
+        found.push_back({linearly::loops_avx512(), linearly::scans_avx512()});
 #endif
     return found;
 }
 
-const Loops* chosen = available().back();
+Set chosen = available().back();
 
 View view(const MaybeMatrix& m, std::int64_t rows, const char* what) {
     if (!m) return View{nullptr, rows, 0, 0, 0, false};
@@ -108,6 +123,45 @@ void triangle(const Matrix& X, const MaybeMatrix& Y, const MaybeVector& weight, 
     chosen->triangle(x, y, w, g, result);
 }
 
+nb::tuple logistic(const Matrix& X, const Vector& y, const MaybeVector& weight, const Vector& shift, const Vector& scale,
+                   const Vector& beta, std::optional<Square> H, Square& gradient) {
+    const View x = view(X, std::int64_t(X.shape(0)), "X");
+    const std::int64_t m = 1 + x.cols;
+    const Gauge g = gauge(shift, scale, x.cols);
+    const double* w = weights(weight, x.rows);
+    if (std::int64_t(y.shape(0)) != x.rows) throw std::invalid_argument("y has the wrong number of rows");
+    if (std::int64_t(beta.shape(0)) != m) throw std::invalid_argument("beta needs the intercept and one number a column");
+    if (H) expect(std::int64_t(H->shape(0)), std::int64_t(H->shape(1)), m, m);
+    expect(std::int64_t(gradient.shape(0)), std::int64_t(gradient.shape(1)), m, 1);
+    linearly::LogisticSums sums;
+    double *hessian = H ? H->data() : nullptr, *slope = gradient.data();
+    {
+        nb::gil_scoped_release release;
+        chosen->logistic(x, y.data(), w, g, beta.data(), hessian, slope, sums);
+    }
+    return nb::make_tuple(sums.loss, sums.mistakes, sums.largest);
+}
+
+nb::tuple softmax(const Matrix& X, const nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& codes,
+                  const MaybeVector& weight, const Vector& shift, const Vector& scale, const Constants& B, Square& gradient) {
+    const View x = view(X, std::int64_t(X.shape(0)), "X");
+    const std::int64_t m = 1 + x.cols, c = std::int64_t(B.shape(1));
+    const Gauge g = gauge(shift, scale, x.cols);
+    const double* w = weights(weight, x.rows);
+    if (std::int64_t(codes.shape(0)) != x.rows) throw std::invalid_argument("codes have the wrong number of rows");
+    for (std::int64_t i = 0; i < x.rows; ++i)
+        if (codes.data()[i] < -1 || codes.data()[i] >= c) throw std::invalid_argument("codes must be logits, or −1");
+    expect(std::int64_t(B.shape(0)), c, m, c);
+    expect(std::int64_t(gradient.shape(0)), std::int64_t(gradient.shape(1)), m, c);
+    linearly::LogisticSums sums;
+    double* slope = gradient.data();
+    {
+        nb::gil_scoped_release release;
+        chosen->softmax(x, codes.data(), w, g, B.data(), c, slope, sums);
+    }
+    return nb::make_tuple(sums.loss, sums.mistakes, sums.largest);
+}
+
 void exact_residual(const Matrix& X, const MaybeMatrix& X_low, const Matrix& Y, const MaybeVector& weight, const Vector& shift,
                     const Vector& scale, const Constants& B_high, const Constants& B_low, Square& high, Square& low) {
     const View x = view(X, std::int64_t(X.shape(0)), "X"), xl = view(X_low, x.rows, "X_low");
@@ -124,6 +178,86 @@ void exact_residual(const Matrix& X, const MaybeMatrix& X_low, const Matrix& Y, 
     chosen->exact_residual(x, xl, y, w, g, B_high.data(), B_low.data(), h, l);
 }
 
+using Labels = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Order = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Numbers = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Steps = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Classes = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Raw = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// What a scan takes besides the rows, checked once.
+struct ScanCall {
+    const Labels& labels;
+    const std::optional<Order>& order;
+    Square& W;
+    std::optional<Numbers>& b;
+    std::optional<Square>& U;
+    std::optional<Numbers>& c;
+    double seen;
+    std::int64_t most;
+    bool measure;
+    std::optional<Steps>& mistakes;
+    std::optional<Classes>& rivals;
+
+    template <class Scan>
+    nb::tuple run(std::int64_t rows, std::int64_t cols, bool interleaved, Scan&& scan) {
+        const std::int64_t K = std::int64_t(W.shape(interleaved ? 1 : 0));
+        expect(std::int64_t(W.shape(interleaved ? 0 : 1)), K, cols, K);
+        if (U) expect(std::int64_t(U->shape(0)), std::int64_t(U->shape(1)), std::int64_t(W.shape(0)), std::int64_t(W.shape(1)));
+        for (const auto* v : {&b, &c})
+            if (*v && std::int64_t((*v)->shape(0)) != K) throw std::invalid_argument("there must be one intercept for each class");
+        if (U && b && !c) throw std::invalid_argument("an average needs c where there is an intercept");
+        if (std::int64_t(labels.shape(0)) != rows) throw std::invalid_argument("there must be one label for each row");
+        const std::int64_t steps = order ? std::int64_t(order->shape(0)) : rows;
+        const std::int64_t room = mistakes ? std::int64_t(mistakes->shape(0)) : steps;
+        if (room < std::min(steps, most) || (mistakes && K > 1 && (!rivals || std::int64_t(rivals->shape(0)) < room)))
+            throw std::invalid_argument("there is no room for the mistakes");
+        const Weights weights{W.data(), b ? b->data() : nullptr, U ? U->data() : nullptr, c ? c->data() : nullptr, cols, K};
+        const Walk walk{labels.data(), order ? order->data() : nullptr, steps, seen, most, measure,
+                        mistakes ? mistakes->data() : nullptr, rivals ? rivals->data() : nullptr};
+        Outcome out;
+        {
+            nb::gil_scoped_release release;
+            for (std::int64_t i = 0; i < steps && walk.order; ++i)
+                if (walk.order[i] < 0 || walk.order[i] >= rows) throw std::invalid_argument("the order names a row that is not there");
+            for (std::int64_t r = 0; r < rows; ++r)
+                if (walk.labels[r] < 0 || walk.labels[r] >= std::max<std::int64_t>(K, 2)) throw std::invalid_argument("unknown label");
+            out = scan(weights, walk);
+        }
+        if (out.problem == Outcome::bad_index) throw std::invalid_argument("a sparse row has an index outside its columns");
+        return nb::make_tuple(out.walked, out.found, out.largest, out.problem == Outcome::none);
+    }
+};
+
+nb::tuple scan_dense(const Matrix& X, const Labels& labels, const std::optional<Order>& order, Square& W, std::optional<Numbers> b,
+                     std::optional<Square> U, std::optional<Numbers> c, double seen, std::int64_t most, bool measure,
+                     std::optional<Steps> mistakes, std::optional<Classes> rivals) {
+    const View x = view(X, std::int64_t(X.shape(0)), "X");
+    return ScanCall{labels, order, W, b, U, c, seen, most, measure, mistakes, rivals}.run(
+        x.rows, x.cols, false, [&](const Weights& weights, const Walk& walk) { return chosen.scans->dense(x, weights, walk); });
+}
+
+nb::tuple scan_sparse(const Raw& offsets, const Raw& indices, const Raw& values, std::int64_t cols, const Labels& labels,
+                      const std::optional<Order>& order, Square& W, std::optional<Numbers> b, std::optional<Square> U,
+                      std::optional<Numbers> c, double seen, std::int64_t most, bool measure, std::optional<Steps> mistakes,
+                      std::optional<Classes> rivals) {
+    const bool wide = indices.dtype() == nb::dtype<std::int64_t>(), f32 = values.dtype() == nb::dtype<float>();
+    if (indices.dtype() != offsets.dtype() || !(wide || indices.dtype() == nb::dtype<std::int32_t>()))
+        throw std::invalid_argument("offsets and indices must both be int32 or both int64");
+    if (!f32 && values.dtype() != nb::dtype<double>()) throw std::invalid_argument("values must be float64 or float32");
+    const std::int64_t rows = std::int64_t(offsets.shape(0)) - 1, entries = std::int64_t(values.shape(0));
+    if (rows < 0 || std::int64_t(indices.shape(0)) != entries) throw std::invalid_argument("values and indices differ in number");
+    std::int64_t before = 0;
+    for (std::int64_t r = 0; r <= rows; ++r) {
+        const std::int64_t here = wide ? static_cast<const std::int64_t*>(offsets.data())[r] : static_cast<const std::int32_t*>(offsets.data())[r];
+        if (here < before || here > entries) throw std::invalid_argument("the offsets of the sparse rows are not in order");
+        before = here;
+    }
+    const Sparse x{offsets.data(), indices.data(), values.data(), rows, cols, wide, f32};
+    return ScanCall{labels, order, W, b, U, c, seen, most, measure, mistakes, rivals}.run(
+        rows, cols, true, [&](const Weights& weights, const Walk& walk) { return chosen.scans->sparse(x, weights, walk); });
+}
+
 }  // namespace
 
 NB_MODULE(_compiled, m) {
@@ -131,12 +265,12 @@ NB_MODULE(_compiled, m) {
     m.def("instruction_set", [] { return std::string(chosen->name); }, "The instruction set in use.");
     m.def("instruction_sets", [] {
         nb::list names;
-        for (const Loops* l : available()) names.append(std::string(l->name));
+        for (const Set& set : available()) names.append(std::string(set->name));
         return names;
     }, "The instruction sets this machine can run.");
     m.def("use_instruction_set", [](const std::string& name) {
-        for (const Loops* l : available())
-            if (name == l->name) { chosen = l; return; }
+        for (const Set& set : available())
+            if (name == set->name) { chosen = set; return; }
         throw std::invalid_argument("this machine cannot run " + name);
     }, nb::arg("name"), "Choose an instruction set (tests hold all of them to the reference).");
     m.def("gram", &gram, nb::arg("X"), nb::arg("Y").none(), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
@@ -145,6 +279,16 @@ NB_MODULE(_compiled, m) {
           nb::arg("shift"), nb::arg("scale"), nb::arg("high"), nb::arg("low"));
     m.def("triangle", &triangle, nb::arg("X"), nb::arg("Y").none(), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
           nb::arg("R"));
+    m.def("logistic", &logistic, nb::arg("X"), nb::arg("y"), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
+          nb::arg("beta"), nb::arg("H").none(), nb::arg("gradient"));
+    m.def("softmax", &softmax, nb::arg("X"), nb::arg("codes"), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
+          nb::arg("B"), nb::arg("gradient"));
     m.def("exact_residual", &exact_residual, nb::arg("X"), nb::arg("X_low").none(), nb::arg("Y"), nb::arg("weight").none(),
           nb::arg("shift"), nb::arg("scale"), nb::arg("B_high"), nb::arg("B_low"), nb::arg("high"), nb::arg("low"));
+    m.def("scan_dense", &scan_dense, nb::arg("X"), nb::arg("labels"), nb::arg("order").none(), nb::arg("W"), nb::arg("b").none(),
+          nb::arg("U").none(), nb::arg("c").none(), nb::arg("seen"), nb::arg("most"), nb::arg("measure"), nb::arg("mistakes").none(),
+          nb::arg("rivals").none());
+    m.def("scan_sparse", &scan_sparse, nb::arg("offsets"), nb::arg("indices"), nb::arg("values"), nb::arg("cols"), nb::arg("labels"),
+          nb::arg("order").none(), nb::arg("W"), nb::arg("b").none(), nb::arg("U").none(), nb::arg("c").none(), nb::arg("seen"),
+          nb::arg("most"), nb::arg("measure"), nb::arg("mistakes").none(), nb::arg("rivals").none());
 }

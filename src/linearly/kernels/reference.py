@@ -117,3 +117,201 @@ def _gauged_exactly(
     high, low = two_sum(high, low)
     ones = np.ones((len(plain), 1))
     return Doubled(np.hstack([ones, high * scale]), np.hstack([0 * ones, low * scale]))
+
+
+SUMS = 16  # partial sums of a perceptron's score
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def scan(
+    X: Any,
+    labels: NDArray[np.int32],
+    order: NDArray[np.int64] | None,
+    W: Array,
+    b: Array | None,
+    U: Array | None,
+    c: Array | None,
+    seen: int,
+    most: int,
+    measure: bool,
+    mistakes: NDArray[np.int64],
+    rivals: NDArray[np.int32],
+) -> tuple[int, int, float, bool]:
+    """Walk the rows in order and correct the weights, in place, after every mistake.
+
+    Two classes: W is one vector, label 0 means y = −1, label 1 means y = +1; a mistake is y(x'w + b) ≤ 0, corrected by
+    w += y x, b += y. K classes: a mistake is a row whose own score is not the only largest one; its rival is the best
+    of the other classes, the first among equals; corrected by w_own += x, w_rival −= x. Labels are codes from 0 on. W
+    is K × p for an array X and p × K for CSR, K = 1 for two classes. b is None without an intercept.
+
+    U and c, where an average is wanted, take (rows seen before) × (what was added to W and b): the mean of the
+    weights after each of T rows is W − U/T, without a sum over p at every row.
+
+    Steps that were mistakes go to `mistakes`, the classes they were mistaken for to `rivals`. The walk ends with the
+    rows, after `most` mistakes, or before a row whose score is not finite. Returns the steps walked, the mistakes
+    found, the largest |x| on the way (if `measure`) and whether all was finite.
+
+    The order of summation is part of the meaning, so that every implementation makes the same mistakes: entry j
+    of a row (CSR: its j-th stored entry) goes to partial sum j mod 16, the sixteen meet by halves, b comes last.
+    """
+    sparse = hasattr(type(X), "tocsr")
+    weights, averages = (W.T, None if U is None else U.T) if sparse else (W, U)
+    steps = X.shape[0] if order is None else len(order)
+    walked, found, largest, stretch = 0, 0, 0.0, 1
+    while walked < steps and found < most:
+        stop = min(walked + stretch, steps)
+        rows = np.arange(walked, stop) if order is None else order[walked:stop]
+        entries, at = _entries(X, rows)
+        scores = _scores(entries, at, weights)
+        if b is not None:
+            scores += b
+        own = labels[rows]
+        rival, wrong = _judged(scores, own)
+        ends = wrong | ~np.isfinite(scores).all(axis=1)
+        first = int(np.argmax(ends)) if ends.any() else len(rows)
+        if measure:
+            largest = max(largest, float(np.abs(entries[: first + 1]).max(initial=0.0)))
+        walked += first
+        if first == len(rows):
+            stretch = min(2 * stretch, max(1, 2**18 // max(entries.shape[1], 1)))
+            continue
+        if not np.isfinite(scores[first]).all():
+            return walked, found, largest, False
+        corrections = [(0, 2.0 * own[first] - 1.0)] if len(weights) == 1 else [(own[first], 1.0), (rival[first], -1.0)]
+        before = float(seen + walked)
+        for k, sign in corrections:
+            _add(weights[k], entries[first], None if at is None else at[first], sign)
+            if b is not None:
+                b[k] += sign
+            if averages is not None:
+                _add(averages[k], entries[first], None if at is None else at[first], before * sign)
+                if b is not None and c is not None:
+                    c[k] += before * sign
+        mistakes[found] = walked
+        if len(weights) > 1:
+            rivals[found] = rival[first]
+        walked, found, stretch = walked + 1, found + 1, max(1, stretch // 2)
+    return walked, found, largest, True
+
+
+def count_errors(X: Any, labels: NDArray[np.int32], W: Array, b: Array | None) -> int:
+    """How many rows these weights classify wrongly, W and labels as in `scan`, scores in the same order of summation.
+
+    Two classes: x'w + b ≥ 0 predicts label 1. K classes: the largest score wins, the first among equals.
+    """
+    weights = W.T if hasattr(type(X), "tocsr") else W
+    wrong = 0
+    for first in range(0, X.shape[0], _ROWS):
+        rows = np.arange(first, min(first + _ROWS, X.shape[0]))
+        scores = _scores(*_entries(X, rows), weights)
+        if b is not None:
+            scores += b
+        predicted = scores[:, 0] >= 0 if len(weights) == 1 else np.argmax(scores, axis=1)
+        wrong += int(np.count_nonzero(predicted != labels[rows]))
+    return wrong
+
+
+def _entries(X: Any, rows: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64] | None]:
+    """Some rows in float64; of CSR their stored entries side by side, and the columns they stand in (−1: no entry)."""
+    if not hasattr(type(X), "tocsr"):
+        return np.asarray(X[rows], dtype=np.float64), None
+    starts, ends = X.indptr[rows].astype(np.int64), X.indptr[rows + 1].astype(np.int64)
+    position = np.arange(int((ends - starts).max(initial=0)))
+    there = position < (ends - starts)[:, None]
+    source = (starts[:, None] + position)[there]
+    entries, at = np.zeros(there.shape), np.full(there.shape, -1)
+    entries[there], at[there] = X.data[source], X.indices[source]
+    if at.size and (at.max() >= X.shape[1] or (at[there] < 0).any()):
+        raise ValueError("a sparse row has an index outside its columns")
+    return entries, at
+
+
+def _scores(entries: Array, at: NDArray[np.int64] | None, weights: Array) -> Array:
+    scores = np.empty((len(entries), len(weights)))
+    for k, w in enumerate(weights):
+        products = entries * (w if at is None else np.where(at < 0, 0.0, w[at]))
+        sums = np.zeros((len(entries), SUMS))
+        for j in range(0, products.shape[1], SUMS):
+            part = products[:, j : j + SUMS]
+            sums[:, : part.shape[1]] += part
+        half = SUMS // 2
+        while half:
+            sums = sums[:, :half] + sums[:, half:]
+            half //= 2
+        scores[:, k] = sums[:, 0]
+    return scores
+
+
+def _judged(scores: Array, own: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The best class that is not a row's own, and whether the row is a mistake (NaN is)."""
+    if scores.shape[1] == 1:
+        return 1 - own.astype(np.int64), ~((2.0 * own - 1.0) * scores[:, 0] > 0)
+    rows = np.arange(len(scores))
+    others = scores.copy()
+    others[rows, own] = -np.inf
+    rival = np.argmax(others, axis=1)
+    return rival, ~(scores[rows, own] > scores[rows, rival])
+
+
+def _add(w: Array, entries: Array, at: NDArray[np.int64] | None, factor: float) -> None:
+    if at is None:
+        w += factor * entries
+    else:
+        np.add.at(w, at[at >= 0], factor * entries[at >= 0])
+
+
+def logistic(
+    X: NDArray[Any], y: Array, weight: Array | None, shift: Array, scale: Array, beta: Array, hessian: bool
+) -> tuple[float, Array, Array | None, int, float]:
+    """One read of rows for two classes, y being 0 or 1: (loss, gradient, Hessian, mistakes, largest |logit|).
+
+    beta is the intercept, then p coefficients, in the gauge. Gradient is (1 + p) × 1, the Hessian [1 | X]'W[1 | X].
+    """
+    m = X.shape[1] + 1
+    loss, gradient, H = 0.0, np.zeros((m, 1)), np.zeros((m, m))
+    mistakes, largest = 0, 0.0
+    for first in range(0, len(X), _ROWS):
+        rows = slice(first, first + _ROWS)
+        Z = _gauged(X, None, rows, shift, scale)
+        w = np.ones(len(Z)) if weight is None else weight[rows]
+        logit, target = Z @ beta, y[rows]
+        e = np.exp(-np.abs(logit))
+        up, down = np.where(logit >= 0, 1.0, e) / (1 + e), np.where(logit >= 0, e, 1.0) / (1 + e)
+        loss += float(w @ (np.log1p(e) + np.maximum(logit, 0.0) - target * logit))
+        gradient[:, 0] += (w * np.where(target > 0.5, -down, up)) @ Z
+        if hessian:
+            H += (Z * (w * up * down)[:, None]).T @ Z
+        counted = w > 0
+        mistakes += int((np.where(target > 0.5, logit, -logit)[counted] <= 0).sum())
+        largest = max(largest, float(np.abs(logit[counted]).max(initial=0.0)))
+    return loss, gradient, H if hessian else None, mistakes, largest
+
+
+def softmax(
+    X: NDArray[Any], codes: NDArray[np.int32], weight: Array | None, shift: Array, scale: Array, B: Array
+) -> tuple[float, Array, int, float]:
+    """One read of rows for c logits against a reference class: (loss, gradient, mistakes, largest |logit|).
+
+    codes[i] is the logit of the row's class, −1 for the reference. B and gradient are (1 + p) × c, intercepts first.
+    """
+    gradient = np.zeros(B.shape)
+    loss, mistakes, largest = 0.0, 0, 0.0
+    for first in range(0, len(X), _ROWS):
+        rows = slice(first, first + _ROWS)
+        Z = _gauged(X, None, rows, shift, scale)
+        w = np.ones(len(Z)) if weight is None else weight[rows]
+        logits = np.column_stack([Z @ B, np.zeros(len(Z))])  # the reference last
+        own = np.where(codes[rows] < 0, B.shape[1], codes[rows])
+        each = np.arange(len(Z))
+        top = logits.max(axis=1)
+        E = np.exp(logits - top[:, None])
+        total = E.sum(axis=1)
+        loss += float(w @ (top + np.log(total) - logits[each, own]))
+        R = E * (w / total)[:, None]
+        R[each, own] -= w
+        gradient += Z.T @ R[:, :-1]
+        largest = max(largest, float(np.abs(logits[w > 0]).max(initial=0.0)))
+        mine = logits[each, own]
+        logits[each, own] = -np.inf
+        mistakes += int(((mine <= logits.max(axis=1)) & (w > 0)).sum())
+    return loss, gradient, mistakes, largest

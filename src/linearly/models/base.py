@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
 from linearly.dataset.polynomial import Polynomial
-from linearly.dataset.rows import LocalRows, Rows, as_rows, is_frame
+from linearly.dataset.rows import LocalRows, Rows, as_rows, is_frame, is_rows, numbered, refuse_large_integers
 
 Array = NDArray[np.float64]
 
 
 def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True) -> Rows:
     """The rows of a call to `fit` or `partial_fit`: numbers and regression targets, checked as scikit-learn does."""
-    if isinstance(X, Rows):
+    if is_rows(X):
         if y is not None or sample_weight is not None:
             raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
         remember_columns(estimator, X.names, reset)
@@ -51,6 +51,7 @@ def checked_target(y: Any, estimator: Any) -> Array:
     )
     if target.ndim > 2:
         raise ValueError(f"y must have one or two dimensions, not {target.ndim}.")
+    refuse_large_integers(np.reshape(target, (len(target), -1)), name="y" if target.ndim == 1 else None)
     return np.asarray(target, dtype=np.float64)
 
 
@@ -58,8 +59,12 @@ def checked_weight(sample_weight: Any, X: Any) -> Array | None:
     """Weights as a float64 array, or None; negative ones are refused by row."""
     if sample_weight is None:
         return None
-    n = np.empty((X.shape[0], 0))  # scikit-learn's check wants something with as many rows
-    weight = np.asarray(_check_sample_weight(sample_weight, n, dtype=np.float64))
+    n = X.shape[0]
+    if np.ndim(sample_weight) == 0:
+        sample_weight = np.full(n, sample_weight)
+    weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n},): one weight a row.")
     if (weight < 0).any():
         i = int(np.argmax(weight < 0))
         raise ValueError(f"Negative values in sample_weight: row {i} has {weight[i]}. Weights must be 0 or more.")
@@ -73,10 +78,12 @@ def several_targets(rows: Rows) -> bool:
 
 
 def remember_columns(estimator: Any, names: tuple[str, ...], reset: bool) -> None:
-    """Set, or compare with, the number and names of the columns seen in `fit`."""
+    """Set, or compare with, the number and names of the columns seen in `fit`; x0, x1, … are no names."""
     if reset:
         estimator.n_features_in_ = len(names)
-        estimator.feature_names_in_ = np.array(names, dtype=object)
+        estimator.__dict__.pop("feature_names_in_", None)
+        if tuple(names) != numbered(len(names)):
+            estimator.feature_names_in_ = np.array(names, dtype=object)
         return
     known = tuple(getattr(estimator, "feature_names_in_", ()))
     if known and known != tuple(names):
@@ -90,7 +97,7 @@ def column_names(estimator: Any) -> tuple[str, ...]:
     given = getattr(estimator, "feature_names_in_", None)
     if given is not None:
         return tuple(given)
-    return tuple(f"x{j}" for j in range(estimator.n_features_in_))
+    return numbered(estimator.n_features_in_)
 
 
 def new_rows(estimator: Any, X: Any) -> LocalRows:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.ladder import Summary, warn_of
+from linearly.algorithm.gauge import power_of_two
+from linearly.algorithm.ladder import Summary, refuse_beyond_float64, warn_of
 from linearly.algorithm.solution import Solution
 from linearly.dataset.rows import refuse_bad_numbers
 from linearly.models.base import Array, column_names, new_rows
@@ -28,13 +29,14 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
     method_: str
     n_passes_: int
     _several: bool  # whether y had two dimensions: then every result has one entry a target
+    _far: bool  # whether ŷ = b + x'w is a small difference of large numbers: then it is formed about the mean
 
     def predict(self, X: Any) -> Array:
         """ŷ for new rows."""
-        if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2:
+        if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and len(X):
             # The common case in a few microseconds: a NaN or infinity in X shows up in the result.
             coef = getattr(self, "_coef", None)
-            if coef is not None and X.shape[1] == len(coef) and not hasattr(self, "feature_names_in_"):
+            if coef is not None and X.shape[1] == len(coef) and not (self._far or hasattr(self, "feature_names_in_")):
                 result: Array = X @ coef + self.intercept_
                 if np.isfinite(result.sum()):
                     return result
@@ -43,8 +45,13 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
         result = np.empty((len(rows), *np.shape(self.intercept_)))
         for block in rows:
             refuse_bad_numbers(block)
+            here = slice(block.start, block.start + len(block))
             part = block.X.rounded() if hasattr(block.X, "rounded") else block.X
-            result[block.start : block.start + len(block)] = part @ self._coef + self.intercept_
+            if self._far:
+                fit = self.solution_.predict(part.toarray() if hasattr(type(part), "tocsr") else part)
+                result[here] = fit if result.ndim == 2 else fit[:, 0]
+            else:
+                result[here] = part @ self._coef + self.intercept_
         return result
 
     def predict_interval(self, X: Any, level: float = 0.95, kind: str = "confidence") -> table.Table:
@@ -75,16 +82,24 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
         """The covariance matrix of (intercept, coefficients); one a target if there are several."""
         check_is_fitted(self)
         root, inner = self.solution_.root, self.inner_covariance()
-        full = root @ inner @ root.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            full = root @ inner @ root.T
         return full if np.ndim(self.intercept_) else full[0]
+
+    def std_errors(self) -> Array:
+        """Standard errors of (intercept, coefficients), terms × targets; right also where a variance overflows."""
+        check_is_fitted(self)
+        size = power_of_two(np.abs(self.solution_.root).max(axis=1, initial=0.0))[:, None]
+        root = self.solution_.root / size
+        variances = [((root @ inner) * root).sum(axis=1) for inner in self.inner_covariance()]
+        return np.asarray(size * np.sqrt(np.stack(variances, axis=1)))
 
     def inner_covariance(self) -> Array:
         """The covariance of the coefficients in the coordinates of ``solution_.root``, one matrix a target."""
         meat = getattr(self, "meat_", None)
         if meat is not None:
             return np.asarray(meat)
-        identity = np.eye(self.solution_.root.shape[1])
-        return np.asarray(self.solution_.sigma2[:, None, None] * identity)
+        return np.asarray(self.solution_.sigma2[:, None, None] * self.solution_.shrinkage)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -92,11 +107,21 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
         return tags
 
     def _read(self, solution: Solution) -> None:
-        warn_of(solution, column_names(self), self.method_)
+        names = column_names(self)
+        refuse_beyond_float64(solution, names)
+        warn_of(solution, names, self.method_)
         self.solution_ = solution
+        self._far = _far_from_zero(solution)
         several = self._several or len(solution.intercept) > 1
         self.coef_: NDArray[Any] = solution.coef.T.copy() if several else solution.coef[:, 0].copy()
         self.intercept_: Any = solution.intercept.copy() if several else float(solution.intercept[0])
         self._coef = solution.coef if several else self.coef_
         error = solution.rss / solution.weight
         self.training_error_: Any = error if several else float(error[0])
+
+
+def _far_from_zero(solution: Solution) -> bool:
+    if solution.mean is None:
+        return False
+    size = np.abs(solution.at_mean) + np.sqrt(solution.tss / solution.weight)
+    return bool((np.abs(solution.mean.high) @ np.abs(solution.coef) > 1e3 * size).any())

@@ -6,12 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.descent import descend
-from linearly.algorithm.ladder import Ask, Summary, climb, summarize
+from linearly.algorithm.ladder import Ask, Summary, climb, refuse_too_few, summarize
 from linearly.algorithm.sandwich import clustered_meat, robust_meat
 from linearly.algorithm.solution import Solution
+from linearly.algorithm.triangle import Triangle
 from linearly.dataset.rows import Rows
 from linearly.models.base import Array, column_names, remember_columns, several_targets, training_rows
 from linearly.models.least_squares import LeastSquares
@@ -41,8 +43,9 @@ class LinearRegression(LeastSquares):
         What the standard errors assume: equal variances, unequal ones, or rows that are alike within
         ``fit(..., groups=)``.
     method : {"auto", "gram", "qr", "exact", "gradient_descent"}, default="auto"
-        ``auto`` starts with the fast Gram and takes a further pass in double-double only where fewer than ten
-        digits would remain; ``qr`` folds a triangle; ``exact`` measures its digits. ``gradient_descent`` is S0's optimizer, for teaching; it leaves its steps in ``path_``.
+        ``auto`` starts with the fast Gram and takes a further pass in double-double only where fewer than ten digits
+        would remain. ``qr`` folds a triangle, ``exact`` measures its digits. ``gradient_descent`` is S0's optimizer,
+        for teaching; it leaves its steps in ``path_``.
 
     Attributes
     ----------
@@ -87,6 +90,7 @@ class LinearRegression(LeastSquares):
             raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
         rows = training_rows(self, X, y, sample_weight)
         self._several = several_targets(rows)
+        self._forget("meat_", "path_")
         climbed = climb(rows, ask, "gram" if self.method == "gradient_descent" else self.method)
         self.summary_, self.method_, self.n_passes_ = climbed.summary, climbed.method, climbed.passes
         self._read(climbed.solution)
@@ -95,21 +99,27 @@ class LinearRegression(LeastSquares):
             self.n_passes_ += 1
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows, as if they had been there from the start."""
-        ask = self._ask()
+    def _can_stream(self) -> bool:
         if self.covariance != "classical":
-            raise ValueError(
+            raise AttributeError(
                 f"covariance={self.covariance!r} needs all rows at the final coefficients; "
                 'partial_fit works with covariance="classical".'
             )
+        return True
+
+    @available_if(_can_stream)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows, as if they had been there from the start."""
+        ask = self._ask()
         first = not hasattr(self, "summary_")
         rows = training_rows(self, X, y, sample_weight, reset=first)
-        method = self.method if self.method in ("qr", "exact") else "gram"
+        method = (self.method if self.method in ("qr", "exact") else "gram") if first else self.method_
         more = rows.fold(lambda block: summarize(block, method))
-        self.summary_ = more if first else self._joined(self.summary_, more)
         if first:
+            refuse_too_few(more)
             self._several = several_targets(rows)
+        self.summary_ = more if first else self._joined(self.summary_, more)
+        self._forget("meat_", "path_")
         self.method_, self.n_passes_ = method, getattr(self, "n_passes_", 0) + 1
         self._read(ask.of(self.summary_))
         return self
@@ -120,6 +130,8 @@ class LinearRegression(LeastSquares):
 
     def __sub__(self, other: Any) -> LinearRegression:
         """The model without the other's rows: refused where they were never part of it."""
+        if isinstance(getattr(self, "summary_", None), Triangle):
+            raise ValueError('Rows cannot be removed from a triangle: fit with method="gram" to subtract models.')
         return self._combined(other, lambda a, b: a - b)
 
     def _combined(self, other: Any, combine: Any) -> LinearRegression:
@@ -161,6 +173,11 @@ class LinearRegression(LeastSquares):
         if self.method == "gradient_descent":
             solution, self.path_ = descend(self.summary_.select(None, self.fit_intercept), solution)
         super()._read(solution)
+
+    def _forget(self, *names: str) -> None:
+        # What an earlier fit with other parameters left behind.
+        for name in names:
+            self.__dict__.pop(name, None)
 
     def _meat(self, rows: Rows, groups: Any) -> Array:
         if self.covariance == "cluster":

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.ladder import Ask, refuse_too_few
 from linearly.algorithm.validation import Folds, RidgePath, fold_errors, leave_one_out_errors
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import LocalRows, Rows
 from linearly.models.base import Array, column_names, remember_columns, several_targets, training_rows
 from linearly.models.least_squares import LeastSquares
@@ -66,6 +67,8 @@ class RidgeCV(LeastSquares):
                 raise ValueError(f'cv must be a number of folds, "loo" or a splitter, not {self.cv!r}.')
             self.summary_ = rows.fold(Gram.of)
             refuse_too_few(self.summary_)
+            if self.summary_.n < 2:
+                raise ValueError('n_samples=1: cv="loo" needs at least two rows of positive weight.')
             self.alphas_ = self._alphas(self.summary_)
             errors = leave_one_out_errors(rows, self.summary_, self.alphas_, self.fit_intercept)
             self.fold_errors_ = errors.mean(axis=1)[:, None]
@@ -132,6 +135,7 @@ class RidgeCV(LeastSquares):
             raise ValueError(f"alphas must be numbers from 0 on, at least one, not {self.alphas!r}.")
         return alphas
 
+    @quiet_blas()
     def _choose_from_folds(self) -> None:
         self.summary_ = self.folds_.total()
         self.alphas_ = self._alphas(self.summary_)

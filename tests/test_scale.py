@@ -1,0 +1,226 @@
+"""Hostile scales: twelve digits against exact rational arithmetic, or a warning that says so by name."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from rationals import digits, least_squares, square_root, worst_digits
+
+from linearly.algorithm.ladder import PrecisionWarning
+from linearly.dataset import rows as rows_module
+from linearly.models.regression import LinearRegression
+
+RNG = np.random.default_rng(20)
+N = 60
+X = RNG.normal(size=(N, 3))
+Y = 1.5 + X @ [1.0, -2.0, 0.5] + RNG.normal(size=N)
+WEIGHT = RNG.exponential(size=N)
+
+
+def late(size):
+    """A column whose first rows say nothing about the others."""
+    column = np.zeros(N)
+    column[40:] = size * RNG.normal(size=20)
+    return column
+
+
+def with_column(column, at=1):
+    changed = X.copy()
+    changed[:, at] = column
+    return changed
+
+
+HOSTILE = {
+    "tame": (X, Y),
+    "offset 1e9": (X + 1e9, Y),
+    "offset 1e15": (np.round(X * 8) + 1e15, Y),
+    "offset 1e9 of one column": (X + [0, 1e9, 0], Y),
+    "offset -1e12, y with it": (X - 1e12, Y - 1e12),
+    "offset of y 1e12": (X, np.round(Y * 1e3) / 1024 + 1e12),
+    **{f"x · {scale:g}": (X * scale, Y) for scale in (1e150, 1e-150, 1e300, 1e-300)},
+    "x · 1e150 and 1e-150": (X * [1e150, 1.0, 1e-150], Y),
+    "x · 1e300 and 1e-300": (X * [1e300, 1.0, 1e-300], Y),
+    "x · 1e8 beside 1e-8": (X * [1e8, 1e-8, 1.0], Y),
+    "x · 1e300, offset": ((X + 1000) * 1e300, Y),
+    **{f"y · {scale:g}": (X, Y * scale) for scale in (1e150, 1e-150)},
+    "x · 1e-150, y · 1e150": (X * 1e-150, Y * 1e150),
+    "x and y · 1e-150": (X * 1e-150, Y * 1e-150),
+    "x and y · 1e150": (X * 1e150, Y * 1e150),
+    "float32": (X.astype(np.float32), Y),
+    "float32, offset 1e5": ((X + 1e5).astype(np.float32), Y),
+    **{f"near-collinear {e:g}": (with_column(X[:, 0] + e * X[:, 1]), Y) for e in (1e-3, 1e-5, 1e-7, 1e-8, 1e-10)},
+    "near-constant 1e-7": (with_column(5 + 1e-7 * X[:, 1]), Y),
+    "a column that starts with zeros, then 1e-200": (with_column(late(1e-200)), Y),
+    "a column that starts with zeros, then 1e200": (with_column(late(1e200)), Y),
+    "a column that starts with zeros, then 1e-300": (with_column(late(1e-300)), Y),
+    "a column that starts constant": (with_column(late(1.0) + 1e6), Y),
+    "one row of 1e200 among others of 1": (with_column(np.where(np.arange(N) == 33, 1e200, X[:, 1])), Y),
+    "one row of 1e12 among others of 1": (with_column(np.where(np.arange(N) == 33, 1e12, X[:, 1])), Y),
+}
+METHODS = ("auto", "gram", "qr", "exact")
+
+
+def fitted(model, X, y, **more):
+    """The model and the names of the warnings it gave."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, **more)
+    return model, {w.category for w in caught}
+
+
+def assert_right_or_said(model, warned, expected, at_least=12):
+    """Coefficients and standard errors to `at_least` digits, or a warning by name; no other kind of warning."""
+    assert warned <= {PrecisionWarning, np.exceptions.RankWarning}
+    coef = np.append(model.intercept_, model.coef_) if model.fit_intercept else model.coef_
+    right = worst_digits(coef, expected.coef)
+    if not warned:
+        assert right >= at_least, f"coefficients: {right:.1f} digits, claimed {model.solution_.digits:.1f}"
+        right_error = worst_digits(model.std_errors()[:, 0], expected.std_error)
+        assert right_error >= at_least - 1, f"standard errors: {right_error:.1f} digits"
+    claimed = model.solution_.digits
+    assert claimed <= right + 1 or warned, f"claimed {claimed:.1f} digits, {right:.1f} are right"
+
+
+def least_squares_of(name, **how):
+    X, y = HOSTILE[name]
+    return least_squares(np.asarray(X, dtype=np.float64), y, **how)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("method", METHODS)
+def test_right_or_said(name, method):
+    model, warned = fitted(LinearRegression(method=method), *HOSTILE[name])
+    expected = least_squares_of(name)
+    if method == "exact":
+        assert PrecisionWarning not in warned
+    assert_right_or_said(model, warned, expected)
+
+
+@pytest.mark.parametrize("name", ["tame", "offset 1e9", "x · 1e-150", "x · 1e300 and 1e-300", "x · 1e8 beside 1e-8"])
+@pytest.mark.parametrize("method", METHODS)
+class TestVariants:
+    def test_without_intercept(self, name, method):
+        model, warned = fitted(LinearRegression(method=method, fit_intercept=False), *HOSTILE[name])
+        assert_right_or_said(model, warned, least_squares_of(name, intercept=False))
+
+    def test_weighted(self, name, method):
+        model, warned = fitted(LinearRegression(method=method), *HOSTILE[name], sample_weight=WEIGHT)
+        assert_right_or_said(model, warned, least_squares_of(name, weight=WEIGHT))
+
+    def test_ridge(self, name, method):
+        X, y = HOSTILE[name]
+        model, warned = fitted(LinearRegression(alpha=0.7, method=method), X, y)
+        expected = least_squares(X, y, alpha=0.7)
+        assert warned <= {PrecisionWarning}
+        right = worst_digits(np.append(model.intercept_, model.coef_), expected.coef)
+        assert right >= 12 or warned, f"{right:.1f} digits"
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e-150, 1e300, 1e-300])
+@pytest.mark.parametrize("alpha", [1e-300, 1.0, 1e300])
+def test_ridge_of_any_size(scale, alpha):
+    model, warned = fitted(LinearRegression(alpha=alpha), X * scale, Y)
+    expected = least_squares(X * scale, Y, alpha=alpha)
+    assert warned <= {PrecisionWarning, np.exceptions.RankWarning}
+    coef = np.append(model.intercept_, model.coef_)
+    smallest = Fraction(np.finfo(float).smallest_normal)  # a coefficient below this is no float64
+    right = min(digits(c, e) for c, e in zip(coef, expected.coef, strict=True) if abs(e) > smallest or c != 0)
+    assert right >= 12 or warned, f"{right:.1f} digits"
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e-10, 1e10, 1e200])
+def test_weights_of_any_size(factor):
+    model, warned = fitted(LinearRegression(), X, Y, sample_weight=WEIGHT * factor)
+    assert not warned
+    assert_right_or_said(model, warned, least_squares(X, Y, WEIGHT))  # analytic weights have no unit
+
+
+def test_wild_rows_of_weight_zero_are_absent():
+    weight = np.where(np.arange(N) < 3, 0.0, WEIGHT)
+    wild = X.copy()
+    wild[:3] = [[1e300, -1e300, 1e-300], [1e200, 0, 0], [0, 1e250, 1]]
+    for method in METHODS:
+        model, warned = fitted(LinearRegression(method=method), wild, Y, sample_weight=weight)
+        assert_right_or_said(model, warned, least_squares(X[3:], Y[3:], WEIGHT[3:]))
+        assert not warned
+
+
+# --- rows of other kinds --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [1.0, 1e150, 1e-150, 1e300, 1e-300])
+def test_sparse(method, scale):
+    sparse = np.where(RNG.random((N, 3)) < 0.4, X, 0.0) * scale
+    model, warned = fitted(LinearRegression(method=method), sp.csr_matrix(sparse), Y)
+    assert_right_or_said(model, warned, least_squares(sparse, Y))
+
+
+def test_sparse_with_an_offset():
+    model, warned = fitted(LinearRegression(), sp.csr_matrix(X + 1e9), Y)
+    assert_right_or_said(model, warned, least_squares(X + 1e9, Y))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_in_many_blocks(name, monkeypatch):
+    monkeypatch.setattr(rows_module, "rows_in_block", lambda p: 7)
+    model, warned = fitted(LinearRegression(), *HOSTILE[name])
+    assert_right_or_said(model, warned, least_squares_of(name))
+
+
+@pytest.mark.parametrize("covariance", ["HC0", "HC1", "HC2", "HC3"])
+@pytest.mark.parametrize(
+    "name",
+    ["offset 1e9", "offset 1e15", "x · 1e+150", "x · 1e-150", "x · 1e+300", "x · 1e-300", "x · 1e150 and 1e-150"],
+)
+def test_robust_covariances(name, covariance):
+    """White's covariance does not care where a column is measured from or in which unit."""
+    Z, y = HOSTILE[name]
+    model, warned = fitted(LinearRegression(covariance=covariance), Z, y)
+    exact = least_squares_of(name)
+    rows = [[Fraction(1), *map(Fraction, row)] for row in np.asarray(Z, dtype=float).tolist()]
+    half = [[sum(a * b for a, b in zip(row, column, strict=True)) for column in exact.inverse] for row in rows]
+    residual = [
+        Fraction(t) - sum(a * b for a, b in zip(row, exact.coef, strict=True))
+        for row, t in zip(rows, y.tolist(), strict=True)
+    ]
+    share = {
+        "HC0": lambda h: 1,
+        "HC1": lambda h: Fraction(N, N - 4),
+        "HC2": lambda h: 1 / (1 - h),
+        "HC3": lambda h: 1 / (1 - h) ** 2,
+    }[covariance]
+    leverage = [sum(a * b for a, b in zip(row, u, strict=True)) for row, u in zip(rows, half, strict=True)]
+    variance = [
+        sum(r * r * share(h) * u[j] ** 2 for r, h, u in zip(residual, leverage, half, strict=True)) for j in range(4)
+    ]
+    right = worst_digits(model.std_errors()[:, 0], list(map(square_root, variance)))
+    assert right >= 11 or warned, f"{right:.1f} digits"
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if "offset" in name])
+def test_predictions_keep_the_digits_of_the_spread(name):
+    """Far from zero ŷ = b + x'w is a small difference of large numbers; it may not cost the digits of the fit."""
+    Z, y = HOSTILE[name]
+    model, warned = fitted(LinearRegression(), Z, y)
+    exact = least_squares_of(name)
+    rows = [[Fraction(1), *map(Fraction, row)] for row in np.asarray(Z, dtype=float).tolist()]
+    expected = [sum(a * b for a, b in zip(row, exact.coef, strict=True)) for row in rows]
+    error = max(abs(Fraction(float(f)) - e) for f, e in zip(model.predict(Z), expected, strict=True))
+    scale = max(np.ptp(y), np.spacing(np.abs(y).max()) * 1e12)
+    assert float(error) <= 1e-11 * scale or warned, f"error {float(error):.1e} where y spreads over {np.ptp(y):.1e}"
+
+
+# --- what leaves float64 --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e-170, 1e300])
+def test_squares_of_y_that_leave_float64_are_said(scale):
+    """The coefficients are right; the sums of squares are no float64, so the standard errors cannot be known."""
+    model, warned = fitted(LinearRegression(), X, Y * scale)
+    expected = least_squares(X, Y * scale)
+    assert worst_digits(np.append(model.intercept_, model.coef_), expected.coef) >= 12
+    assert warned <= {PrecisionWarning}
+    assert warned or worst_digits(model.std_errors()[:, 0], expected.std_error) >= 11
