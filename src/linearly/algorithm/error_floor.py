@@ -1,10 +1,11 @@
 """A proven lower bound on the training errors of any hyperplane: disjoint sets of rows, none of which it can get right.
 
-A witness (Σ λ a = 0, λ > 0) forces a·v ≤ 0 for one of its rows, whatever v. That is an error unless the row lies on the
-hyperplane and ties go its way (`sign(0) = +1` for two classes, the first of equal scores for K). With an intercept ties do
-not matter: rows classified without error stay so when the intercepts move a little against the class that wins ties, and
-then no row is on the hyperplane. Without one, a row can be wrong only if its rival does not lose ties, so a witness must
-hold a row whose rival wins them: Σ λ a·v = 0 with all a·v ≥ 0 leaves that row at a·v = 0, an error.
+A witness (Σ λ a = 0, λ > 0) forces a·v ≤ 0 for one of its rows, whatever v. That is an error unless the row lies on
+the hyperplane and ties go its way (sign(0) = +1 for two classes, the first of equal scores for K > 2). With an
+intercept ties do not matter: rows without error stay without error when the intercepts move a little against the
+classes that win ties, and then no row is on the hyperplane, which a witness forbids. Without an intercept a witness
+counts only if it has a row whose rival wins ties: either some row has a·v < 0, an error, or all have a·v = 0, and that
+row is one. Both directions hold (Motzkin), so a floor of 0 means that some hyperplane makes no error.
 """
 
 from __future__ import annotations
@@ -60,9 +61,7 @@ class ErrorFloor:
         )
 
 
-def error_floor(
-    X: Any, y: ArrayLike, *, fit_intercept: bool = True, limit: int | None = None
-) -> ErrorFloor:
+def error_floor(X: Any, y: ArrayLike, *, fit_intercept: bool = True, limit: int | None = None) -> ErrorFloor:
     """A lower bound on the training errors of any hyperplane, as disjoint witnesses; at most `limit` of them.
 
     The bound is proven, and seldom the best possible: each witness takes up to p + 2 rows and proves one error.
@@ -112,7 +111,7 @@ def _witnesses(H: Halfspaces, alive: Mask) -> Iterator[Multipliers]:
 
 
 def _witness(search: Search, active: Mask) -> Multipliers | None:
-    """A minimal relation among active inequalities that can be an error, or None if a hyperplane gets them all right."""
+    """A minimal relation among active inequalities that proves an error, or None if a hyperplane makes none."""
     H = search.H
     ties = _wins_ties(H, np.arange(H.N))
     span = Span(H)
@@ -151,9 +150,10 @@ def _reduced(H: Halfspaces, found: Multipliers, keep: int) -> Multipliers:
         a, b = B[:, 0], B[:, 1]
         mu = a * b[k] - b * a[k] if a[k] or b[k] else a
         mu = mu if max(mu) > 0 else -mu
-        weights = np.array([found[i] for i in ids], dtype=object)
+        weights = np.array(list(found.values()), dtype=object)
         # The largest step along μ that leaves all multipliers positive or zero; μ is zero at `keep`.
-        out = min((i for i in range(len(ids)) if mu[i] > 0), key=lambda i: Fraction(weights[i], mu[i]))
+        steps = {i: Fraction(int(w), int(m)) for i, (w, m) in enumerate(zip(weights, mu, strict=True)) if m > 0}
+        out = min(steps, key=lambda i: steps[i])
         weights = primitive(weights * mu[out] - mu * weights[out])
         found = {i: int(t) for i, t in zip(ids, weights, strict=True) if t}
 

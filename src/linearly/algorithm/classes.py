@@ -1,0 +1,126 @@
+"""ByClass: one Gram for each label, from which LDA, QDA and the indicator classifier are all read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add, sub
+
+import numpy as np
+
+from linearly.algorithm.gauge import Gauge
+from linearly.algorithm.gram import Gram, outer
+from linearly.algorithm.triangular import Numbers, rounded
+from linearly.dataset.rows import Block
+from linearly.kernels.doubled import Array, Doubled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByClass:
+    """A Gram of the features for each of K classes; ``+`` learns together, ``-`` forgets rows that are in it."""
+
+    parts: tuple[Gram, ...]
+
+    @staticmethod
+    def of(block: Block, K: int, exact: bool = False) -> ByClass:
+        """The summary of a block whose y holds class numbers 0 … K − 1."""
+        assert block.y is not None
+        order = np.argsort(block.y, kind="stable")
+        ends = np.searchsorted(block.y[order], np.arange(K + 1))
+        parts = []
+        for k in range(K):
+            rows = order[ends[k] : ends[k + 1]]
+            weight = None if block.weight is None else block.weight[rows]
+            parts.append(Gram.of(replace(block, X=block.X[rows], y=None, weight=weight), exact))
+        return ByClass(tuple(parts))
+
+    def __add__(self, other: ByClass) -> ByClass:
+        return ByClass(tuple(map(add, self.parts, other.parts)))
+
+    def __sub__(self, other: ByClass) -> ByClass:
+        return ByClass(tuple(map(sub, self.parts, other.parts)))
+
+    @property
+    def n(self) -> int:
+        """Rows of positive weight."""
+        return sum(part.n for part in self.parts)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are double-double."""
+        return any(part.exact for part in self.parts)
+
+    @property
+    def counts(self) -> Array:
+        """Rows of positive weight in each class."""
+        return np.array([part.n for part in self.parts])
+
+    @property
+    def weights(self) -> Array:
+        """Σ w in each class."""
+        return np.array([float(rounded(part.weight)) for part in self.parts])
+
+    @property
+    def priors(self) -> Array:
+        """The share of each class in the weight."""
+        weights = self.weights
+        return np.asarray(weights / weights.sum())
+
+    def in_one_gauge(self) -> ByClass:
+        """The same, all classes measured in the gauge of the whole."""
+        gauge = self.total().gauge
+        return ByClass(tuple(part.measured(gauge) if part.n else replace(part, gauge=gauge) for part in self.parts))
+
+    def total(self) -> Gram:
+        """The Gram of all rows, whatever their class."""
+        return reduce(add, self.parts)
+
+    def pooled(self) -> Gram:
+        """Cross-products about the class means, added up: (N − K) times the pooled covariance."""
+        total = self.total()
+        parts = [part.measured(total.gauge) for part in self.parts if part.n]
+        return replace(total, cross=reduce(add, [part.cross for part in parts]))
+
+    @property
+    def means(self) -> Doubled:
+        """Class means in the user's units, K × p, with the digits an offset would hide (NaN for an empty class)."""
+        rows = []
+        for part in self.parts:
+            mean = Doubled.of(part.mean) * part.gauge.unit + part.gauge.shift
+            rows.append(mean if part.n else Doubled.of(np.full(part.p, np.nan)))
+        return Doubled(np.stack([row.high for row in rows]), np.stack([row.low for row in rows]))
+
+    def indicator(self) -> Gram:
+        """The Gram of [X | Y] for the indicator matrix Y (n × K): Σ over a class of x − mean is all it takes."""
+        total = self.total()
+        weights: Numbers = np.array([rounded(part.weight) for part in self.parts])
+        share = weights / weights.sum()
+        moved = [
+            (part.measured(total.gauge).mean - total.mean) * float(weights[k]) if part.n else total.mean * 0.0
+            for k, part in enumerate(self.parts)
+        ]
+        between = np.diag(weights) - outer(share, share) * weights.sum()
+        gauge = Gauge(
+            np.concatenate([total.gauge.shift, np.zeros(len(weights))]),
+            np.concatenate([total.gauge.unit, np.ones(len(weights))]),
+        )
+        return replace(
+            total,
+            gauge=gauge,
+            mean=_joined(total.mean, share),
+            cross=_bordered(total.cross, moved, between),
+        )
+
+
+def _joined(mean: Numbers, share: Array) -> Numbers:
+    if isinstance(mean, Doubled):
+        return Doubled(np.concatenate([mean.high, share]), np.concatenate([mean.low, 0 * share]))
+    return np.concatenate([mean, share])
+
+
+def _bordered(cross: Numbers, moved: list[Numbers], between: Array) -> Numbers:
+    if isinstance(cross, Doubled):
+        high = _bordered(cross.high, [m.high for m in moved], between)
+        return Doubled(high, _bordered(cross.low, [m.low for m in moved], 0 * between))
+    C = np.stack(moved, axis=1)
+    return np.block([[cross, C], [C.T, between]])

@@ -1,0 +1,198 @@
+"""Optimizers over folds: Newton, which is IRLS; a preconditioned quasi-Newton for wide data; gradient descent.
+
+Each takes `look(B, hessian)`, one pass over the rows that says loss, gradient and Hessian at B, and returns where it
+ended with the `Path` it took. B is q × c throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from linearly.algorithm.objective import Quadratic
+from linearly.algorithm.solution import whiten
+from linearly.kernels.doubled import Array
+
+Look = Callable[[Array, bool], Quadratic]
+Solve = Callable[[Array], Array]
+
+MOST_PASSES = 100
+SMALL_STEP = 1e-10  # of a standard error: the Newton step that ends the search, taken before it ends
+HOPELESS = 15.0  # a logit beyond this has a probability of 0 or 1 for all practical purposes
+PATIENCE = 12  # passes after which growing logits are a sign of separation
+
+
+@dataclass
+class Path:
+    """What each pass found: loss, gradient norm, and the length of the step that followed (1 = a full Newton step)."""
+
+    loss: list[float] = field(default_factory=list)
+    gradient_norm: list[float] = field(default_factory=list)
+    step: list[float] = field(default_factory=list)
+    coef: list[Array] = field(default_factory=list)
+
+    def note(self, B: Array, at: Quadratic, step: float) -> None:
+        """Add a pass."""
+        self.loss.append(at.loss)
+        self.gradient_norm.append(float(np.linalg.norm(at.gradient)))
+        self.step.append(step)
+        self.coef.append(B.copy())
+
+    def __len__(self) -> int:
+        return len(self.loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Where an optimizer ended. `last` is what the last pass saw; `suspicious` if it looked like separation."""
+
+    B: Array
+    last: Quadratic
+    path: Path
+    converged: bool
+    suspicious: bool = False
+    aliased: tuple[int, ...] = ()  # rows of B that belong to columns depending on others; they stay where they started
+
+
+def newton(look: Look, B: Array, *, hold: tuple[int, int] | None = None, stop_when_separated: bool = True) -> Found:
+    """Newton's method with step-halving: each step is a weighted least-squares fit (S3), never dividing by a weight.
+
+    `hold` is the place in B of a coefficient that may not move, for profile likelihoods.
+    """
+    path = Path()
+    best = look(B, True)
+    q, c = B.shape
+    assert best.hessian is not None
+    aliased = whiten(best.hessian[:q, :q]).aliased
+    kept = np.concatenate([a * q + np.setdiff1d(np.arange(q), aliased) for a in range(c)])
+    if hold is not None:
+        kept = kept[kept != hold[1] * q + hold[0]]
+    for _ in range(MOST_PASSES):
+        if stop_when_separated and best.mistakes == 0:
+            path.note(B, best, 0.0)
+            return Found(B, best, path, False, True, aliased)
+        step, decrement = _newton_step(best, kept)
+        if decrement <= SMALL_STEP**2:
+            path.note(B, best, 1.0)
+            return Found(B + step, best, path, True, False, aliased)
+        if stop_when_separated and len(path) >= PATIENCE and best.largest > HOPELESS:
+            path.note(B, best, 0.0)
+            return Found(B, best, path, False, True, aliased)
+        length = 1.0
+        while True:
+            trial = look(B + length * step, True)
+            # Rounding alone may raise the loss near the minimum; that is no reason to halve.
+            if trial.loss <= best.loss * (1 + 1e-12) or length < 1e-6:
+                break
+            length /= 2
+        path.note(B, best, length)
+        B, best = B + length * step, trial
+    path.note(B, best, 0.0)
+    return Found(B, best, path, False, best.largest > HOPELESS, aliased)
+
+
+def quasi_newton(look: Look, B: Array, solve: Solve, *, tolerance: float = 1e-8, memory: int = 12) -> Found:
+    """L-BFGS, preconditioned: `solve` applies the inverse of a matrix that the Hessian resembles.
+
+    Ends where the gradient is below `tolerance` times its size at the start, in the norm of the preconditioner.
+    """
+    path = Path()
+    best = look(B, False)
+    pairs: list[tuple[Array, Array, float]] = []
+    start: float | None = None
+    for _ in range(10 * MOST_PASSES):
+        g = best.gradient
+        size = float(np.sqrt(max((g * solve(g)).sum(), 0.0)))
+        start = size if start is None else start
+        if size <= tolerance * max(start, 1e-300):
+            path.note(B, best, 0.0)
+            return Found(B, best, path, converged=True)
+        if best.mistakes == 0 and best.largest > HOPELESS:
+            break
+        direction = -_two_loops(g, pairs, solve)
+        slope = float((direction * g).sum())
+        if slope >= 0:
+            pairs.clear()
+            direction = -solve(g)
+            slope = float((direction * g).sum())
+        length, trial = _backtrack(look, B, best, direction, slope)
+        path.note(B, best, length)
+        if trial is None:
+            break
+        s, t = length * direction, trial.gradient - g
+        curvature = float((s * t).sum())
+        if curvature > 0:
+            pairs.append((s, t, 1 / curvature))
+            del pairs[:-memory]
+        B, best = B + s, trial
+    return Found(B, best, path, converged=False, suspicious=best.largest > HOPELESS)
+
+
+def gradient_descent(look: Look, B: Array, curvature: float, *, steps: int = 2000, tolerance: float = 1e-6) -> Found:
+    """Steps of 1 / curvature against the gradient, for teaching: the curvature bounds that of the loss everywhere."""
+    path = Path()
+    first: float | None = None
+    best = look(B, False)
+    for _ in range(steps):
+        path.note(B, best, 1 / curvature)
+        size = path.gradient_norm[-1]
+        first = size if first is None else first
+        if size <= tolerance * max(first, 1e-300):
+            return Found(B, best, path, converged=True)
+        B = B - best.gradient / curvature
+        best = look(B, False)
+    return Found(B, best, path, converged=False, suspicious=best.mistakes == 0)
+
+
+def diagonal_preconditioner(diagonal: Array) -> Solve:
+    """The inverse of a diagonal matrix; columns of zeros stay where they are."""
+    inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+    return lambda g: np.asarray(inverse[:, None] * g)
+
+
+def preconditioner(H: Array) -> Solve:
+    """The inverse of a positive matrix H (q × q), a little ridge making it safe."""
+    H = H + np.diag(np.full(len(H), 1e-12 * np.trace(H) / len(H)))
+    factor = cho_factor(H)
+    return lambda g: np.asarray(cho_solve(factor, g))
+
+
+def _newton_step(at: Quadratic, kept: Array) -> tuple[Array, float]:
+    assert at.hessian is not None
+    q, c = at.gradient.shape
+    g = at.gradient.T.reshape(-1)[kept]
+    root = whiten(at.hessian[np.ix_(kept, kept)]).root
+    u = root.T @ g
+    step = np.zeros(q * c)
+    step[kept] = -(root @ u)
+    return step.reshape(c, q).T, float(u @ u)
+
+
+def _two_loops(g: Array, pairs: list[tuple[Array, Array, float]], solve: Solve) -> Array:
+    """The L-BFGS direction (Nocedal 1980), started from the preconditioner."""
+    q = g.copy()
+    shares = []
+    for s, t, rho in reversed(pairs):
+        share = rho * float((s * q).sum())
+        shares.append(share)
+        q -= share * t
+    r = solve(q)
+    if pairs:
+        s, t, rho = pairs[-1]
+        r = r / (rho * max(float((t * solve(t)).sum()), 1e-300))
+    for (s, t, rho), share in zip(pairs, reversed(shares), strict=True):
+        r += s * (share - rho * float((t * r).sum()))
+    return r
+
+
+def _backtrack(look: Look, B: Array, best: Quadratic, direction: Array, slope: float) -> tuple[float, Quadratic | None]:
+    length = 1.0
+    for _ in range(40):
+        trial = look(B + length * direction, False)
+        if trial.loss <= best.loss + 1e-4 * length * slope + 1e-13 * abs(best.loss):
+            return length, trial
+        length /= 2
+    return 0.0, None

@@ -1,0 +1,50 @@
+"""Robust covariances of a logistic fit: outer products of the scores, one more fold at the final coefficients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linearly.algorithm.objective import Logistic
+from linearly.algorithm.sandwich import _codes as group_codes
+from linearly.dataset.rows import Block, Rows
+from linearly.kernels.doubled import Array
+
+
+def scores_meat(rows: Rows, objective: Logistic, B: Array, root: Array, kind: str, n: int, groups: Any) -> Array:
+    """root' (Σ s s') root for the scores s of rows ("HC0", "HC1") or of groups of rows ("cluster"), in the gauge.
+
+    HC1 multiplies by n / (n − k); groups by G/(G−1) · (n−1)/(n−k), as R's sandwich does.
+    """
+    k = root.shape[1]
+    if kind != "cluster":
+        meat = rows.fold(lambda block: _outer(_scores(block, objective, B) @ root))
+        return np.asarray(meat * (n / (n - k)) if kind == "HC1" else meat)
+    codes, most = group_codes(rows, groups)
+
+    def by_group(block: Block) -> Array:
+        total = np.zeros((most, k))
+        np.add.at(total, codes[block.start : block.start + len(block)], _scores(block, objective, B) @ root)
+        return total
+
+    sums = rows.fold(by_group)
+    G = len(np.unique(codes))
+    if G < 2:
+        raise ValueError("A clustered covariance needs at least two groups.")
+    return np.asarray(_outer(sums) * (G / (G - 1) * (n - 1) / (n - k)))
+
+
+def _scores(block: Block, objective: Logistic, B: Array) -> Array:
+    """The gradient of each row's log likelihood, n × (c·q), logit by logit."""
+    Z = objective.design(block.X)
+    P, _ = objective.probabilities(Z @ B)
+    columns = objective.columns()
+    R = (np.asarray(block.y)[:, None] == columns[None, :]) - P
+    if block.weight is not None:
+        R *= block.weight[:, None]
+    return np.asarray((R[:, :, None] * Z[:, None, :]).reshape(len(Z), -1))
+
+
+def _outer(S: Array) -> Array:
+    return np.asarray(S.T @ S)

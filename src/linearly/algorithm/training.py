@@ -1,0 +1,78 @@
+"""The training of an online perceptron: passes of the scan over rows, with a record of the mistakes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linearly.algorithm.mistake_log import ROOM, MistakeLog, Recorder
+from linearly.algorithm.mistakes import Array, Weights, scan, whole
+from linearly.dataset.rows import Rows
+
+
+class Training:
+    """Weights that learn, pass by pass; the rows of a pass may be those of the pass before, or `new_rows`.
+
+    ``start`` are weights and constant terms to begin with, zero if None. ``shuffle``, a NumPy RandomState, draws a
+    new order for each pass. ``room`` is for the mistaken rows, in bytes. ``exponent`` says that rows come as X ·
+    2^−exponent; the coefficients are given for X.
+    """
+
+    def __init__(
+        self,
+        vectors: int,
+        p: int,
+        *,
+        intercept: bool = True,
+        averaged: bool = False,
+        start: tuple[Array, Array] | None = None,
+        shuffle: Any = None,
+        room: float = ROOM,
+        exponent: int = 0,
+    ) -> None:
+        self.weights = Weights.zeros(vectors, p, intercept=intercept, averaged=averaged)
+        self.exponent, self.shuffle = exponent, shuffle
+        self.mistakes: list[int] = []
+        self.updates = 0
+        if start is not None:
+            self.weights.W[:], self.weights.intercept[:] = start
+            start = np.ldexp(start[0], -exponent), start[1].copy()
+        self.record: Recorder | None = Recorder(start, room)
+        self._before = 0  # rows of a stream before these
+        self._measured = False
+
+    def one_pass(self, rows: Rows) -> int:
+        """Walk the rows once; the number of mistakes made."""
+        order = None if self.shuffle is None else self.shuffle.permutation(len(whole(rows))).astype(np.int64)
+        made = 0
+        for found in scan(rows, self.weights, order=order, measure=not self._measured):
+            made += len(found)
+            if self.record is not None:
+                self.record.add(found, before=self._before, exponent=self.exponent)
+        self._measured = True
+        self.mistakes.append(made)
+        self.updates += made
+        return made
+
+    def new_rows(self) -> None:
+        """The next pass is over other rows, which follow those seen so far."""
+        self._before, self._measured = self.weights.seen, False
+        if self.record is not None:
+            self.record.forget_rows_known()
+
+    def last(self) -> tuple[Array, Array]:
+        """The weights and constant terms now."""
+        return np.ldexp(self.weights.coef, -self.exponent), self.weights.intercept.copy()
+
+    def average(self) -> tuple[Array, Array]:
+        """Their mean over all rows seen."""
+        W, b = self.weights.average()
+        return np.ldexp(W, -self.exponent), b
+
+    def log(self) -> MistakeLog:
+        """The mistakes so far."""
+        if self.record is None:
+            raise AttributeError("partial_fit keeps no mistake log: memory would grow with the stream.")
+        k, p = self.weights.coef.shape
+        return self.record.log(self.weights.seen, k, p, self.weights.b is not None)

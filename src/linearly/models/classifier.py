@@ -1,0 +1,103 @@
+"""What every fitted linear classifier can do: score new rows and name their classes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.errors import scores, winners
+from linearly.algorithm.magnitude import refuse
+from linearly.dataset.rows import Block, Rows, as_rows
+from linearly.dataset.sparse import SparseRows
+from linearly.models.base import Array, checked_matrix
+
+_SMALLER = 2.0**-600
+
+
+class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Scores of new rows, block by block, and the classes they mean."""
+
+    classes_: NDArray[Any]
+
+    def decision_function(self, X: Any) -> Array:
+        """The score of each row: one a row for two classes (positive for ``classes_[1]``), one a class for more."""
+        check_is_fitted(self)
+        S = self._scored(X)
+        return S[:, 0] if S.shape[1] == 1 else S
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row: ``classes_[1]`` where the score is 0 or more; of K the first with the largest."""
+        check_is_fitted(self)
+        return self.classes_[winners(self._scored(X))]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _scored(self, X: Any) -> Array:
+        rows = _new_rows(self, X)
+        parts = []
+        for block in rows:
+            plain = block.X.rounded() if hasattr(block.X, "rounded") else block.X
+            parts.append(self._scores_of(Block(plain, start=block.start, names=block.names)))
+        return np.concatenate(parts)
+
+    def _scores_of(self, block: Block) -> Array:
+        """Scores of a block, n × 1 for two classes and n × K for more; NaN and infinity refused."""
+        raise NotImplementedError
+
+
+class LinearClassifier(Classifier):
+    """Scores x'w + b."""
+
+    coef_: Array
+    intercept_: Array
+
+    def decision_function(self, X: Any) -> Array:
+        """The scores x'w + b: one a row for two classes (positive for ``classes_[1]``), one a class for more."""
+        S = self._quick(X)
+        return super().decision_function(X) if S is None else S
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row: ``classes_[1]`` where the score is 0 or more; of K the first with the largest."""
+        S = self._quick(X)
+        if S is None:
+            return super().predict(X)
+        codes = (S >= 0).view(np.int8) if S.ndim == 1 else S.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def _quick(self, X: Any) -> Array | None:
+        """The common case in a few microseconds: a NaN or infinity in X shows up in the scores."""
+        if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2:
+            return None
+        mine = self.__dict__
+        coef = mine.get("coef_")
+        if coef is None or X.shape[1] != coef.shape[1] or len(X) == 0 or "feature_names_in_" in mine:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            S: Array = X.dot(coef[0]) + mine["intercept_"][0] if len(coef) == 1 else X.dot(coef.T) + mine["intercept_"]
+            total = np.add.reduce(S, axis=None)
+        return S if math.isfinite(total) else None
+
+    def _scores_of(self, block: Block) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            S = scores(block.X, self.coef_, self.intercept_)
+            if not np.isfinite(S.sum()):
+                refuse(block)
+                # The numbers are finite, so a sum overflowed: its sign is what counts.
+                S = scores(block.X * _SMALLER, self.coef_, self.intercept_ * _SMALLER) / _SMALLER
+        return S
+
+
+def _new_rows(estimator: Any, X: Any) -> Rows:
+    matrix = checked_matrix(estimator, X, reset=False)
+    names = getattr(estimator, "feature_names_in_", ())
+    if hasattr(type(matrix), "tocsr"):
+        return SparseRows(matrix, names=tuple(names))
+    return as_rows(matrix, names=tuple(names) if len(names) else None)

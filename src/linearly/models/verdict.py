@@ -1,0 +1,88 @@
+"""What a perceptron can say about itself: its mistakes beside what is proven about the rows."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.error_floor import error_floor
+from linearly.algorithm.separability import separability
+from linearly.models.labels import checked_labels, shown
+
+if TYPE_CHECKING:
+    from linearly.evidence import table
+
+
+class Explained:
+    """Gives a perceptron its `explain`."""
+
+    def explain(self, X: Any = None, y: Any = None) -> table.Summary:
+        """What the training did; and with the rows it was done on, what is proven about them.
+
+        With X and y: whether any hyperplane separates them (with a certificate), Novikoff's bound (R/γ)² beside the
+        mistakes made, and the error floor, which no hyperplane can beat, beside this model's errors.
+        """
+        return explain(self, X, y)
+
+
+def explain(model: Any, X: Any = None, y: Any = None) -> table.Summary:
+    """The answer to `model.explain(X, y)`."""
+    from linearly.evidence import table
+
+    check_is_fitted(model)
+    if (X is None) != (y is None):
+        raise ValueError("explain() needs both X and y, or neither.")
+    facts = {
+        "classes": shown(model.classes_),
+        "passes": model.n_passes_,
+        "updates": model.n_updates_,
+        **_error(model, X, y),
+    }
+    notes = [f"Stopped: {model.stopped_because_}."]
+    if X is not None:
+        certificate = separability(X, y, fit_intercept=model.fit_intercept)
+        facts["verdict"] = certificate.verdict
+        notes.append(certificate.sentence())
+        if certificate.verdict == "separable":
+            facts["margin found"] = certificate.margin
+            bound = certificate.mistake_bound()
+            if model._novikoff():
+                facts["Novikoff's bound on updates"] = bound
+                notes.append(_within(model.n_updates_, bound))
+        else:
+            floor = int(error_floor(X, y, fit_intercept=model.fit_intercept))
+            facts["error floor"] = floor
+            notes.append(_beside(floor, facts.get("errors on these rows")))
+    told = table.Table({"what": list(facts), "value": list(map(_told, facts.values()))})
+    return table.Summary(f"What {type(model).__name__} did", (told,), tuple(notes))
+
+
+def _told(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _error(model: Any, X: Any, y: Any) -> dict[str, Any]:
+    if X is not None:
+        labels = checked_labels(y)
+        wrong = int(np.count_nonzero(model.predict(X) != labels))
+        return {"errors on these rows": wrong, "rows": len(labels)}
+    error = getattr(model, "training_error_", math.nan)
+    return {} if math.isnan(error) else {"training error": error}
+
+
+def _within(updates: int, bound: float) -> str:
+    made = f"{updates} update{'s' * (updates != 1)}"
+    if updates <= bound:
+        return f"{made}, within Novikoff's bound of {bound:.6g}: a perceptron started at zero cannot need more."
+    return (
+        f"{made} exceed Novikoff's bound of {bound:.6g}: these are not the rows of the training, or "
+        "rounding decided some of them."
+    )
+
+
+def _beside(floor: int, wrong: Any) -> str:
+    beside = f" This model makes {wrong}." if wrong is not None else ""
+    return f"Every hyperplane makes at least {floor} error{'s' * (floor != 1)} on these rows.{beside}"
