@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.race import Result, machine
 
-MODULES = ("least_squares",)
+MODULES = ("least_squares", "classification")
 
 
 def main() -> None:

@@ -20,21 +20,24 @@ from linearly.models.least_squares import LeastSquares
 Array = NDArray[np.float64]
 
 
-def tidy(model: LeastSquares, *, level: float = 0.95) -> Table:
+def tidy(model: Any, *, level: float = 0.95) -> Table:
     """A row for each term: ``term, estimate, std_error, statistic, p_value, conf_low, conf_high``; Intercept first.
 
     Several targets add a column ``target``. For ridge a column ``bias`` estimates how far the penalty pulled each
     coefficient (ridge minus least squares on the same rows); the intervals do not account for it.
     """
+    if _is_logistic(model):
+        from linearly.evidence.likelihood import tidy_logistic
+
+        return tidy_logistic(model, level)
     solution = fitted(model)
     refuse_level(level)
     terms = term_names(model)
-    covariance = np.reshape(model.covariance_, (-1, len(terms), len(terms)))
+    errors = model.std_errors()
     parts = []
     bias = shrinkage_bias(model) if solution.alpha > 0 else None
-    for t, V in enumerate(covariance):
+    for t, error in enumerate(errors.T):
         estimate = estimates(solution)[:, t]
-        error = np.sqrt(np.diagonal(V))
         with np.errstate(divide="ignore", invalid="ignore"):
             statistic = estimate / error
         reach = t_quantile(level, solution.dof) * error
@@ -56,12 +59,16 @@ def tidy(model: LeastSquares, *, level: float = 0.95) -> Table:
     return _stacked(parts, model, notes)
 
 
-def glance(model: LeastSquares) -> Table:
+def glance(model: Any) -> Table:
     """A row for each model: fit statistics, information criteria, and how well it was computed.
 
     AIC and BIC count σ as a parameter, as R does. With a robust covariance the F test is a Wald test with it; for ridge
     there is none. ``digits`` are the decimal digits to trust, ``condition`` that of the scaled design.
     """
+    if _is_logistic(model):
+        from linearly.evidence.likelihood import glance_logistic
+
+        return glance_logistic(model)
     solution = fitted(model)
     n, dof = solution.n, solution.dof
     constant = int(solution.has_intercept)
@@ -96,12 +103,16 @@ def glance(model: LeastSquares) -> Table:
     return _stacked(parts, model, [])
 
 
-def augment(model: LeastSquares, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
+def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
     """A row for each row: ``fitted, residual, leverage, standardized_residual, studentized_residual, cooks_distance``.
 
     The rows are those of the fit, with its weights if it had any: leverage and what follows from it mean nothing for
     others. Rows of weight 0 have fitted values and residuals only.
     """
+    if _is_logistic(model):
+        from linearly.evidence.likelihood import augment_logistic
+
+        return augment_logistic(model, X, y, sample_weight)
     solution = fitted(model)
     refuse_several(model, "augment")
     rows = training_rows(model, X, y, sample_weight, reset=False)
@@ -181,9 +192,11 @@ def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: 
     draw = check_random_state(random_state)
     center = estimates(solution)[:, 0]
     if error_model == "normal":
-        # X'ε is normal with covariance σ²X'X, so β† − β̂ is σ · root times standard normal numbers: no rows needed.
-        z = draw.standard_normal((n, solution.root.shape[1]))
-        return np.asarray(center - np.sqrt(solution.sigma2[0]) * z @ solution.root.T)
+        # X'ε is normal with covariance σ²X'X, so β† − β̂ is a root of the covariance times standard normal numbers.
+        values, vectors = np.linalg.eigh(solution.shrinkage)
+        root = solution.root @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        z = draw.standard_normal((n, root.shape[1]))
+        return np.asarray(center - np.sqrt(solution.sigma2[0]) * z @ root.T)
     if error_model != "residuals":
         raise ValueError(f'error_model must be "normal" or "residuals", not {error_model!r}.')
     if X is None or y is None:
@@ -197,6 +210,45 @@ def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: 
         epsilon = centred[draw.randint(len(centred), size=len(centred))]
         draws[i] = center - solution.root @ (u.T @ epsilon)
     return draws
+
+
+def compare_models(small: Any, big: Any) -> Table:
+    """Do the terms of the bigger of two nested models matter? ``statistic, df, p_value``.
+
+    Least squares: the F test (``df`` and ``df_residual``). Logistic regression: the likelihood-ratio test. Both models
+    must be fitted without penalty to the same rows; the columns of the small one are among those of the big one.
+    """
+    names = [set(column_names(model)) for model in (small, big)]
+    if all(hasattr(model, "feature_names_in_") for model in (small, big)) and not names[0] <= names[1]:
+        raise ValueError(f"Not nested: {sorted(names[0] - names[1])} are not columns of the bigger model.")
+    if _is_logistic(small) and _is_logistic(big):
+        from linearly.evidence.likelihood import compare_logistic
+
+        return compare_logistic(small, big)
+    a, b = fitted(small), fitted(big)
+    refuse_several(small, "compare_models")
+    refuse_several(big, "compare_models")
+    if a.n != b.n or a.alpha or b.alpha:
+        raise ValueError("compare_models takes unpenalised models of the same rows.")
+    df = round(a.dof - b.dof)
+    if df <= 0:
+        raise ValueError("The bigger model, second, must have more terms than the smaller one.")
+    f = float((a.rss[0] - b.rss[0]) / df / b.sigma2[0])
+    return Table(
+        {
+            "statistic": [f],
+            "df": [df],
+            "df_residual": [_count(b.dof)],
+            "p_value": [float(fdtrc(df, b.dof, max(f, 0.0)))],
+        }
+    )
+
+
+def _is_logistic(model: Any) -> bool:
+    # Its tables build on this module, so they are fetched when asked for.
+    from linearly.models.logistic import LogisticRegression
+
+    return isinstance(model, LogisticRegression) and (check_is_fitted(model) is None)
 
 
 # --- what the tables share ------------------------------------------------------------------------

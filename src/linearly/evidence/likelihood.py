@@ -1,0 +1,249 @@
+"""What may be said about a fitted logistic regression: the tables, odds ratios, and tests by the likelihood."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import chdtrc, chdtri, ndtr, ndtri, xlogy
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.gauge import Gauge
+from linearly.algorithm.objective import Logistic
+from linearly.algorithm.optimizer import newton
+from linearly.dataset.rows import Rows
+from linearly.evidence.inference import plain, refuse_level
+from linearly.evidence.table import Table
+from linearly.models.base import column_names
+from linearly.models.labels import labelled_rows
+from linearly.models.logistic import LogisticRegression
+
+Array = NDArray[np.float64]
+
+
+def tidy_logistic(model: LogisticRegression, level: float) -> Table:
+    """A row for each term (and for each logit of K ≥ 3 classes, named by ``label``), with Wald tests and intervals."""
+    refuse_level(level)
+    terms, labels, estimate = _terms(model)
+    error = np.sqrt(np.diagonal(model.covariance_))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = estimate / error
+    reach = ndtri(0.5 + level / 2) * error
+    columns: dict[str, Any] = {"label": labels} if labels else {}
+    columns |= {
+        "term": terms,
+        "estimate": estimate,
+        "std_error": error,
+        "statistic": statistic,
+        "p_value": 2 * ndtr(-np.abs(statistic)),
+        "conf_low": estimate - reach,
+        "conf_high": estimate + reach,
+    }
+    notes = [f"Logits against {model.reference_!r}."] if labels else []
+    if model.separation_ is not None:
+        notes.append("The classes are separable: these figures are where the search was stopped, not estimates.")
+    return Table(columns, notes=tuple(notes))
+
+
+def glance_logistic(model: LogisticRegression) -> Table:
+    """A row for the model: deviances, McFadden's pseudo-R², information criteria, and how the search ended."""
+    _refuse_multilabel(model, "glance")
+    log_likelihood, null = model.log_likelihood_, model.null_log_likelihood_
+    parameters = _parameters(model)
+    return Table(
+        {
+            "deviance": [-2 * log_likelihood],
+            "null_deviance": [-2 * null],
+            "pseudo_r_squared": [1 - log_likelihood / null],
+            "log_likelihood": [log_likelihood],
+            "aic": [-2 * log_likelihood + 2 * parameters],
+            "bic": [-2 * log_likelihood + np.log(model.n_rows_) * parameters],
+            "n": [model.n_rows_],
+            "df_residual": [model.n_rows_ - parameters],
+            "passes": [model.n_passes_],
+            "converged": [bool(model.converged_)],
+            "condition": [model.condition_],
+        }
+    )
+
+
+def augment_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: Any = None) -> Table:
+    """A row for each row of a two-class fit: probability, residuals (deviance, Pearson), leverage, Cook's distance."""
+    _refuse_multilabel(model, "augment")
+    if len(model.classes_) > 2:
+        raise ValueError("augment takes a logistic regression of two classes.")
+    _, rows = labelled_rows(model, X, y, sample_weight, classes=model.classes_, reset=False)
+    root, first = model._root, int(model.fit_intercept)
+    assert root is not None
+    parts = []
+    for block in rows:
+        Z = plain(block.X)
+        p = model.predict_proba(Z)[:, 1]
+        target = np.asarray(block.y, dtype=np.float64)
+        weight = np.ones(len(p)) if block.weight is None else block.weight
+        deviance = -2 * weight * (xlogy(target, p) + xlogy(1 - target, 1 - p))
+        variance = p * (1 - p)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pearson = np.sqrt(weight) * (target - p) / np.sqrt(variance)
+        U = (root[0] if first else 0.0) + Z @ root[first:]
+        leverage = weight * variance * (U**2).sum(axis=1)
+        parts.append(np.stack([p, np.sign(target - p) * np.sqrt(deviance), pearson, leverage]))
+    p, deviance, pearson, leverage = np.concatenate(parts, axis=1)
+    rank = root.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Table(
+            {
+                "probability": p,
+                "deviance_residual": deviance,
+                "pearson_residual": pearson,
+                "leverage": leverage,
+                "standardized_residual": deviance / np.sqrt(1 - leverage),
+                "cooks_distance": (pearson / (1 - leverage)) ** 2 * leverage / rank,
+            }
+        )
+
+
+def odds_ratios(model: LogisticRegression, *, level: float = 0.95) -> Table:
+    """exp(coefficient) of each feature with its interval: by what the odds are multiplied for one unit more."""
+    table = tidy_logistic(_fitted(model), level)
+    chosen = [i for i, term in enumerate(table["term"]) if not (model.fit_intercept and term == "Intercept")]
+    columns: dict[str, Any] = {"label": table["label"][chosen]} if "label" in table.columns else {}
+    columns["term"] = table["term"][chosen]
+    with np.errstate(over="ignore"):
+        for name, source in (("odds_ratio", "estimate"), ("conf_low", "conf_low"), ("conf_high", "conf_high")):
+            columns[name] = np.exp(table[source][chosen])
+    return Table(columns, notes=table.notes)
+
+
+def likelihood_ratio_tests(model: LogisticRegression, X: Any, y: Any, sample_weight: Any = None) -> Table:
+    """Each feature left out in turn: ``term, statistic, df, p_value`` of twice the fall in log likelihood."""
+    _refuse_penalised(_fitted(model), "likelihood_ratio_tests")
+    names = column_names(model)
+    statistics, df = [], len(model.classes_) - 1
+    for j in range(len(names)):
+        others = [i for i in range(len(names)) if i != j]
+        small = clone(model).fit(_columns(X, others), y, sample_weight)
+        statistics.append(max(2 * (model.log_likelihood_ - small.log_likelihood_), 0.0))
+    return Table(
+        {
+            "term": list(names),
+            "statistic": np.array(statistics),
+            "df": np.full(len(names), df),
+            "p_value": chdtrc(df, np.array(statistics)),
+        }
+    )
+
+
+def compare_logistic(small: LogisticRegression, big: LogisticRegression) -> Table:
+    """The likelihood-ratio test of two nested fits."""
+    for model in (small, big):
+        _refuse_penalised(model, "compare_models")
+    if small.n_rows_ != big.n_rows_ or not np.array_equal(small.classes_, big.classes_):
+        raise ValueError("compare_models takes two fits of the same rows and classes.")
+    df = _parameters(big) - _parameters(small)
+    if df <= 0:
+        raise ValueError("The bigger model, second, must have more terms than the smaller one.")
+    statistic = 2 * (big.log_likelihood_ - small.log_likelihood_)
+    return Table({"statistic": [statistic], "df": [df], "p_value": [float(chdtrc(df, max(statistic, 0.0)))]})
+
+
+def profile_intervals(
+    model: LogisticRegression, X: Any, y: Any, sample_weight: Any = None, *, level: float = 0.95
+) -> Table:
+    """Intervals by the profile likelihood, ``term, estimate, conf_low, conf_high``: where it falls by a χ² quantile.
+
+    They follow the curvature of the likelihood away from the maximum, so they are not symmetric, and are better than
+    Wald's in small samples. Each end takes some refits with one coefficient held.
+    """
+    _refuse_penalised(_fitted(model), "profile_intervals")
+    refuse_level(level)
+    _, rows = labelled_rows(model, X, y, sample_weight, classes=model.classes_, reset=False)
+    unit = Gauge.of(next(iter(rows)), None).unit
+    objective = Logistic(
+        len(model.classes_),
+        int(np.flatnonzero(model.classes_ == model.reference_)[0]),
+        Gauge(0 * unit, unit),
+        model.fit_intercept,
+    )
+    terms, labels, estimate = _terms(model)
+    error = np.sqrt(np.diagonal(model.covariance_))
+    q = int(model.fit_intercept) + len(unit)
+    size = np.r_[np.ones(int(model.fit_intercept)), unit]
+    B = estimate.reshape(-1, q).T * size[:, None]
+    limit = float(chdtri(1, 1 - level)) / 2
+    low, high = np.empty(len(terms)), np.empty(len(terms))
+    for at in range(len(terms)):
+        i, a = at % q, at // q
+        for ends, sign in ((low, -1.0), (high, 1.0)):
+            ends[at] = _profile_end(
+                rows, objective, B, (i, a), sign * error[at] * size[i], -model.log_likelihood_, limit
+            )
+        low[at], high[at] = low[at] / size[i], high[at] / size[i]
+    columns: dict[str, Any] = {"label": labels} if labels else {}
+    return Table(columns | {"term": terms, "estimate": estimate, "conf_low": low, "conf_high": high})
+
+
+def _profile_end(
+    rows: Rows, objective: Logistic, B: Array, at: tuple[int, int], error: float, best: float, limit: float
+) -> float:
+    i, a = at
+    start = B.copy()
+
+    def fall(value: float) -> float:
+        nonlocal start
+        held = start.copy()
+        held[i, a] = value
+        found = newton(lambda b, h: rows.fold(objective.at(b, h)), held, hold=at, stop_when_separated=False)
+        start = found.B
+        return found.last.loss - best - limit
+
+    inner, outer = B[i, a], B[i, a] + 1.5 * error
+    for _ in range(60):
+        if fall(outer) > 0:
+            return float(brentq(fall, inner, outer, xtol=1e-12 + 1e-10 * abs(error), rtol=1e-12))
+        inner, outer = outer, outer + 1.5 * error
+    return float(np.inf * np.sign(error))
+
+
+def _fitted(model: Any) -> LogisticRegression:
+    if not isinstance(model, LogisticRegression):
+        raise TypeError(f"A fitted LogisticRegression is needed, not {type(model).__name__}.")
+    check_is_fitted(model)
+    return model
+
+
+def _terms(model: LogisticRegression) -> tuple[list[str], list[Any], Array]:
+    """Names of the terms, labels of their logits (empty for two classes), and estimates, logit by logit."""
+    _refuse_multilabel(model, "tidy")
+    names = [*(["Intercept"] if model.fit_intercept else []), *column_names(model)]
+    blocks = [np.r_[b, w] if model.fit_intercept else w for b, w in zip(model.intercept_, model.coef_, strict=True)]
+    labels: list[Any] = []
+    if len(model.classes_) > 2:
+        others = [label for label in model.classes_.tolist() if label != model.reference_]
+        labels = [label for label in others for _ in names]
+    return names * len(blocks), labels, np.concatenate(blocks)
+
+
+def _parameters(model: LogisticRegression) -> int:
+    aliased = 0 if model._root is None else len(model._root) - model._root.shape[1]
+    return int(model.coef_.size + int(model.fit_intercept) * len(model.coef_)) - aliased
+
+
+def _columns(X: Any, chosen: list[int]) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, chosen]
+    return X[:, chosen] if hasattr(X, "shape") else np.asarray(X)[:, chosen]
+
+
+def _refuse_multilabel(model: LogisticRegression, what: str) -> None:
+    if model.multilabel_:
+        raise ValueError(f"{what} takes a model of one target; use it on each of model.estimators_.")
+
+
+def _refuse_penalised(model: LogisticRegression, what: str) -> None:
+    _refuse_multilabel(model, what)
+    if model.alpha > 0 or model.bias_reduction is not None:
+        raise ValueError(f"{what} needs a plain maximum likelihood fit: alpha=0 and no bias_reduction.")

@@ -1,0 +1,190 @@
+"""What is true and what a model answers, as arrays that can be compared; what cannot be is refused by name and row."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.dataset.rows import Rows
+from linearly.evidence.intervals import Array
+from linearly.models.base import checked_weight
+
+S = TypeVar("S")
+
+
+class Truth:
+    """Rows with what is true of them and their weights: the user's X whole, or `Rows` block by block."""
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self.X, self.weight = X, None
+        if isinstance(X, Rows):
+            if y is not None or sample_weight is not None:
+                raise ValueError("These rows bring their own targets and weights: call evaluate(model, rows).")
+            self.targets = np.asarray(next(iter(X)).y)
+            if self.targets.dtype == object and self.targets.ndim == 0:
+                raise ValueError("These rows bring no targets: nothing to compare the predictions with.")
+            return
+        if y is None:
+            raise ValueError("evaluate needs y: what the predictions are compared with.")
+        self.targets = np.asarray(y.toarray() if hasattr(type(y), "tocsr") else y)
+        n = len(self.targets)
+        if n == 0:
+            raise ValueError("There are no rows: nothing to evaluate on.")
+        self.weight = checked_weight(sample_weight, np.empty((n, 0)))
+
+    def fold(self, f: Callable[[Any, Any, Any, int], S]) -> S:
+        """The sum of f(X, y, weight, first row) over the blocks."""
+        if not isinstance(self.X, Rows):
+            return f(self.X, self.targets, self.weight, 0)
+        with warnings.catch_warnings():
+            # Blocks are arrays. Their columns have been named where the rows come from.
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return self.X.fold(lambda block: f(_array(block.X), np.asarray(block.y), block.weight, block.start))
+
+
+def _array(X: Any) -> Any:
+    return X.rounded() if hasattr(X, "rounded") else X
+
+
+def classifies(model: Any) -> bool:
+    """Whether the model answers with labels."""
+    if not hasattr(model, "predict"):
+        raise TypeError(f"evaluate needs a fitted model with predict, not {type(model).__name__}.")
+    if hasattr(model, "classes_"):
+        return True
+    from sklearn.base import is_classifier
+
+    return hasattr(model, "__sklearn_tags__") and bool(is_classifier(model))
+
+
+def scorer(model: Any) -> str | None:
+    """The method that gives probabilities, or else scores."""
+    return next((name for name in ("predict_proba", "decision_function") if hasattr(model, name)), None)
+
+
+def column(y: Any) -> NDArray[Any]:
+    """Labels, one a row."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"Labels are one a row: got an array of shape {labels.shape}.")
+    return labels
+
+
+def codes(labels: NDArray[Any], known: Sequence[Any], what: str, start: int) -> NDArray[np.intp]:
+    """The position of each label among the known ones; others are refused by name and row."""
+    try:
+        distinct, inverse = np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise ValueError(f"{what} mixes labels of different types ({', '.join(kinds)}).") from None
+    position = {label: k for k, label in enumerate(known)}
+    codes = np.array([position.get(plain(label), -1) for label in distinct], dtype=np.intp)[inverse]
+    unseen = np.flatnonzero(codes < 0)
+    if len(unseen):
+        names = ", ".join(repr(plain(label)) for label in distinct if plain(label) not in position)
+        told = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
+        raise ValueError(
+            f"{what} has labels that the model has never seen: {names} (first in row {start + int(unseen[0])}). "
+            f"It knows {told}. Drop these rows, or fit the model on rows that have them."
+        )
+    return codes
+
+
+def position(positive: Any, classes: NDArray[Any]) -> int:
+    """Which of the classes is meant."""
+    for k, label in enumerate(classes.tolist()):
+        if label == positive:
+            return k
+    raise ValueError(f"positive={positive!r} is not a label of the model: it knows {classes.tolist()}.")
+
+
+def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, start: int) -> NDArray[np.intp]:
+    """A matrix that says which labels a row has."""
+    matrix = np.asarray(y.toarray() if hasattr(type(y), "tocsr") else y)  # predictions may be sparse too
+    if matrix.ndim != 2 or matrix.shape[1] != len(labels):
+        raise ValueError(f"{what} must be a 0/1 matrix with {len(labels)} columns, not of shape {matrix.shape}.")
+    bad = np.argwhere((matrix != 0) & (matrix != 1))
+    if len(bad):
+        i, j = map(int, bad[0])
+        raise ValueError(
+            f"{what} has {plain(matrix[i, j])!r} in row {start + i}, label {labels[j]!r}: 0 or 1 is meant."
+        )
+    return matrix.astype(np.intp)
+
+
+def class_scores(
+    model: Any, ask: str | None, X: Any, order: list[int], start: int
+) -> tuple[NDArray[Any] | None, Array | None]:
+    """Probabilities, n × K with the classes in the order given, and scores: the same, or of two classes the first's."""
+    if ask is None:
+        return None, None
+    K = len(order)
+    answer = finite(getattr(model, ask)(X), ask, start)
+    if ask == "predict_proba":
+        answer = answer[:, order]
+        return answer, np.asarray(answer[:, :1] if K == 2 else answer, dtype=np.float64)
+    if answer.ndim == 1 and K == 2:
+        return None, np.asarray(answer[:, None] * (1.0 if order == [1, 0] else -1.0), dtype=np.float64)
+    # Votes of one class against one other, scikit-learn's "ovo", are no scores of a class.
+    return None, np.asarray(answer[:, order], dtype=np.float64) if answer.shape[1:] == (K,) else None
+
+
+def label_scores(model: Any, ask: str | None, X: Any, start: int) -> NDArray[Any] | None:
+    """Scores of each label, n × L: probabilities that a row has it, if the model gives any."""
+    if ask is None:
+        return None
+    answer = getattr(model, ask)(X)
+    if isinstance(answer, list):  # as of scikit-learn's MultiOutputClassifier: for each label those of 0 and of 1
+        columns = []
+        for probability, known in zip(answer, model.classes_, strict=True):
+            ones = np.flatnonzero(np.asarray(known) == 1)
+            columns.append(probability[:, ones[0]] if len(ones) else np.zeros(len(probability)))
+        answer = np.column_stack(columns)
+    return finite(answer, ask, start)
+
+
+def numbers(y: Any, what: str, start: int) -> Array:
+    """Targets or predictions of a regression, n × k."""
+    numbers = np.asarray(y, dtype=np.float64)
+    numbers = numbers[:, None] if numbers.ndim == 1 else numbers
+    return finite(numbers, what, start)
+
+
+def finite(values: Any, what: str, start: int) -> NDArray[Any]:
+    """An array without NaN and infinity."""
+    array = np.asarray(values)
+    if not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise ValueError(f"{what} has NaN or infinity in row {start + row}: nothing can be said about it.")
+    return array
+
+
+def present(weight: Array | None, n: int) -> tuple[Any, Array]:
+    """Which rows have weight, and their weights."""
+    if weight is None:
+        return slice(None), np.ones(n)
+    rows = weight > 0
+    return (slice(None), weight) if rows.all() else (rows, weight[rows])
+
+
+def refuse_lengths(predicted: NDArray[Any], actual: NDArray[Any]) -> None:
+    """Refuse predictions that are not of these rows."""
+    if predicted.shape != actual.shape:
+        raise ValueError(f"Predictions have shape {predicted.shape}, but y has {actual.shape}: not the same rows.")
+
+
+def refuse_none(n: int) -> None:
+    """Refuse no rows at all."""
+    if n == 0:
+        raise ValueError("There are no rows of positive weight: nothing to evaluate on. Check sample_weight.")
+
+
+def plain(value: Any) -> Any:
+    """A NumPy number or string as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value

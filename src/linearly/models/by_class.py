@@ -1,0 +1,94 @@
+"""Classifiers that are read off one Gram a class: how they learn, learn more, learn together and forget."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.classes import ByClass
+from linearly.algorithm.ladder import ENOUGH_DIGITS
+from linearly.algorithm.solution import whiten
+from linearly.dataset.fold import quiet_blas
+from linearly.models.base import column_names, remember_columns
+from linearly.models.labels import checked_classes, labelled_rows
+from linearly.models.scores import ScoreClassifier
+
+
+class ByClassModel(ScoreClassifier):
+    """A classifier whose summary is a `ByClass`; subclasses say how to read the model off it (`_read`)."""
+
+    summary_: ByClass
+    n_passes_: int
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows and their labels. ``sample_weight`` counts rows: weight 2 is the row twice, 0 is absent."""
+        self._check_parameters()
+        self.classes_, rows = labelled_rows(self, X, y, sample_weight)
+        K = len(self.classes_)
+        self.summary_ = rows.fold(lambda block: ByClass.of(block, K))
+        self.n_passes_ = 1
+        if self._digits() < ENOUGH_DIGITS:
+            self.summary_ = rows.fold(lambda block: ByClass.of(block, K, exact=True))
+            self.n_passes_ = 2
+        with quiet_blas():
+            self._read()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. The first call needs ``classes``, all labels that will ever come."""
+        self._check_parameters()
+        first = not hasattr(self, "summary_")
+        if first and classes is None:
+            raise ValueError("The first call of partial_fit needs classes=: all labels that will ever come.")
+        known = checked_classes(classes) if first else self.classes_
+        self.classes_, rows = labelled_rows(self, X, y, sample_weight, classes=known, reset=first)
+        K = len(self.classes_)
+        more = rows.fold(lambda block: ByClass.of(block, K))
+        self.summary_ = more if first else self.summary_ + more
+        self.n_passes_ = 1 if first else self.n_passes_ + 1
+        self._read()
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        """The model of both sets of rows, without either."""
+        return self._combined(other, lambda a, b: a + b)
+
+    def __sub__(self, other: Any) -> Self:
+        """The model without the other's rows: refused where they were never part of it."""
+        return self._combined(other, lambda a, b: a - b)
+
+    def _combined(self, other: Any, combine: Any) -> Self:
+        if type(other) is not type(self):
+            return NotImplemented  # type: ignore[no-any-return]
+        check_is_fitted(self)
+        check_is_fitted(other)
+        remember_columns(self, column_names(other), reset=False)
+        if not np.array_equal(self.classes_, other.classes_):
+            raise ValueError(f"The classes differ: {self.classes_.tolist()} and {other.classes_.tolist()}.")
+        if self.summary_.exact != other.summary_.exact:
+            raise ValueError("One of these models needed double-double and the other did not: fit their rows together.")
+        result: Self = clone(self)
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(self, name):
+                setattr(result, name, getattr(self, name))
+        result.summary_ = combine(self.summary_, other.summary_)
+        result.n_passes_ = max(self.n_passes_, other.n_passes_)
+        result._read()
+        return result
+
+    def _check_parameters(self) -> None:
+        raise NotImplementedError
+
+    def _read(self) -> None:
+        raise NotImplementedError
+
+    def _digits(self) -> float:
+        return whiten(self.summary_.pooled().cross).digits
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,137 @@
+"""`LeastSquaresClassifier`: least squares on the indicator matrix of the classes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.gram import Gram
+from linearly.algorithm.ladder import Ask, climb, warn_of
+from linearly.algorithm.solution import Solution
+from linearly.algorithm.triangular import rounded
+from linearly.dataset.rows import as_rows
+from linearly.models.base import Array, checked_matrix, checked_weight, column_names
+from linearly.models.by_class import ByClassModel
+from linearly.models.scores import multilabel_targets
+
+
+class LeastSquaresClassifier(ByClassModel):
+    """Least squares on indicators: Y has a column of 0 and 1 for each class, and the largest fitted value wins.
+
+        Model class   f(x) = b + x'B, class = argmax of f            (S3)
+        Objective     ½‖Y − f(X)‖² + ½α‖B‖²
+        Summary       ByClass: one Gram of X a label                 (a Gram of [1 | X | Y] for several labels a row)
+        Optimizer     back-substitution
+        Passes        1
+
+    With two classes the cut is at 0.5 for 0/1 coding. A 2-D y of 0 and 1 is multilabel: any subset of the labels may
+    hold for a row, and each column is cut at 0.5.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge penalty; the intercept is not penalised.
+
+    Attributes
+    ----------
+    classes_ : labels in order (for multilabel targets the numbers of the columns).
+    coef_, intercept_ : of the fitted values (K × p and K); for two classes of f_1(x) − 0.5.
+    summary_, solution_, n_passes_ : what the model was read from, and in how many passes over the rows.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> model = ly.LeastSquaresClassifier().fit([[0.0], [1.0], [4.0], [5.0]], ["no", "no", "yes", "yes"])
+    >>> model.predict([[2.4], [2.6]]).tolist()
+    ['no', 'yes']
+    """
+
+    def __init__(self, alpha: float = 0.0) -> None:
+        self.alpha = alpha
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows and their labels, or to a 2-D y of 0 and 1, one column a label."""
+        self._check_parameters()
+        shape = () if y is None else y.shape if hasattr(y, "toarray") else np.asarray(y).shape
+        if len(shape) != 2 or shape[1] < 2:
+            self.multilabel_ = False
+            return super().fit(X, y, sample_weight)
+        self.multilabel_ = True
+        matrix = checked_matrix(self, X, reset=True)
+        Y = multilabel_targets(y).astype(np.float64)
+        if len(Y) != matrix.shape[0]:
+            raise ValueError(f"X has {matrix.shape[0]} rows and y has {len(Y)}.")
+        self.classes_ = np.arange(Y.shape[1])
+        weight = checked_weight(sample_weight, matrix)
+        climbed = climb(as_rows(matrix, Y, weight, getattr(self, "feature_names_in_", None)), Ask(float(self.alpha)))
+        self.labels_summary_: Gram = climbed.summary
+        self.n_passes_ = climbed.passes
+        self._take(climbed.solution)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. The first call needs ``classes``, all labels that will ever come."""
+        self.multilabel_ = False
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def decision_function(self, X: Any) -> Array:
+        """Fitted values less 0.5 for two classes or several labels a row; fitted values, n × K, for K classes."""
+        fitted = self._all_scores(X)
+        if self.multilabel_:
+            return fitted - 0.5
+        return fitted[:, 1] - 0.5 if len(self.classes_) == 2 else fitted
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of the largest fitted value; for multilabel targets 0 and 1, one column a label."""
+        check_is_fitted(self)
+        if self.multilabel_:
+            return (self.decision_function(X) >= 0).astype(int)
+        return super().predict(X)
+
+    def scores(self, X: Array) -> Array:
+        """Fitted values of the indicators for a block of numbers."""
+        return np.asarray(X @ self.solution_.coef + self.solution_.intercept)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.alpha, (int, float, np.number)) or not 0 <= self.alpha < np.inf:
+            raise ValueError(f"alpha must be a number from 0 on, not {self.alpha!r}.")
+
+    def _digits(self) -> float:
+        return Ask(float(self.alpha)).of(self.summary_.indicator()).digits
+
+    def _read(self) -> None:
+        self.multilabel_ = False
+        self._take(Ask(float(self.alpha)).of(self.summary_.indicator()))
+        self._warn_of_masking()
+
+    def _take(self, solution: Solution) -> None:
+        warn_of(solution, column_names(self), "exact")
+        self.solution_ = solution
+        self.coef_, self.intercept_ = solution.coef.T.copy(), solution.intercept.copy()
+        if not self.multilabel_ and len(self.classes_) == 2:
+            self.coef_, self.intercept_ = self.coef_[1:], self.intercept_[1:] - 0.5
+
+    def _warn_of_masking(self) -> None:
+        means = rounded(self.summary_.means)
+        present = np.flatnonzero(self.summary_.counts)
+        fitted = self.scores(means[present])
+        own = fitted[np.arange(len(present)), present]
+        fitted[np.arange(len(present)), present] = -np.inf
+        masked = self.classes_[present[own <= fitted.max(axis=1) + 1e-9]]
+        if len(masked) and len(self.classes_) > 2:
+            told = ", ".join(map(repr, masked.tolist()))
+            warnings.warn(
+                f"Masking: even at its own mean, class {told} has no larger fitted value than another class, so it "
+                "will rarely or never be predicted. LDA and logistic regression do not have this fault.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

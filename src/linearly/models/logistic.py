@@ -1,0 +1,407 @@
+"""`LogisticRegression`: two classes or K, with standard errors, and the truth about separation."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.firth import firth
+from linearly.algorithm.gauge import Gauge
+from linearly.algorithm.gram import Gram
+from linearly.algorithm.objective import Logistic, Quadratic
+from linearly.algorithm.optimizer import (
+    Found,
+    Look,
+    Path,
+    diagonal_preconditioner,
+    gradient_descent,
+    newton,
+    preconditioner,
+    quasi_newton,
+)
+from linearly.algorithm.scores_sandwich import scores_meat
+from linearly.algorithm.solution import whiten
+from linearly.dataset.fold import quiet_blas
+from linearly.dataset.rows import Block, LocalRows, Rows, refuse_bad_numbers
+from linearly.models.base import Array, column_names
+from linearly.models.labels import labelled_rows
+from linearly.models.scores import ScoreClassifier, log_softmax, multilabel_targets, softmax
+
+SOLVERS = ("auto", "newton", "lbfgs", "gradient_descent")
+COVARIANCES = ("classical", "HC0", "HC1", "cluster")
+_GRAM_SIZE = 3000  # columns up to which X'X serves as a preconditioner; beyond, its diagonal
+_NEWTON_SIZE = 300  # coefficients up to which a Hessian is cheaper than the passes it saves
+_THIN = 16  # the first guess comes from every 16th row: 1.6 times fewer seconds in all
+_THIN_ROWS = 100_000
+
+
+class SeparationWarning(UserWarning):
+    """The classes can be separated by a hyperplane, so maximum likelihood has no finite solution."""
+
+
+class LogisticRegression(ScoreClassifier):
+    """Logistic regression by maximum likelihood, penalised or not, for two classes or K.
+
+        Model class   log P(k|x) / P(reference|x) = b_k + x'w_k, k = 1 … K − 1     (S3)
+        Objective     −Σ log P(y|x) + ½α‖w‖²                                      (b is not penalised)
+        Summary       Quadratic: loss, gradient and Hessian at the current w
+        Optimizer     Newton = IRLS; for many coefficients a preconditioned quasi-Newton
+        Passes        n_passes_, usually 4 to 8
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge penalty against the sum of the losses.
+    bias_reduction : {None, "firth"}, default=None
+        ``"firth"`` maximises the likelihood with Jeffreys' prior: less bias, and finite on separated data.
+    reference : "last" or a label, default="last"
+        With three classes or more, the class whose logit is 0. With two, it is always ``classes_[0]``.
+    solver : {"auto", "newton", "lbfgs", "gradient_descent"}, default="auto"
+        ``auto`` takes Newton up to some 300 coefficients and quasi-Newton beyond. ``gradient_descent`` is for teaching.
+
+    fit_intercept : bool, default=True
+        Whether the logits have a constant term.
+    covariance : {"classical", "HC0", "HC1", "cluster"}, default="classical"
+        What the standard errors assume: that the model is right, or only that rows (or ``groups`` of them) are
+        independent.
+
+    Attributes
+    ----------
+    classes_ : labels in order.
+    coef_, intercept_ : (1, p) and (1,) for two classes: log-odds of ``classes_[1]``; (K − 1, p) and (K − 1,) otherwise.
+    path_ : loss, gradient norm and step of every pass.
+    converged_, n_passes_ : whether the search ended at the maximum, and after how many passes over the rows.
+    n_rows_ : rows of positive weight.
+    log_likelihood_, null_log_likelihood_ : of the fit, and of the shares of the classes alone.
+    separation_ : the certificate, where the classes turned out to be separable; None otherwise.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> model = ly.LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 0, 1])
+    >>> print(f"{model.intercept_[0]:.3f} + {model.coef_[0, 0]:.3f} x")
+    -2.597 + 1.045 x
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.0,
+        *,
+        bias_reduction: str | None = None,
+        reference: Any = "last",
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        covariance: str = "classical",
+    ) -> None:
+        self.alpha = alpha
+        self.bias_reduction = bias_reduction
+        self.reference = reference
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.covariance = covariance
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit to rows and their labels; a 2-D y of 0 and 1 is multilabel, one model a column.
+
+        ``sample_weight`` counts rows: weight 2 is the row twice, 0 is absent. ``groups`` (labels, one a row) goes with
+        ``covariance="cluster"``.
+        """
+        self._check_parameters()
+        if (groups is not None) != (self.covariance == "cluster"):
+            raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
+        shape = () if y is None else y.shape if hasattr(y, "toarray") else np.asarray(y).shape
+        self.multilabel_ = len(shape) == 2 and shape[1] > 1
+        if self.multilabel_:
+            return self._fit_labels(X, y, sample_weight, groups)
+        self.classes_, rows = labelled_rows(self, X, y, sample_weight)
+        K = len(self.classes_)
+        counts = rows.fold(lambda block: _class_counts(block, K))
+        if K == 2 and isinstance(rows, LocalRows) and rows.y is not None:
+            rows = rows.with_targets(rows.y.astype(np.float64), rows.weight)  # once, not in every pass
+        self._class_weights, self.n_rows_ = counts[0], int(counts[1].sum())
+        objective = Logistic(len(self.classes_), self._reference(), self._gauge(rows), bool(self.fit_intercept))
+        found = self._search(rows, objective)
+        self._read(objective, found)
+        if self.covariance != "classical":
+            self._read_robust(rows, objective, found, groups)
+        if found.suspicious and self.alpha == 0 and self.bias_reduction is None:
+            self._look_for_separation(X, y)
+        elif not found.converged:
+            warnings.warn(
+                f"The search stopped after {self.n_passes_} passes, its gradient {self.path_.gradient_norm[-1]:.1g}. "
+                'Scale the columns, or use solver="newton".',
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Logits: of ``classes_[1]`` for two classes; n × K, 0 for the reference; n × labels if multilabel."""
+        if self._is_multilabel():
+            return np.stack([model.decision_function(X) for model in self.estimators_], axis=1)
+        return super().decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class; for multilabel targets 0 and 1, one column a label."""
+        if self._is_multilabel():
+            return (self.decision_function(X) >= 0).astype(int)
+        return super().predict(X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities, n × K; for multilabel targets the probability of each label."""
+        if self._is_multilabel():
+            return np.stack([model.predict_proba(X)[:, 1] for model in self.estimators_], axis=1)
+        return self._for_rows(X, self._probabilities)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the probabilities, exact even where the probabilities underflow."""
+        if self._is_multilabel():
+            return np.log(self.predict_proba(X))
+        return log_softmax(self._all_scores(X))
+
+    def _probabilities(self, X: Array) -> Array:
+        if len(self.classes_) > 2:
+            return softmax(self.scores(X))
+        logit = X @ self._coefficients[:, 1] + self._constants[1]
+        # The smaller of a logit and its negative is exponentiated: nothing overflows, small probabilities keep digits.
+        small = np.exp(-np.abs(logit))
+        share = 1 / (1 + small) + 0 * logit  # an infinite logit must not pass for a probability of 1
+        result = np.empty((len(logit), 2))
+        positive = logit >= 0
+        result[:, 1] = np.where(positive, share, small * share)
+        result[:, 0] = np.where(positive, small * share, share)
+        return result
+
+    def scores(self, X: Array) -> Array:
+        """Logits of all classes, 0 for the reference, for a block of numbers."""
+        return np.asarray(X @ self._coefficients + self._constants)
+
+    @property
+    def covariance_(self) -> Array:
+        """Inverse of the information, logit by logit: intercept first, then the coefficients (in user's units)."""
+        check_is_fitted(self)
+        root: Array | None = getattr(self, "_root", None)
+        if root is None:
+            raise ValueError(
+                'Standard errors need the Hessian, which solver="lbfgs" does not form: fit with solver="newton".'
+            )
+        inner = self._inner
+        return np.asarray(root @ root.T if inner is None else root @ inner @ root.T)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.alpha, (int, float, np.number)) or not 0 <= self.alpha < np.inf:
+            raise ValueError(f"alpha must be a number from 0 on, not {self.alpha!r}.")
+        if self.bias_reduction not in (None, "firth"):
+            raise ValueError(f'bias_reduction must be None or "firth", not {self.bias_reduction!r}.')
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {SOLVERS}, not {self.solver!r}.")
+        if self.covariance not in COVARIANCES:
+            raise ValueError(f"covariance must be one of {COVARIANCES}, not {self.covariance!r}.")
+        if self.bias_reduction == "firth" and self.alpha > 0:
+            raise ValueError('bias_reduction="firth" and alpha > 0 are two remedies for one ill: choose one.')
+        if self.bias_reduction == "firth" and self.solver not in ("auto", "newton"):
+            raise ValueError('bias_reduction="firth" is solved by Newton: leave solver at "auto".')
+
+    def _reference(self) -> int:
+        K = len(self.classes_)
+        if isinstance(self.reference, str) and self.reference == "last" and "last" not in self.classes_.tolist():
+            return K - 1 if K > 2 else 0
+        at = np.flatnonzero(self.classes_ == self.reference)
+        if len(at) == 0:
+            raise ValueError(f"reference must be one of {self.classes_.tolist()}, not {self.reference!r}.")
+        if K == 2 and at[0] != 0:
+            raise ValueError(f"With two classes the reference is always the first, {self.classes_[0]!r}.")
+        return int(at[0])
+
+    def _gauge(self, rows: Rows) -> Gauge:
+        gauge = Gauge.of(next(iter(rows)), None, coarse=1)
+        # Without an intercept nothing could take up a shift.
+        return gauge if self.fit_intercept else Gauge(np.zeros_like(gauge.shift), gauge.unit)
+
+    @quiet_blas()
+    def _search(self, rows: Rows, objective: Logistic) -> Found:
+        q = int(self.fit_intercept) + self.n_features_in_
+        c = len(self.classes_) - 1
+        B = np.zeros((q, c))
+        if self.bias_reduction == "firth":
+            return firth(rows, objective, B)
+        solver = self.solver
+        if solver == "auto":
+            solver = "newton" if q * c <= _NEWTON_SIZE else "lbfgs"
+        look = self._look(rows, objective)
+        if solver == "newton":
+            if isinstance(rows, LocalRows) and len(rows) >= _THIN_ROWS:
+                guess = newton(self._look(rows.thinned(_THIN), objective, 1 / _THIN), B)
+                B = guess.B if guess.converged else B
+            return newton(look, B, stop_when_separated=self.alpha == 0)
+        share = self._class_weights / self._class_weights.sum()
+        logits = share[objective.columns()]
+        V = np.diag(logits) - np.outer(logits, logits)
+        ridge = self._ridge(objective)
+        gram = self._cross_products(rows, objective) if q <= _GRAM_SIZE else None
+        if solver == "gradient_descent":
+            if gram is None:
+                raise ValueError(f"gradient_descent is for teaching: at most {_GRAM_SIZE} columns.")
+            return gradient_descent(look, B, float(np.linalg.eigvalsh(gram)[-1]) / (4 if c == 1 else 2) + ridge.max())
+        if gram is None:
+            squares = rows.fold(lambda block: _squares(block, objective)) + ridge / V.max()
+            within = diagonal_preconditioner(squares)
+        else:
+            within = preconditioner(gram + np.diag(ridge) / V.max())
+        across = np.linalg.inv(V)
+        return quasi_newton(look, B, lambda g: within(g) @ across)
+
+    def _cross_products(self, rows: Rows, objective: Logistic) -> Array:
+        """[1 | X]'W[1 | X] in the objective's gauge."""
+        gram: Gram = rows.fold(lambda block: Gram.of(replace(block, y=None))).measured(objective.gauge)
+        mean, weight = gram.mean, gram.weight
+        second = gram.cross + weight * np.outer(mean, mean)
+        if not self.fit_intercept:
+            return np.asarray(second)
+        return np.block([[np.array([[weight]]), weight * mean[None, :]], [weight * mean[:, None], second]])
+
+    def _ridge(self, objective: Logistic) -> Array:
+        """The penalty on each squared coefficient in the gauge: none on the intercept."""
+        with np.errstate(over="ignore"):
+            ridge = self.alpha / objective.gauge.unit / objective.gauge.unit
+        return np.concatenate([np.zeros(int(self.fit_intercept)), ridge])
+
+    def _look(self, rows: Rows, objective: Logistic, share: float = 1.0) -> Look:
+        penalty = share * self._ridge(objective)[:, None]
+
+        def look(B: Array, hessian: bool) -> Quadratic:
+            at = rows.fold(objective.at(B, hessian))
+            if not np.isfinite(at.loss):
+                for block in rows:
+                    refuse_bad_numbers(block)
+                raise ValueError("The logits overflow: scale the columns down, or remove outliers from X.")
+            if self.alpha == 0:
+                return at
+            H = None if at.hessian is None else at.hessian + np.diag(np.tile(penalty[:, 0], B.shape[1]))
+            loss = at.loss + 0.5 * float((penalty * B**2).sum())
+            return Quadratic(loss, at.gradient + penalty * B, H, at.mistakes, at.largest)
+
+        return look
+
+    def _read(self, objective: Logistic, found: Found) -> None:
+        first, p = int(self.fit_intercept), self.n_features_in_
+        unit, shift = objective.gauge.unit, objective.gauge.shift
+        # B in the user's units is T B: coefficients divide by the unit, the intercept moves with the shift.
+        T = np.zeros((first + p, first + p))
+        T[first:, first:] = np.diag(1 / unit)
+        if first:
+            T[0, 0], T[0, 1:] = 1.0, -shift / unit
+        B = T @ found.B
+        c = B.shape[1]
+        self.coef_ = B[first:].T.copy()
+        self.intercept_ = B[0].copy() if first else np.zeros(c)
+        K = len(self.classes_)
+        columns = objective.columns()
+        self._coefficients, self._constants = np.zeros((p, K)), np.zeros(K)
+        self._coefficients[:, columns], self._constants[columns] = self.coef_.T, self.intercept_
+        self.path_: Path = found.path
+        self.converged_, self.n_passes_ = found.converged, len(found.path)
+        self.log_likelihood_ = -self._plain_loss(found)
+        share = self._class_weights / self._class_weights.sum()
+        self.null_log_likelihood_ = float(self._class_weights @ np.log(share))
+        if not first:
+            self.null_log_likelihood_ = -float(self._class_weights.sum()) * np.log(K)
+        self.separation_: Any = None
+        self.reference_ = self.classes_[objective.reference]
+        self._warn_aliased(found, first)
+        self._root: Array | None = None
+        self._inner: Array | None = None  # covariance in the coordinates of the root; None for the identity
+        self.condition_ = np.nan
+        if found.last.hessian is not None:
+            q = first + p
+            white = whiten(found.last.hessian)
+            self.condition_ = white.condition
+            self._root = np.concatenate([T @ white.root[a * q : (a + 1) * q] for a in range(c)])
+
+    def _read_robust(self, rows: Rows, objective: Logistic, found: Found, groups: Any) -> None:
+        if found.last.hessian is None:
+            raise ValueError('A robust covariance needs the Hessian: fit with solver="newton".')
+        root = whiten(found.last.hessian).root
+        self._inner = scores_meat(rows, objective, found.B, root, self.covariance, self.n_rows_, groups)
+        self.n_passes_ += 1
+
+    def _plain_loss(self, found: Found) -> float:
+        # What the last pass saw, less the penalty that `look` added; the last Newton step changes it in the 14th digit.
+        if self.alpha == 0:
+            return found.last.loss
+        return found.last.loss - 0.5 * self.alpha * float((self.coef_**2).sum())
+
+    def _warn_aliased(self, found: Found, first: int) -> None:
+        names = column_names(self)
+        aliased = [names[j - first] for j in found.aliased if j >= first]
+        if aliased:
+            warnings.warn(
+                f"{', '.join(map(repr, aliased[:8]))}: constant or a combination of the columns before, so it adds "
+                "nothing. It is left out (coefficient 0).",
+                np.exceptions.RankWarning,
+                stacklevel=3,
+            )
+
+    def _look_for_separation(self, X: Any, y: Any) -> None:
+        from linearly.algorithm.separability import separability
+
+        certificate = separability(X, y, fit_intercept=bool(self.fit_intercept))
+        if certificate.verdict == "overlapping":
+            if not self.converged_:
+                warnings.warn("The search did not converge: scale the columns.", ConvergenceWarning, stacklevel=3)
+            return
+        self.separation_ = certificate
+        warnings.warn(
+            f"{certificate.sentence()} So maximum likelihood has no finite solution: the coefficients would grow for "
+            'ever, and were stopped. Use bias_reduction="firth" or alpha > 0 for finite ones.',
+            SeparationWarning,
+            stacklevel=3,
+        )
+
+    def _is_multilabel(self) -> bool:
+        check_is_fitted(self)
+        return bool(self.multilabel_)
+
+    def _fit_labels(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
+        Y = multilabel_targets(y)
+        self.estimators_ = [clone(self).fit(X, Y[:, j], sample_weight, groups) for j in range(Y.shape[1])]
+        self.classes_ = np.arange(Y.shape[1])
+        self.n_features_in_ = self.estimators_[0].n_features_in_
+        if hasattr(self.estimators_[0], "feature_names_in_"):
+            self.feature_names_in_ = self.estimators_[0].feature_names_in_
+        self.coef_ = np.concatenate([model.coef_ for model in self.estimators_])
+        self.intercept_ = np.concatenate([model.intercept_ for model in self.estimators_])
+        self.n_passes_ = sum(model.n_passes_ for model in self.estimators_)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _class_counts(block: Block, K: int) -> Array:
+    """Σ w and the number of rows of positive weight in each class, 2 × K."""
+    codes = np.asarray(block.y)
+    if block.weight is None:
+        counts = np.bincount(codes, minlength=K)
+        return np.stack([counts, counts]).astype(np.float64)
+    return np.stack([np.bincount(codes, w, K) for w in (block.weight, (block.weight > 0).astype(np.float64))])
+
+
+def _squares(block: Block, objective: Logistic) -> Array:
+    """Σ w z² of each column of [1 | X] in the gauge, without a dense copy of sparse rows."""
+    weight = np.ones(len(block)) if block.weight is None else block.weight
+    if hasattr(type(block.X), "tocsr"):
+        squares = np.asarray(block.X.multiply(block.X).T @ weight) / objective.gauge.unit**2
+    else:
+        squares = weight @ ((np.asarray(block.X) - objective.gauge.shift) / objective.gauge.unit) ** 2
+    return np.r_[weight.sum(), squares] if objective.intercept else np.asarray(squares)

@@ -1,0 +1,95 @@
+"""Classifiers with a score for each class: scores to labels and to probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.dataset.rows import Block, refuse_bad_numbers
+from linearly.kernels.doubled import Doubled
+from linearly.models.base import Array, new_rows
+
+_FEW = 256  # rows that are scored at once, without being cut into blocks
+
+
+class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that picks the class with the highest score."""
+
+    classes_: NDArray[Any]
+
+    def scores(self, X: Array) -> Array:
+        """Scores of all classes, n × K, for a block of numbers."""
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores: n × K, or for two classes the score of ``classes_[1]`` less that of ``classes_[0]``."""
+        scores = self._all_scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest score (of equal ones the first, and of two classes the second)."""
+        scores = self._all_scores(X)
+        if len(self.classes_) == 2:
+            return np.asarray(self.classes_[(scores[:, 1] >= scores[:, 0]).astype(int)])
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def _all_scores(self, X: Any) -> Array:
+        return self._for_rows(X, self.scores)
+
+    def _for_rows(self, X: Any, f: Callable[[Array], Array]) -> Array:
+        """f of all rows, n × K, block by block on the threads of the fold; NaN and infinity are refused by name."""
+        check_is_fitted(self)
+        with np.errstate(invalid="ignore", over="ignore"):
+            if _plain_few(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
+                # A few rows in a few microseconds: a NaN or infinity in X shows up in the result.
+                few = f(X)
+                if np.isfinite(few.sum()):
+                    return few
+        rows = new_rows(self, X)
+        result = np.empty((len(rows), len(self.classes_)))
+
+        def fill(block: Block) -> int:
+            X = block.X.rounded() if isinstance(block.X, Doubled) else block.X
+            with np.errstate(invalid="ignore", over="ignore"):
+                part = f(X)
+                if not np.isfinite(part.sum()):
+                    refuse_bad_numbers(block)
+            result[block.start : block.start + len(block)] = part
+            return len(block)
+
+        rows.fold(fill)
+        return result
+
+
+def multilabel_targets(y: Any) -> NDArray[Any]:
+    """A 2-D y of 0 and 1, one column a label; anything else in it is refused by row and column."""
+    Y = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+    bad = np.argwhere((Y != 0) & (Y != 1))
+    if len(bad):
+        i, j = map(int, bad[0])
+        raise ValueError(
+            f"Unknown label type: a 2-D y must hold 0 and 1 only, one column a label (multilabel); row {i}, column {j} "
+            f"holds {Y[i, j]!r}."
+        )
+    return np.asarray(Y)
+
+
+def softmax(scores: Array) -> Array:
+    """Probabilities proportional to exp(score), shifted by the largest so that nothing overflows."""
+    E = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(E / E.sum(axis=1, keepdims=True))
+
+
+def log_softmax(scores: Array) -> Array:
+    """Logarithms of `softmax`."""
+    moved = scores - scores.max(axis=1, keepdims=True)
+    return np.asarray(moved - np.log(np.exp(moved).sum(axis=1, keepdims=True)))
+
+
+def _plain_few(X: Any) -> bool:
+    return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and len(X) <= _FEW

@@ -1,0 +1,154 @@
+"""tidy, glance, augment, residual tests, intervals and draws: as R has them, and by the laws they obey."""
+
+import numpy as np
+import pytest
+from test_r_parity import GOLDEN, assert_as_in_r, case_of
+
+import linearly as ly
+
+KINDS = ("fit", "weighted", "zero_weighted", "no_intercept")
+
+
+@pytest.fixture(params=list(GOLDEN["data"]))
+def case(request):
+    return case_of(request.param)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tidy_as_in_r(case, kind):
+    golden, table = case.golden[kind], ly.tidy(case.fit(kind))
+    for ours, theirs in [
+        ("estimate", "coefficients"),
+        ("std_error", "std_error"),
+        ("statistic", "statistic"),
+        ("p_value", "p_value"),
+        ("conf_low", "conf_low"),
+        ("conf_high", "conf_high"),
+    ]:
+        assert_as_in_r(table[ours], golden[theirs])
+    assert table["term"][0] == ("x0" if kind == "no_intercept" else "Intercept")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_glance_as_in_r(case, kind):
+    golden, row = case.golden[kind], ly.glance(case.fit(kind)).row(0)
+    for name in (
+        "sigma",
+        "r_squared",
+        "adj_r_squared",
+        "f_statistic",
+        "log_likelihood",
+        "aic",
+        "bic",
+        "df_residual",
+        "n",
+    ):
+        assert row[name] == pytest.approx(golden[name], rel=1e-8), name
+    assert row["p_value"] == pytest.approx(golden["f_p_value"], rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_augment_as_in_r(case, kind):
+    golden = case.golden[kind]
+    table = ly.augment(case.fit(kind), case.X, case.y, golden.get("weights"))
+    for ours, theirs in [
+        ("fitted", "fitted"),
+        ("residual", "residuals"),
+        ("leverage", "hatvalues"),
+        ("standardized_residual", "rstandard"),
+        ("studentized_residual", "rstudent"),
+        ("cooks_distance", "cooks_distance"),
+    ]:
+        assert_as_in_r(table[ours], golden[theirs])
+
+
+def test_residual_tests_as_in_r(case):
+    table = ly.residual_tests(case.fit(), case.X, case.y)
+    assert list(table["test"]) == ["shapiro_wilk", "lilliefors", "anderson_darling", "breusch_pagan", "durbin_watson"]
+    for row in table:
+        golden = case.golden["tests"][row["test"]]
+        assert row["statistic"] == pytest.approx(golden["statistic"], rel=1e-8)
+        assert row["p_value"] == pytest.approx(golden["p_value"], rel=1e-8)
+        assert row["n"] == len(case.y)
+
+
+def test_vif_as_in_r(case):
+    assert_as_in_r(ly.vif(case.fit())["vif"], case.golden["vif"])
+
+
+@pytest.mark.parametrize("kind", ["fit", "weighted"])
+def test_prediction_intervals_as_in_r(case, kind):
+    golden = case.golden[kind]["prediction"]
+    new = np.column_stack([golden["new"][name] for name in case.golden["features"]])
+    for interval in golden["intervals"]:
+        table = case.fit(kind).predict_interval(new, interval["level"], interval["kind"])
+        for column in ("fit", "low", "high"):
+            assert_as_in_r(table[column], interval[column])
+
+
+def test_error_model_gives_both_variances(case):
+    row, golden = ly.error_model(case.fit()).row(0), case.golden["fit"]
+    assert row["sigma2_mle"] == pytest.approx(golden["rss"] / golden["n"])
+    assert row["sigma2_unbiased"] == pytest.approx(golden["sigma"] ** 2)
+
+
+def test_draws_have_the_covariance_of_the_coefficients(case):
+    model = case.fit()
+    draws = model.sample_coefficients(20_000, random_state=0)
+    expected = np.sqrt(np.diagonal(model.covariance_))
+    np.testing.assert_allclose(draws.std(axis=0), expected, rtol=0.03)
+    np.testing.assert_allclose(
+        draws.mean(axis=0), ly.tidy(model)["estimate"], atol=4 * expected.max() / np.sqrt(20_000)
+    )
+    resampled = model.sample_coefficients(4_000, "residuals", X=case.X, y=case.y, random_state=0)
+    # Residuals are smaller than errors by √(dof / n).
+    shrunk = expected * np.sqrt(model.solution_.dof / model.solution_.n)
+    np.testing.assert_allclose(resampled.std(axis=0), shrunk, rtol=0.1)
+
+
+def test_ridge_reports_its_bias(case):
+    table = ly.tidy(ly.LinearRegression(alpha=2.0).fit(case.X, case.y))
+    plain = ly.tidy(case.fit())
+    np.testing.assert_allclose(table["bias"], table["estimate"] - plain["estimate"], rtol=1e-6, atol=1e-9)
+
+
+def test_compare_models_is_the_f_test_of_one_term(case):
+    big = case.fit()
+    small = ly.LinearRegression().fit(case.X[:, :-1], case.y)
+    row, t = ly.compare_models(small, big).row(0), ly.tidy(big)["statistic"][-1]
+    assert row["statistic"] == pytest.approx(t**2, rel=1e-6)
+    assert row["p_value"] == pytest.approx(ly.tidy(big)["p_value"][-1], rel=1e-6)
+
+
+def test_several_targets_are_told_apart(case):
+    Y = np.column_stack([case.y, 2 * case.y + 1])
+    model = ly.LinearRegression().fit(case.X, Y)
+    table, single = ly.tidy(model), ly.tidy(case.fit())
+    assert set(table["target"]) == {"y0", "y1"}
+    np.testing.assert_allclose(table["p_value"][: len(single)], single["p_value"], rtol=1e-8)
+    assert len(ly.glance(model)) == 2
+    with pytest.raises(ValueError, match="one target"):
+        ly.augment(model, case.X, Y)
+
+
+def test_summary_reads_aloud():
+    X, y = case_of("swiss").X, case_of("swiss").y
+    text = str(ly.LinearRegression().fit(X, y).summary())
+    assert text.startswith(
+        "Linear regression: 5 columns, 47 rows, 1 pass (gram)\nR² 0.7067   adjusted 0.671   σ 7.165 on 41 df"
+    )
+    assert "digits to trust" in text
+    assert "bias" in str(ly.LinearRegression(alpha=1.0).fit(X, y).summary())
+    assert "<table" in ly.LinearRegression().fit(X, y).summary()._repr_html_()
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 2.0])
+def test_level_outside_its_range_is_refused(level):
+    model = case_of("swiss").fit()
+    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+        ly.tidy(model, level=level)
+
+
+def test_others_than_least_squares_are_refused():
+    with pytest.raises(TypeError, match="least-squares model is needed, not str"):
+        ly.tidy("model")

@@ -1,0 +1,326 @@
+"""Logistic regression: as R has it, by its theorems, and the truth about separation."""
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import linearly as ly
+from linearly.algorithm.gauge import Gauge
+from linearly.algorithm.objective import Logistic
+from linearly.dataset.rows import Block, as_rows
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "classifiers.json").read_text())
+
+
+def golden(part, name):
+    facts, data = GOLDEN[part][name], GOLDEN["data"][name]
+    X = np.column_stack([data[feature] for feature in facts["features"]]).astype(float)
+    return facts, X, np.array(data[facts.get("response") or facts["label"]])
+
+
+def overlapping(seed, n=60, p=2, K=2):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, rng.integers(0, K, n)
+
+
+@parametrize_with_checks([ly.LogisticRegression()])
+@pytest.mark.filterwarnings(
+    "ignore::linearly.SeparationWarning",
+    "ignore::numpy.exceptions.RankWarning",
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", ["birthwt", "pima"])
+@pytest.mark.parametrize("kind", ["fit", "weighted", "no_intercept"])
+def test_glm_as_in_r(name, kind):
+    facts, X, y = golden("logistic", name)
+    expected = facts[kind]
+    model = ly.LogisticRegression(fit_intercept=kind != "no_intercept").fit(X, y, expected.get("weights"))
+    table, row = ly.tidy(model), ly.glance(model).row(0)
+    for ours, theirs in [("estimate", "coefficients"), ("std_error", "std_error"), ("statistic", "statistic")]:
+        np.testing.assert_allclose(table[ours], expected[theirs], rtol=1e-8)
+    np.testing.assert_allclose(table["p_value"], expected["p_value"], rtol=1e-8)
+    for key in ("deviance", "null_deviance", "log_likelihood", "aic", "bic", "n", "df_residual"):
+        assert row[key] == pytest.approx(expected[key], rel=1e-9), key
+    assert row["converged"]
+
+
+@pytest.mark.parametrize("name", ["birthwt", "pima"])
+def test_rows_profile_and_tests_as_in_r(name):
+    facts, X, y = golden("logistic", name)
+    model = ly.LogisticRegression().fit(X, y)
+    rows = ly.augment(model, X, y)
+    for key, values in facts["rows"].items():
+        ours = rows["probability" if key == "fitted" else key][: len(values)]
+        np.testing.assert_allclose(ours, values, rtol=1e-8)
+    profile = ly.profile_intervals(model, X, y)
+    np.testing.assert_allclose(profile["conf_low"], facts["profile"]["low"], rtol=1e-7)
+    np.testing.assert_allclose(profile["conf_high"], facts["profile"]["high"], rtol=1e-7)
+    dropped = ly.likelihood_ratio_tests(model, X, y)
+    np.testing.assert_allclose(dropped["statistic"], facts["drop1"]["statistic"], rtol=1e-8)
+    np.testing.assert_allclose(dropped["p_value"], facts["drop1"]["p_value"], rtol=1e-8)
+    small = [facts["features"].index(feature) for feature in facts["nested"]["small"]]
+    row = ly.compare_models(ly.LogisticRegression().fit(X[:, small], y), model).row(0)
+    assert row["statistic"] == pytest.approx(facts["nested"]["statistic"], rel=1e-8)
+    assert row["p_value"] == pytest.approx(facts["nested"]["p_value"], rel=1e-8)
+    for kind, covariance in facts["fit"]["robust"].items():
+        ours = ly.LogisticRegression(covariance=kind).fit(X, y).covariance_
+        np.testing.assert_allclose(ours, covariance, rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["birthwt", "crabs"])
+def test_multinom_as_in_r(name):
+    facts, X, y = golden("multinomial", name)
+    for solver, close in (("newton", 1e-8), ("lbfgs", 1e-5)):
+        model = ly.LogisticRegression(reference=facts["reference"], solver=solver).fit(X, y)
+        B = np.column_stack([model.intercept_, model.coef_])
+        np.testing.assert_allclose(B, facts["coefficients"], rtol=1e-4)
+        np.testing.assert_allclose(B, facts["newton"]["coefficients"], rtol=close)
+        assert -2 * model.log_likelihood_ == pytest.approx(facts["deviance"], rel=1e-8)
+    table = ly.tidy(ly.LogisticRegression(reference=facts["reference"]).fit(X, y))
+    np.testing.assert_allclose(table["std_error"], np.ravel(facts["newton"]["std_error"]), rtol=1e-8)
+    assert set(table["label"]) == set(facts["classes"]) - {facts["reference"]}
+
+
+@pytest.mark.parametrize("name", ["endometrial", "birthwt"])
+def test_firth_as_in_brglm2(name):
+    facts, X, y = golden("firth", name)
+    model = ly.LogisticRegression(bias_reduction="firth").fit(X, y)
+    np.testing.assert_allclose(ly.tidy(model)["estimate"], facts["coefficients"], rtol=1e-7)
+    np.testing.assert_allclose(ly.tidy(model)["std_error"], facts["std_error"], rtol=1e-7)
+
+
+def test_firth_of_k_classes_maximises_its_penalised_likelihood():
+    X, y = overlapping(5, n=40, p=2, K=3)
+    model = ly.LogisticRegression(bias_reduction="firth").fit(X, y)
+
+    def penalised(theta):
+        B = theta.reshape(2, 3)
+        Z = np.column_stack([np.ones(len(X)), X])
+        logits = np.column_stack([Z @ B.T, np.zeros(len(X))])
+        P = np.exp(logits - logits.max(axis=1, keepdims=True))
+        P /= P.sum(axis=1, keepdims=True)
+        H = sum(np.kron(np.diag(p[:2]) - np.outer(p[:2], p[:2]), np.outer(z, z)) for p, z in zip(P, Z, strict=True))
+        return np.log(P[np.arange(len(y)), y]).sum() + 0.5 * np.linalg.slogdet(H)[1]
+
+    theta = np.column_stack([model.intercept_, model.coef_]).ravel()
+    steps = 1e-4 * np.eye(len(theta))
+    slope = [(penalised(theta + s) - penalised(theta - s)) / 2e-4 for s in steps]
+    np.testing.assert_allclose(slope, 0.0, atol=1e-6)
+
+
+def test_two_classes_by_softmax_are_the_same_objective():
+    X, y = overlapping(1, n=70, p=3)
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0, 2, 70)
+    logit = Logistic(2, 0, Gauge(rng.standard_normal(3), np.full(3, 0.5)), True)
+    block = Block(X, y, weight)
+    B = rng.standard_normal((4, 1))
+    for hessian in (True, False):
+        two, many = logit._two(block, B, hessian), logit._many(block, B, hessian)
+        assert two.loss == pytest.approx(many.loss, rel=1e-12)
+        np.testing.assert_allclose(two.gradient, many.gradient, rtol=1e-9, atol=1e-9)
+        if hessian:
+            np.testing.assert_allclose(two.hessian, many.hessian, rtol=1e-9, atol=1e-9)
+        assert two.mistakes == many.mistakes
+        assert two.largest == pytest.approx(many.largest)
+
+
+def test_reference_changes_the_coding_not_the_model():
+    X, y = overlapping(2, n=80, p=3, K=3)
+    last, first = ly.LogisticRegression().fit(X, y), ly.LogisticRegression(reference=0).fit(X, y)
+    np.testing.assert_allclose(last.predict_proba(X), first.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(first.coef_[0], last.coef_[1] - last.coef_[0], rtol=1e-6, atol=1e-9)
+
+
+def test_a_newton_step_is_a_weighted_least_squares_fit():
+    X, y = overlapping(3, n=50, p=2)
+    # One step from zero: p = ½, W = ¼, z = (y − p) / W (S3's last slide).
+    step = ly.LinearRegression().fit(X, (y - 0.5) / 0.25, sample_weight=np.full(len(y), 0.25))
+    objective = Logistic(2, 0, Gauge(np.zeros(2), np.ones(2)), True)
+    at = as_rows(X, y).fold(objective.at(np.zeros((3, 1))))
+    newton = -np.linalg.solve(at.hessian, at.gradient)[:, 0]
+    np.testing.assert_allclose(newton, np.r_[step.intercept_, step.coef_], rtol=1e-10)
+    further = as_rows(X, y).fold(objective.at(newton[:, None]))
+    assert further.loss < at.loss  # S3's scalar Hessian lacks the minus sign: with it the step would climb down
+
+
+def test_balance_the_mean_probability_is_the_share():
+    for K in (2, 3):
+        X, y = overlapping(4, n=90, p=3, K=K)
+        P = ly.LogisticRegression().fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(P.mean(axis=0), np.bincount(y) / len(y), rtol=1e-9)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_all_solvers_meet(K):
+    X, y = overlapping(6, n=200, p=3, K=K)
+    newton = ly.LogisticRegression(solver="newton").fit(X, y)
+    lbfgs = ly.LogisticRegression(solver="lbfgs").fit(X, y)
+    np.testing.assert_allclose(lbfgs.coef_, newton.coef_, atol=1e-6)
+    descent = ly.LogisticRegression(solver="gradient_descent").fit(X, y)
+    np.testing.assert_allclose(descent.coef_, newton.coef_, atol=1e-3)
+    losses = descent.path_.loss
+    assert all(later <= earlier + 1e-12 for earlier, later in itertools.pairwise(losses))
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_penalty_is_against_the_sum_of_losses(K):
+    X, y = overlapping(7, n=100, p=2, K=K)
+    model = ly.LogisticRegression(alpha=3.0).fit(X, y)
+    columns = [1] if K == 2 else [0, 1]
+    gradient = X.T @ (model.predict_proba(X)[:, columns] - (y[:, None] == np.array(columns)))
+    np.testing.assert_allclose(gradient.T, -3.0 * model.coef_, atol=1e-7)
+
+
+def test_complete_separation_is_proven_and_said():
+    x = np.arange(8.0)
+    X = np.column_stack([np.tile([0.3, -0.2, 0.5, 0.1], 2), x])
+    with pytest.warns(ly.SeparationWarning, match=r"x1.*firth"):
+        model = ly.LogisticRegression().fit(X, x > 3.5)
+    assert model.separation_.verdict == "separable"
+    assert model.separation_.check()
+    assert model.score(X, x > 3.5) == 1.0
+    iris = load_iris()
+    with pytest.warns(ly.SeparationWarning, match="setosa"):
+        ly.LogisticRegression().fit(iris.data, iris.target_names[iris.target])
+
+
+def test_quasi_complete_separation_is_said():
+    _, X, y = golden("firth", "endometrial")
+    with pytest.warns(ly.SeparationWarning, match=r"quasi-separable.*x0"):
+        model = ly.LogisticRegression().fit(X, y)
+    assert model.separation_.verdict == "quasi-separable"
+    assert np.isfinite(model.coef_).all()
+
+
+def test_separation_of_k_classes_is_said():
+    X, y = load_wine(return_X_y=True)
+    with pytest.warns(ly.SeparationWarning):
+        model = ly.LogisticRegression().fit(X, y)
+    assert model.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_overlapping_classes_never_warn(seed):
+    for extra in range(25):
+        X, y = overlapping(1000 * seed + extra, n=30 + extra, p=1 + extra % 3)
+        if ly.separability(X, y).verdict != "overlapping":
+            continue
+        model = ly.LogisticRegression().fit(X, y)  # a warning is an error here
+        assert model.converged_
+
+
+@pytest.mark.slow
+def test_a_thousand_overlapping_sets_never_warn():
+    seen = 0
+    for seed in range(1400):
+        X, y = overlapping(50_000 + seed, n=25 + seed % 40, p=1 + seed % 4, K=2 + seed % 2)
+        if len(np.unique(y)) == 2 + seed % 2 and ly.separability(X, y).verdict == "overlapping":
+            assert ly.LogisticRegression().fit(X, y).converged_
+            seen += 1
+    assert seen >= 1000
+
+
+def test_an_offset_of_a_billion_is_no_obstacle():
+    X, y = overlapping(11, n=400, p=2)
+    far = X + 2.0**30
+    near = ly.LogisticRegression().fit(far - 2.0**30, y)
+    model = ly.LogisticRegression().fit(far, y)
+    np.testing.assert_allclose(model.coef_, near.coef_, rtol=1e-8)
+    assert model.score(far, y) == near.score(far - 2.0**30, y)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e-8, 1e8, 1e200])
+def test_scale_of_a_column_scales_its_coefficient(factor):
+    X, y = overlapping(12, n=100, p=2)
+    model = ly.LogisticRegression().fit(X * [factor, 1.0], y)
+    np.testing.assert_allclose(model.coef_[0] * [factor, 1.0], ly.LogisticRegression().fit(X, y).coef_[0], rtol=1e-8)
+
+
+def test_a_dependent_column_is_named_and_left_out():
+    X, y = overlapping(13, n=60, p=2)
+    with pytest.warns(np.exceptions.RankWarning, match="'x2'"):
+        model = ly.LogisticRegression().fit(np.column_stack([X, X[:, 0] + X[:, 1]]), y)
+    np.testing.assert_allclose(model.coef_[0, :2], ly.LogisticRegression().fit(X, y).coef_[0], rtol=1e-7)
+    assert model.coef_[0, 2] == 0
+
+
+def test_multilabel_is_one_model_a_label():
+    X, _ = overlapping(14, n=80, p=2)
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (80, 3))
+    model = ly.LogisticRegression().fit(X, Y)
+    for j in range(3):
+        alone = ly.LogisticRegression().fit(X, Y[:, j])
+        np.testing.assert_allclose(model.predict_proba(X)[:, j], alone.predict_proba(X)[:, 1])
+    assert model.predict(X).shape == Y.shape
+    with pytest.raises(ValueError, match="estimators_"):
+        ly.tidy(model)
+
+
+def test_odds_ratios_are_exponentials():
+    _, X, y = golden("logistic", "birthwt")
+    model = ly.LogisticRegression().fit(X, y)
+    table, tidy = ly.odds_ratios(model), ly.tidy(model)
+    np.testing.assert_allclose(table["odds_ratio"], np.exp(tidy["estimate"][1:]))
+    np.testing.assert_allclose(table["conf_high"], np.exp(tidy["conf_high"][1:]))
+
+
+def test_float32_and_sparse_agree():
+    import scipy.sparse as sp
+
+    X, y = overlapping(15, n=300, p=4)
+    X[np.abs(X) < 0.5] = 0
+    single = X.astype(np.float32)
+    dense = ly.LogisticRegression().fit(single.astype(np.float64), y)
+    np.testing.assert_allclose(ly.LogisticRegression().fit(single, y).coef_, dense.coef_, rtol=1e-8)
+    sparse = sp.csr_array(single.astype(np.float64))
+    for solver in ("newton", "lbfgs"):
+        model = ly.LogisticRegression(solver=solver).fit(sparse, y)
+        np.testing.assert_allclose(model.coef_, dense.coef_, atol=1e-6)
+        np.testing.assert_allclose(model.predict_proba(sparse), dense.predict_proba(single.astype(float)), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": -1}, "alpha must be"),
+        ({"alpha": "much"}, "alpha must be"),
+        ({"bias_reduction": "jeffreys"}, "bias_reduction must be"),
+        ({"solver": "saga"}, "solver must be one of"),
+        ({"reference": 7}, "reference must be one of"),
+        ({"reference": 1}, "always the first"),
+        ({"covariance": "HC9"}, "covariance must be one of"),
+        ({"covariance": "cluster"}, "groups="),
+        ({"bias_reduction": "firth", "alpha": 1.0}, "choose one"),
+        ({"bias_reduction": "firth", "solver": "lbfgs"}, "solved by Newton"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message):
+    X, y = overlapping(16)
+    with pytest.raises(ValueError, match=message):
+        ly.LogisticRegression(**parameters).fit(X, y)
+
+
+def test_bad_rows_are_refused_by_name():
+    X, y = overlapping(17)
+    bad = X.copy()
+    bad[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity: row 3, column 'x1'"):
+        ly.LogisticRegression().fit(bad, y)
+    with pytest.raises(ValueError, match="infinity: row 3, column 'x1'"):
+        ly.LogisticRegression().fit(X, y).predict_proba(bad)
+    with pytest.raises(ValueError, match="one class"):
+        ly.LogisticRegression().fit(X, np.ones(len(y)))
+    with pytest.raises(ValueError, match=r'solver="newton"'):
+        ly.tidy(ly.LogisticRegression(solver="lbfgs").fit(X, y))
