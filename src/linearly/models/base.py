@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,10 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
 def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as scikit-learn would have it, but neither converted nor searched for NaN: the fold does both in passing."""
     if is_frame(X) or isinstance(X, Polynomial):
-        validate_data(estimator, X, skip_check_array=True, reset=reset)
         if isinstance(X, Polynomial):
             remember_columns(estimator, X.names, reset)
+        else:
+            validate_data(estimator, X, skip_check_array=True, reset=reset)
         if 0 in X.shape:
             raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
         return X
@@ -60,7 +62,7 @@ def checked_weight(sample_weight: Any, X: Any) -> Array | None:
     if sample_weight is None:
         return None
     n = X.shape[0]
-    if np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, Number):
         sample_weight = np.full(n, sample_weight)
     weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weight.shape != (n,):

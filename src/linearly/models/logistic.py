@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from linearly.dataset.rows import Block, LocalRows, Rows, refuse_bad_numbers
 from linearly.models.base import Array, column_names
 from linearly.models.labels import labelled_rows
 from linearly.models.scores import ScoreClassifier, log_softmax, multilabel_targets, softmax
+
+if TYPE_CHECKING:
+    from linearly.evidence import table
 
 SOLVERS = ("auto", "newton", "lbfgs", "gradient_descent")
 COVARIANCES = ("classical", "HC0", "HC1", "cluster")
@@ -182,6 +185,13 @@ class LogisticRegression(ScoreClassifier):
     def scores(self, X: Array) -> Array:
         """Logits of all classes, 0 for the reference, for a block of numbers."""
         return np.asarray(X @ self._coefficients + self._constants)
+
+    def summary(self) -> table.Summary:
+        """The fit on one screen: deviance, coefficients with intervals, and what they rest on."""
+        from linearly.evidence.logistic_summary import logistic_summary
+
+        check_is_fitted(self)
+        return logistic_summary(self)
 
     @property
     def covariance_(self) -> Array:

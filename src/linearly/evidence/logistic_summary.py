@@ -1,0 +1,39 @@
+"""A fitted logistic regression on one screen."""
+
+from __future__ import annotations
+
+from linearly.evidence.likelihood import glance_logistic, tidy_logistic
+from linearly.evidence.table import Summary, Table
+from linearly.models.logistic import LogisticRegression
+
+_ASSUMES = {
+    "classical": "Standard errors assume that the model is right and rows are independent.",
+    "HC0": "Standard errors assume only that rows are independent (HC0).",
+    "HC1": "Standard errors assume only that rows are independent (HC1).",
+    "cluster": "Standard errors allow rows to be alike within groups.",
+}
+
+
+def logistic_summary(model: LogisticRegression) -> Summary:
+    """What was fitted, how good it is, coefficients with intervals, and remarks."""
+    row = glance_logistic(model).row(0)
+    kind = "Logistic regression"
+    if model.bias_reduction == "firth":
+        kind += " with Firth's bias reduction"
+    elif model.alpha > 0:
+        kind += f", alpha {model.alpha:g}"
+    p, K = model.n_features_in_, len(model.classes_)
+    what = f"log-odds of {model.classes_.tolist()[1]!r}" if K == 2 else f"{K} classes against {model.reference_!r}"
+    head = f"{kind}: {what} on {p} column{'s' if p > 1 else ''}, {row['n']} rows, {row['passes']} passes"
+    fit = (
+        f"pseudo-R² {row['pseudo_r_squared']:.4g}   deviance {row['deviance']:.5g} on {row['df_residual']} df"
+        f"   null {row['null_deviance']:.5g}   AIC {row['aic']:.5g}"
+    )
+    notes = [_ASSUMES[model.covariance] + " Intervals are Wald's, at 95 %; profile_intervals gives better ones."]
+    if model.separation_ is not None:
+        notes.append(model.separation_.sentence())
+    if model._root is None:
+        return Summary(f"{head}\n{fit}", (), ('No standard errors: solver="lbfgs" does not form the Hessian.',))
+    table = tidy_logistic(model, 0.95)
+    shown = Table({name: table[name] for name in table.columns if name != "statistic"})
+    return Summary(f"{head}\n{fit}", (shown,), tuple(notes))
