@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from estimators import REGRESSION, CutRows
+from narwhals.exceptions import DuplicateError
 from sklearn.exceptions import NotFittedError
 
 from linearly.dataset import rows as rows_module
@@ -103,6 +104,7 @@ BAD_FITS = {
         r"Column 'day' is .*, not numeric",
     ),
     "text in polars": ((pl.DataFrame({"a": X[:, 0], "city": ["Rome"] * 40}), Y), r"Column 'city' is String"),
+    "two columns of one name": ((pd.DataFrame(X, columns=["a", "b", "a"]), Y), r"'a' 2 times"),
     "text in y": ((X, ["yes"] * 40), r"could not convert|numeric|dtype"),
     "complex X": ((X + 1j, Y), r"[Cc]omplex"),
     "complex y": ((X, Y + 1j), r"[Cc]omplex"),
@@ -114,7 +116,7 @@ BAD_FITS = {
 @pytest.mark.parametrize("name", BAD_FITS)
 def test_bad_fit(entry, name):
     arguments, message = BAD_FITS[name]
-    with pytest.raises((ValueError, TypeError), match=message):
+    with pytest.raises((ValueError, TypeError, DuplicateError), match=message):
         entry.make().fit(*arguments)
 
 
@@ -260,6 +262,14 @@ def test_groups_may_be_any_labels(labels):
 def test_bad_ridge_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         RidgeCV(**{"alphas": [1.0], **parameters}).fit(X, Y)
+
+
+@pytest.mark.parametrize("covariance", ["classical", "HC1", "cluster"])
+def test_without_degrees_of_freedom_nothing_is_claimed(covariance):
+    groups = [0, 0, 1, 1] if covariance == "cluster" else None
+    model = LinearRegression(covariance=covariance).fit(X[:4], Y[:4], groups=groups)
+    assert model.solution_.dof == 0
+    assert np.isnan(model.std_errors()).all()
 
 
 # --- more rows, fewer rows ------------------------------------------------------------------------

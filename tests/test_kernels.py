@@ -163,6 +163,17 @@ def test_gram_of_several_blocks_of_packed_rows(compiled):
     assert_same_moments(compiled.gram(X, Y, weight, shift, scale), reference.gram(X, Y, weight, shift, scale))
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_gram_of_some_rows(kernel, layout):
+    X, _, weight, shift, scale = case(400, 9, 0)
+    X = LAYOUTS[layout](X)
+    for rows in ([], [7], [399, 0, 0, 5], np.arange(0, 400, 3), np.random.default_rng(0).permutation(400)):
+        some = np.array(rows, dtype=np.int64)
+        for w in (None, weight):
+            expected = reference.gram(X[some], None, None if w is None else w[some], shift, scale)
+            assert_same_moments(kernel.gram(X, None, w, shift, scale, rows=some), expected)
+
+
 def test_triangle_goes_on_from_a_triangle(kernel):
     X, Y, weight, shift, scale = case(400, 5, 1)
     m = 7

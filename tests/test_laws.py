@@ -441,6 +441,28 @@ class TestLiterally:
         expected = 6 / 5 * 39 / model.solution_.dof * A @ sums.T @ sums @ A
         np.testing.assert_allclose(model.covariance_, expected, rtol=1e-9, atol=1e-14)
 
+    def test_total_sum_of_squares(self, method, alpha, intercept, penalize):
+        model, X, y, weight, *_ = self.fitted(method, alpha, intercept, penalize)
+        center = np.average(y, weights=weight) if intercept else 0.0
+        assert model.solution_.tss[0] == pytest.approx((weight * (y - center) ** 2).sum(), rel=1e-11)
+        if intercept:
+            r_squared = 1 - model.solution_.rss[0] / model.solution_.tss[0]
+            assert model.score(X, y, sample_weight=weight) == pytest.approx(r_squared, rel=1e-11)
+
+    @pytest.mark.parametrize("error_model", ["normal", "residuals"])
+    def test_draws_vary_as_the_coefficients_do(self, method, alpha, intercept, penalize, error_model):
+        model, X, y, *_ = self.fitted(method, alpha, intercept, penalize)
+        model.fit(X, y)
+        draws = model.sample_coefficients(4000, error_model, X=X, y=y, random_state=0)
+        center = np.append(model.intercept_, model.coef_) if intercept else model.coef_
+        draws = draws - center
+        if error_model == "residuals":
+            draws = draws * np.sqrt(model.solution_.sigma2[0] / (y - model.predict(X)).var())
+        size = model.std_errors()[:, 0]
+        draws, covariance = draws / size, model.covariance_ / np.outer(size, size)
+        np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.1)
+        np.testing.assert_allclose(draws.mean(axis=0), 0.0, atol=0.1)
+
     def test_several_targets_are_one_by_one(self, method, alpha, intercept, penalize):
         model, X, y, weight, *_ = self.fitted(method, alpha, intercept, penalize)
         Y = np.column_stack([y, y**2, np.full(40, 3.0)])  # the last one is constant
@@ -486,9 +508,13 @@ def test_a_summary_answers_for_any_of_its_columns(summary, intercept, features):
 
 def with_rank_warning(estimator, X, y, match="", **more):
     """The fitted estimator, which names columns; a Gram may add that it cannot tell a perfect fit."""
-    with pytest.warns(np.exceptions.RankWarning, match=match) as caught:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         estimator.fit(X, y, **more)
-    assert all(w.category is np.exceptions.RankWarning or estimator.method == "gram" for w in caught)
+    named = [str(w.message) for w in caught if w.category is np.exceptions.RankWarning]
+    assert len(named) == 1
+    assert re.search(match, named[0])
+    assert len(caught) == 1 or estimator.method == "gram"
     return estimator
 
 

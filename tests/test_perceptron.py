@@ -37,7 +37,7 @@ unsettled = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWa
 
 
 class Textbook:
-    """The online perceptron in exact arithmetic, on whole numbers; `trail` holds (w, b) after every row, `log` the mistaken rows."""
+    """The online perceptron on whole numbers; `trail` holds (w, b) after every row, `log` the mistaken rows."""
 
     def __init__(self, X, codes, K, intercept=True):
         self.rows = [[*map(int, row), int(intercept)] for row in X.tolist()]

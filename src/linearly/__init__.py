@@ -12,6 +12,7 @@ The public API, loaded when first used:
     separability  error_floor  mistake_bound                proofs that hold in exact arithmetic
     bias_variance                                           noise + bias² + variance against complexity
     polynomial  digit_features  spam_features               columns to fit on
+    plot_boundary  plot_coefficients  plot_roc …             pictures, on the axes you give them
 """
 
 from __future__ import annotations
@@ -42,6 +43,16 @@ if TYPE_CHECKING:
     from linearly.models.pocket import PocketPerceptron
     from linearly.models.regression import LinearRegression
     from linearly.models.ridge import RidgeCV
+    from linearly.report.classifier_plots import (
+        plot_calibration,
+        plot_coefficients,
+        plot_confusion,
+        plot_gaussians,
+        plot_probability,
+        plot_regions,
+        plot_roc,
+    )
+    from linearly.report.plots import plot_boundary, plot_mistakes, plot_pocket
     from linearly.versions import show_versions
 
 _HOME = {
@@ -76,6 +87,16 @@ _HOME = {
     "likelihood_ratio_tests": "linearly.evidence.likelihood",
     "mistake_bound": "linearly.algorithm.separability",
     "odds_ratios": "linearly.evidence.likelihood",
+    "plot_boundary": "linearly.report.plots",
+    "plot_calibration": "linearly.report.classifier_plots",
+    "plot_coefficients": "linearly.report.classifier_plots",
+    "plot_confusion": "linearly.report.classifier_plots",
+    "plot_gaussians": "linearly.report.classifier_plots",
+    "plot_mistakes": "linearly.report.plots",
+    "plot_pocket": "linearly.report.plots",
+    "plot_probability": "linearly.report.classifier_plots",
+    "plot_regions": "linearly.report.classifier_plots",
+    "plot_roc": "linearly.report.classifier_plots",
     "polynomial": "linearly.dataset.polynomial",
     "profile_intervals": "linearly.evidence.likelihood",
     "residual_tests": "linearly.evidence.diagnostics",
@@ -118,6 +139,16 @@ __all__ = [
     "likelihood_ratio_tests",
     "mistake_bound",
     "odds_ratios",
+    "plot_boundary",
+    "plot_calibration",
+    "plot_coefficients",
+    "plot_confusion",
+    "plot_gaussians",
+    "plot_mistakes",
+    "plot_pocket",
+    "plot_probability",
+    "plot_regions",
+    "plot_roc",
     "polynomial",
     "profile_intervals",
     "residual_tests",

@@ -6,6 +6,7 @@ wins, the first among equals.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from linearly import kernels
 from linearly.dataset.rows import Block, Rows
 
 Array = NDArray[np.float64]
+
+_ROWS = 2048  # scored at a time: the scores of 64 candidates stay in the cache, 3 times as fast as a whole block
 
 
 def scores(X: Any, coef: Array, intercept: Array) -> Array:
@@ -31,24 +34,47 @@ def winners(scores: Array) -> NDArray[np.intp]:
     return np.asarray(np.argmax(scores, axis=1))
 
 
+def first_largest(scores: Sequence[Array]) -> NDArray[np.int16]:
+    """Which of some arrays is the largest, element by element, the first among equals.
+
+    Numbers lie side by side, so this is several times as fast as argmax along a short axis.
+    """
+    best, winner = scores[0].copy(), np.zeros(scores[0].shape, dtype=np.int16)
+    for k in range(1, len(scores)):
+        winner[scores[k] > best] = k
+        np.maximum(best, scores[k], out=best)
+    return winner
+
+
 def errors(rows: Rows, coef: Array, intercept: Array) -> Array:
     """The (weighted) number of rows that each candidate gets wrong, and last the total: m + 1 numbers.
 
     ``coef`` is m × k × p, ``intercept`` m × k, and the targets of the rows are codes.
     """
     m, k, p = coef.shape
-    vectors, constants = coef.reshape(m * k, p), intercept.reshape(m * k)
+    vectors, constants = coef.transpose(1, 0, 2).reshape(k * m, p), intercept.T.reshape(k * m)
+    threshold = -constants
 
     def count(block: Block) -> Array:
         assert block.y is not None
-        S = scores(block.X, vectors, constants)
+        weight = np.ones(len(block), dtype=np.float32) if block.weight is None else block.weight
+        total = np.append(np.zeros(m), float(weight.sum(dtype=np.float64)))
         if k == 1:
-            wrong = (S >= 0) != (block.y > 0)[:, None]
-        else:
-            wrong = np.argmax(S.reshape(-1, m, k), axis=2) != block.y[:, None]
-        if block.weight is None:
-            return np.append(np.count_nonzero(wrong, axis=0), len(wrong)).astype(np.float64)
-        return np.append(block.weight @ wrong, block.weight.sum())
+            total[:m] = weight[block.y > 0].sum(dtype=np.float64)
+            weight = np.where(block.y > 0, -weight, weight)
+        step = len(block) if hasattr(type(block.X), "tocsr") else _ROWS
+        for a in range(0, len(block), step):
+            some = slice(a, a + step)
+            S = np.asarray(block.X[some] @ vectors.T)
+            if k == 1:
+                # Every row of class 1 counted as wrong above; a score of 0 or more takes it back, or is an error.
+                told = threshold <= S
+            else:
+                S += constants
+                told = first_largest([S[:, c * m : (c + 1) * m] for c in range(k)]) != block.y[some, None]
+            # A product counts what is told several times as fast as a sum of booleans.
+            total[:m] += weight[some] @ told.astype(weight.dtype)
+        return total
 
     return rows.fold(count)
 

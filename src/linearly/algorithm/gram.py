@@ -54,11 +54,26 @@ class Gram:
             Y = targets(block)
             gauge = Gauge.of(block, Y, whole=True)
             G = _moments(block, Y, gauge, exact)
+        return Gram.centred(G, *count(block.weight, len(block)), block.X.shape[1], gauge)
+
+    @staticmethod
+    def of_rows(block: Block, rows: NDArray[np.int64], gauge: Gauge) -> Gram:
+        """The Gram of the features of some rows of a block, measured in a given gauge, without a copy of them."""
+        weight = None if block.weight is None else block.weight[rows]
+        if isinstance(block.X, np.ndarray):
+            G = kernels.gram(block.X, None, block.weight, gauge.shift, 1.0 / gauge.unit, rows=rows)
+            squares = np.diagonal(G)[1:]
+            if np.isfinite(squares).all() and (squares > 1e-280).all():
+                return Gram.centred(G, *count(weight, len(rows)), block.X.shape[1], gauge)
+        return Gram.of(replace(block, X=block.X[rows], y=None, weight=weight))
+
+    @staticmethod
+    def centred(G: Numbers, n: int, log_weight: float, p: int, gauge: Gauge) -> Gram:
+        """The Gram of moments [1 | X | Y]'W[1 | X | Y] in a gauge."""
         weight = G[0, 0]
         mean = G[0, 1:] / (weight if rounded(weight) > 0 else 1.0)
         cross = G[1:, 1:] - outer(mean, mean) * weight
-        n, log_weight = count(block)
-        return Gram(n, weight, log_weight, block.X.shape[1], gauge, mean, cross)
+        return Gram(n, weight, log_weight, p, gauge, mean, cross)
 
     @property
     def exact(self) -> bool:
@@ -147,6 +162,7 @@ class Gram:
             y_unit=y_unit,
             mean=mean[:p],
             y_mean=mean[p:],
+            y_squares=rounded(diagonal(self.cross))[p:],
             alpha=alpha,
         )
         spread, vanished = self._spread() if form == "centred" else (1.0, np.zeros(p, dtype=bool))
@@ -188,11 +204,11 @@ def diagonal(A: Numbers) -> Numbers:
     return A[np.arange(len(A)), np.arange(len(A))]
 
 
-def count(block: Block) -> tuple[int, float]:
+def count(weight: Array | None, n: int) -> tuple[int, float]:
     """Rows of positive weight, and the sum of the logarithms of their weights."""
-    if block.weight is None:
-        return len(block), 0.0
-    positive = block.weight[block.weight > 0]
+    if weight is None:
+        return n, 0.0
+    positive = weight[weight > 0]
     return len(positive), float(np.log(positive).sum())
 
 

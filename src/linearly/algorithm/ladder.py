@@ -90,7 +90,9 @@ def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
 def refuse_too_few(summary: Summary) -> None:
     """Refuse a summary of no rows at all."""
     if summary.n == 0:
-        raise ValueError("There are no rows of positive weight: nothing can be fitted. Check sample_weight.")
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number: there are no rows of positive weight to fit."
+        )
 
 
 def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
@@ -186,7 +188,8 @@ def refuse_beyond_float64(solution: Solution, names: Sequence[str]) -> None:
 
 def _squares_lost(solution: Solution) -> bool:
     explained = np.abs(solution.coef).max(axis=0, initial=0.0) > 0
-    small = (solution.tss < 1e-300) | ((solution.rss > 0) & (solution.rss < np.finfo(np.float64).smallest_normal))
+    squares = np.maximum(solution.tss, solution.rss)
+    small = (squares < 1e-300) | ((solution.rss > 0) & (solution.rss < np.finfo(np.float64).smallest_normal))
     return bool((explained & small).any() or not np.isfinite(solution.tss).all())
 
 

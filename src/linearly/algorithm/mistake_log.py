@@ -10,15 +10,16 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from linearly.algorithm.errors import errors
+from linearly.algorithm.errors import errors, first_largest
 from linearly.algorithm.magnitude import times_power
 from linearly.algorithm.mistakes import Array, Codes, Integers, Mistakes
 from linearly.dataset.rows import Rows
 
 ROOM = 2**22  # bytes of mistaken rows that a log keeps unasked, whatever n
-CANDIDATES = 64  # vectors of weights scored in one fold: the rows are then read at the speed of a matrix product
+CANDIDATES = 64  # scored in one fold: the rows are then read at the speed of a matrix product
+_CANDIDATE_VECTORS = 256
 _CANDIDATE_CELLS = 2**22  # and no more than 32 MB of them
-_TILE = 512
+_TILE = 256
 _MOST_COMPARED = 2**16  # rows searched for contradictions: some 50 ms
 
 
@@ -113,24 +114,26 @@ class MistakeLog:
         counts = self.survived.astype(np.float64) if weighting == "survived" else np.ones(len(self) + 1)
         counts[0] *= weighting == "survived"
         features, which = self._kept()
-        tally = np.zeros((X.shape[0], self.vectors))
-        for first in range(0, X.shape[0], _TILE):
+        n, k = X.shape[0], self.vectors
+        tally = np.zeros((k, n))
+        for first in range(0, n, _TILE):
             some = slice(first, first + _TILE)
             W, b = self._start()
-            score = np.asarray(X[some] @ W.T) + b
-            tally[some] += counts[0] * _votes(score[:, None])[:, 0]
+            score = np.asarray(X[some] @ W.T).T + b[:, None]
+            tally[:, some] += counts[0] * _votes(score[:, :, None])[:, :, 0]
             for a in range(0, len(self), _TILE):
                 mine = slice(a, a + _TILE)
                 D = X[some] @ features[which[mine]].T
                 D = (D.toarray() if _sparse(D) else np.asarray(D)) + float(self.intercept)
-                change = np.zeros((*D.shape, self.vectors))
+                trail = np.zeros((k, *D.shape))
                 for vector, factor in self._corrections(mine):
-                    change[:, np.arange(D.shape[1]), vector] += D * factor
-                trail = score[:, None] + np.cumsum(change, axis=1)
-                tally[some] += np.tensordot(_votes(trail), counts[1:][mine], axes=(1, 0))
-                score = trail[:, -1]
+                    trail[vector, :, np.arange(D.shape[1])] = (D * factor).T
+                np.cumsum(trail, axis=2, out=trail)
+                trail += score[:, :, None]
+                tally[:, some] += _votes(trail) @ counts[1:][mine]
+                score = trail[:, :, -1].copy()
         tally /= counts.sum()
-        return tally[:, 0] if self.vectors == 1 else tally
+        return tally[0] if k == 1 else tally.T
 
     def best(self, rows: Rows) -> Best:
         """The first weights, from the start to the last mistake, with the fewest errors on rows (targets: codes)."""
@@ -238,7 +241,7 @@ class Recorder:
 
 def candidates_at_once(vectors: int, p: int) -> int:
     """How many candidates one fold scores."""
-    return max(1, min(CANDIDATES // vectors, _CANDIDATE_CELLS // (vectors * max(p, 1))))
+    return max(1, min(CANDIDATES, _CANDIDATE_VECTORS // vectors, _CANDIDATE_CELLS // (vectors * max(p, 1))))
 
 
 def followed(W: Array, b: Array, features: Any, codes: Codes, rivals: Codes, intercept: bool) -> tuple[Array, Array]:
@@ -270,11 +273,11 @@ def _corrections(codes: Codes, rivals: Codes, vectors: int) -> list[tuple[Any, A
 
 
 def _votes(trail: Array) -> Array:
-    """Signs (two classes) or indicators of the winner (K classes) along the last axis."""
-    if trail.shape[-1] == 1:
+    """Signs (two classes) or indicators of the winner (K classes) along the first axis."""
+    if len(trail) == 1:
         return np.where(trail >= 0, 1.0, -1.0)
-    winner = np.argmax(trail, axis=-1)
-    return np.asarray(winner[..., None] == np.arange(trail.shape[-1]), dtype=np.float64)
+    winner = first_largest(list(trail))
+    return np.stack([winner == k for k in range(len(trail))]).astype(np.float64)
 
 
 def _sparse(X: Any) -> bool:

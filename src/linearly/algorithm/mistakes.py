@@ -26,7 +26,7 @@ Codes = NDArray[np.int32]
 
 _CELLS = 2**23  # in a stretch of rows: 64 MB, walked in about 5 ms, after which Ctrl-C is heard
 _STEPS = 2**18  # the same for rows walked in a given order
-_ROOM = 2**13  # mistakes handed out at a time: their buffer stays in the cache
+_ROOM = 2**15  # mistakes handed out at a time: their buffer stays in the cache
 
 
 @dataclass

@@ -26,7 +26,7 @@ def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
     plain = kind in ("HC0", "HC1") and solution.mean is not None
     meat = rows.fold(_gram_meat(solution) if plain else _row_meat(solution, kind))
     if kind == "HC1":
-        meat = meat * (solution.n / solution.dof)
+        meat = meat * (solution.n / solution.dof if solution.dof > 0 else np.nan)
     return np.asarray(meat)
 
 
@@ -50,7 +50,7 @@ def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> Array:
     G = int((s[0, :, r] > 0).sum())  # a group whose rows have weight 0 is absent
     if G < 2:
         raise ValueError("A clustered covariance needs at least two groups.")
-    correction = G / (G - 1) * (solution.n - 1) / solution.dof
+    correction = G / (G - 1) * (solution.n - 1) / solution.dof if solution.dof > 0 else np.nan
     return np.asarray(correction * np.einsum("tgi,tgj->tij", s[:, :, :r], s[:, :, :r]))
 
 

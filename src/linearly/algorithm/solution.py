@@ -114,6 +114,7 @@ class Problem:
     y_unit: Array
     mean: Doubled  # of the features, in units
     y_mean: Doubled
+    y_squares: Array  # of the targets about their mean, in units
     alpha: float
 
     def by_triangle(self, R: Array, c: Array, rest: Array) -> Solution:
@@ -238,14 +239,15 @@ class Problem:
             at_mean = intercept.rounded()
         constant = int(self.form == "constant")
         with np.errstate(over="ignore", under="ignore"):
-            rss, total = rss * y_unit * y_unit, total * y_unit * y_unit
+            rss = rss * y_unit * y_unit
+            tss = total * y_unit * y_unit if self.form == "plain" else self.y_squares * self.y_unit * self.y_unit
         return Solution(
             coef=rounded(coef),
             intercept=rounded(intercept),
             rank=len(kept) - constant,
             aliased=tuple(int(j) - constant for j in solved.aliased if j >= constant),
             rss=rss,
-            tss=total,
+            tss=tss,
             dof=self.n - effective,
             root=rounded(root),
             shrinkage=shrinkage,

@@ -63,12 +63,15 @@ class Training:
 
     def last(self) -> tuple[Array, Array]:
         """The weights and constant terms now."""
-        return np.ldexp(self.weights.coef, -self.exponent), self.weights.intercept.copy()
+        return self._in_units_of_x(self.weights.coef.copy()), self.weights.intercept.copy()
 
     def average(self) -> tuple[Array, Array]:
         """Their mean over all rows seen."""
         W, b = self.weights.average()
-        return np.ldexp(W, -self.exponent), b
+        return self._in_units_of_x(W), b
+
+    def _in_units_of_x(self, W: Array) -> Array:
+        return np.ldexp(W, -self.exponent) if self.exponent else W
 
     def log(self) -> MistakeLog:
         """The mistakes so far."""

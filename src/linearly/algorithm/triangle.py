@@ -45,7 +45,7 @@ class Triangle:
             block = without_absent(block)
             gauge = Gauge.of(block, targets(block), whole=True)
             R = _factor(block, gauge)
-        n, log_weight = count(block)
+        n, log_weight = count(block.weight, len(block))
         return Triangle(n, log_weight, X.shape[1], gauge, R)
 
     @property
@@ -104,6 +104,7 @@ class Triangle:
             y_unit=unit[p:],
             mean=mean[:p],
             y_mean=mean[p:],
+            y_squares=(self.R[1:, 1 + p :] ** 2).sum(axis=0),
             alpha=alpha,
         )
         rest = (R[1 + p :, 1 + p :] ** 2).sum(axis=0)

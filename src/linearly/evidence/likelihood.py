@@ -42,7 +42,7 @@ def tidy_logistic(model: LogisticRegression, level: float) -> Table:
         "conf_low": estimate - reach,
         "conf_high": estimate + reach,
     }
-    notes = [f"Logits against {model.reference_!r}."] if labels else []
+    notes = [f"Logits against {plain_label(model.reference_)!r}."] if labels else []
     if model.separation_ is not None:
         notes.append("The classes are separable: these figures are where the search was stopped, not estimates.")
     return Table(columns, notes=tuple(notes))
@@ -230,6 +230,11 @@ def _terms(model: LogisticRegression) -> tuple[list[str], list[Any], Array]:
 def _parameters(model: LogisticRegression) -> int:
     aliased = 0 if model._root is None else len(model._root) - model._root.shape[1]
     return int(model.coef_.size + int(model.fit_intercept) * len(model.coef_)) - aliased
+
+
+def plain_label(label: Any) -> Any:
+    """The label as Python would write it."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _columns(X: Any, chosen: list[int]) -> Any:

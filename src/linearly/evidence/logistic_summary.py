@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearly.evidence.likelihood import glance_logistic, tidy_logistic
+from linearly.evidence.likelihood import glance_logistic, plain_label, tidy_logistic
 from linearly.evidence.table import Summary, Table
 from linearly.models.logistic import LogisticRegression
 
@@ -23,7 +23,8 @@ def logistic_summary(model: LogisticRegression) -> Summary:
     elif model.alpha > 0:
         kind += f", alpha {model.alpha:g}"
     p, K = model.n_features_in_, len(model.classes_)
-    what = f"log-odds of {model.classes_.tolist()[1]!r}" if K == 2 else f"{K} classes against {model.reference_!r}"
+    reference = plain_label(model.reference_)
+    what = f"log-odds of {model.classes_.tolist()[1]!r}" if K == 2 else f"{K} classes against {reference!r}"
     head = f"{kind}: {what} on {p} column{'s' if p > 1 else ''}, {row['n']} rows, {row['passes']} passes"
     fit = (
         f"pseudo-R² {row['pseudo_r_squared']:.4g}   deviance {row['deviance']:.5g} on {row['df_residual']} df"

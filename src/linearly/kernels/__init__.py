@@ -30,12 +30,20 @@ def kernels_in_use() -> str:
     return f"compiled ({_compiled.instruction_set()})"
 
 
-def gram(X: Any, Y: Array | None, weight: Array | None, shift: Array, scale: Array, coef: Array | None = None) -> Array:
+def gram(
+    X: Any,
+    Y: Array | None,
+    weight: Array | None,
+    shift: Array,
+    scale: Array,
+    coef: Array | None = None,
+    rows: NDArray[np.int64] | None = None,
+) -> Array:
     """Z'WZ of Z = [1 | X | Y] in the gauge; see `reference.gram`."""
     if _compiled is None:
-        return reference.gram(X, Y, weight, shift, scale, coef)
+        return reference.gram(X, Y, weight, shift, scale, coef, rows)
     G = np.zeros((len(shift) + 1, len(shift) + 1))
-    _compiled.gram(X, Y, weight, shift, scale, coef, G)
+    _compiled.gram(X, Y, weight, shift, scale, coef, rows, G)
     return G
 
 

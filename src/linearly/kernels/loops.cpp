@@ -93,11 +93,11 @@ struct Packing {
 template <class T>
 void pack_view(Packing& to, const View& from, std::int64_t first, std::int64_t count, std::int64_t offset, const double* shift,
                const double* scale, const double* root) {
-    const T* data = static_cast<const T*>(from.data) + first * from.row_stride;
+    const T* data = static_cast<const T*>(from.data);
     const std::int64_t m = from.cols;
     if (from.col_stride == 1 && offset == 0) {
         for (std::int64_t r = 0; r < count; ++r) {
-            const T* row = data + r * from.row_stride;
+            const T* row = data + from.at(first + r) * from.row_stride;
             double* cell = to.at(r, 0);
             std::int64_t j = 0;
             for (; j + PANEL <= m; j += PANEL, cell += to.stride)
@@ -114,7 +114,7 @@ void pack_view(Packing& to, const View& from, std::int64_t first, std::int64_t c
         const T* column = data + j * from.col_stride;
         double* cell = to.at(0, j + offset);
         for (std::int64_t r = 0; r < count; ++r)
-            cell[r * PANEL] = (double(column[r * from.row_stride]) - shift[j]) * scale[j] * (root ? root[r] : 1.0);
+            cell[r * PANEL] = (double(column[from.at(first + r) * from.row_stride]) - shift[j]) * scale[j] * (root ? root[r] : 1.0);
     }
 }
 
@@ -167,7 +167,7 @@ bool weigh(const View& X, const View& Y, const double* weight, Gauge g, const do
         return true;
     }
     if (weight)
-        for (std::int64_t i = 0; i < count; ++i) root[i] = std::sqrt(weight[first + i]);
+        for (std::int64_t i = 0; i < count; ++i) root[i] = std::sqrt(weight[X.at(first + i)]);
     return weight != nullptr;
 }
 
@@ -240,7 +240,7 @@ void gram(const View& X, const View& Y, const double* weight, Gauge g, const dou
     Product product(z.panels);
     std::vector<double> root(static_cast<std::size_t>(z.depth));
     const std::int64_t width = X.is_float32 ? 4 : 8;
-    const bool packed_rows = X.col_stride == 1 && X.row_stride == X.cols;
+    const bool packed_rows = X.col_stride == 1 && X.row_stride == X.cols && !X.index;
     for (std::int64_t first = 0; first < X.rows; first += z.depth) {
         const std::int64_t count = std::min(z.depth, X.rows - first);
         const bool weighted = weigh(X, Y, weight, g, coef, first, count, root.data());
@@ -304,7 +304,7 @@ void add_rows(const View& X, std::int64_t first, std::int64_t count, Gauge g, co
 void logistic(const View& X, const double* y, const double* weight, Gauge g, const double* beta, double* H, double* gradient,
               LogisticSums& total) {
     const std::int64_t p = X.cols;
-    const View nothing{nullptr, X.rows, 0, 0, 0, false};
+    const View nothing{nullptr, X.rows, 0, 0, 0, false, nullptr};
     Packing z(p, 0);
     Product product(z.panels);
     std::vector<double> logit(static_cast<std::size_t>(z.depth)), r(logit), root(logit);

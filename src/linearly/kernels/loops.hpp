@@ -13,6 +13,9 @@ struct View {
     const void* data;
     std::int64_t rows, cols, row_stride, col_stride;
     bool is_float32;
+    const std::int64_t* index = nullptr;  // which rows, in which order; all of them if null
+
+    std::int64_t at(std::int64_t i) const { return index ? index[i] : i; }
 };
 
 // Where a column is measured from and in which unit: z = (x − shift) · scale, scale a power of two.

@@ -29,6 +29,7 @@ using Matrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Square = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Constants = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Index = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MaybeMatrix = std::optional<Matrix>;
 using MaybeVector = std::optional<Vector>;
 
@@ -55,11 +56,11 @@ std::vector<Set> available() {
 Set chosen = available().back();
 
 View view(const MaybeMatrix& m, std::int64_t rows, const char* what) {
-    if (!m) return View{nullptr, rows, 0, 0, 0, false};
+    if (!m) return View{nullptr, rows, 0, 0, 0, false, nullptr};
     const bool f64 = m->dtype() == nb::dtype<double>(), f32 = m->dtype() == nb::dtype<float>();
     if (!f64 && !f32) throw std::invalid_argument(std::string(what) + " must be float64 or float32");
     if (std::int64_t(m->shape(0)) != rows) throw std::invalid_argument(std::string(what) + " has the wrong number of rows");
-    return View{m->data(), rows, std::int64_t(m->shape(1)), m->stride(0), m->stride(1), f32};
+    return View{m->data(), rows, std::int64_t(m->shape(1)), m->stride(0), m->stride(1), f32, nullptr};
 }
 
 const double* weights(const MaybeVector& w, std::int64_t rows) {
@@ -83,14 +84,22 @@ View only_double(View v, const char* what) {
 }
 
 void gram(const Matrix& X, const MaybeMatrix& Y, const MaybeVector& weight, const Vector& shift, const Vector& scale,
-          const MaybeVector& coef, Square& G) {
-    const View x = view(X, std::int64_t(X.shape(0)), "X"), y = only_double(view(Y, x.rows, "Y"), "Y");
+          const MaybeVector& coef, const std::optional<Index>& rows, Square& G) {
+    View x = view(X, std::int64_t(X.shape(0)), "X");
+    const View y = only_double(view(Y, x.rows, "Y"), "Y");
     const std::int64_t m = 1 + x.cols + y.cols;
     const Gauge g = gauge(shift, scale, m - 1);
     const double* w = weights(weight, x.rows);
     expect(std::int64_t(G.shape(0)), std::int64_t(G.shape(1)), m, m);
     if (coef && (std::int64_t(coef->shape(0)) != x.cols + 1 || y.cols != 1))
         throw std::invalid_argument("coef needs one target, and one number for each column and the intercept");
+    if (rows) {
+        if (coef || y.cols) throw std::invalid_argument("chosen rows go without targets");
+        for (std::size_t i = 0; i < rows->shape(0); ++i)
+            if (rows->data()[i] < 0 || rows->data()[i] >= x.rows) throw std::invalid_argument("rows has an index out of range");
+        x.rows = std::int64_t(rows->shape(0));
+        x.index = rows->data();
+    }
     const double* c = coef ? coef->data() : nullptr;
     double* result = G.data();
     nb::gil_scoped_release release;
@@ -274,7 +283,7 @@ NB_MODULE(_compiled, m) {
         throw std::invalid_argument("this machine cannot run " + name);
     }, nb::arg("name"), "Choose an instruction set (tests hold all of them to the reference).");
     m.def("gram", &gram, nb::arg("X"), nb::arg("Y").none(), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
-          nb::arg("coef").none(), nb::arg("G"));
+          nb::arg("coef").none(), nb::arg("rows").none(), nb::arg("G"));
     m.def("exact_gram", &exact_gram, nb::arg("X"), nb::arg("X_low").none(), nb::arg("Y").none(), nb::arg("weight").none(),
           nb::arg("shift"), nb::arg("scale"), nb::arg("high"), nb::arg("low"));
     m.def("triangle", &triangle, nb::arg("X"), nb::arg("Y").none(), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),

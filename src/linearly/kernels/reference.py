@@ -17,6 +17,7 @@ from linearly.kernels.doubled import Array, Doubled, two_sum
 _ROWS = 2048  # rows in float64 at a time: the copy stays in cache, and memory does not grow with n
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a NaN or infinity shows up in the result
 def gram(
     X: NDArray[Any],
     Y: Array | None,
@@ -24,14 +25,18 @@ def gram(
     shift: Array,
     scale: Array,
     coef: Array | None = None,
+    rows: NDArray[np.int64] | None = None,
 ) -> Array:
-    """Z'WZ; with `coef` (p numbers and an intercept, in the gauge) each row counts weight · residual²."""
+    """Z'WZ; with `coef` (p numbers and an intercept, in the gauge) each row counts weight · residual².
+
+    `rows` are the indices of the rows to take, all by default.
+    """
     m = len(shift) + 1
     G = np.zeros((m, m))
-    for first in range(0, len(X), _ROWS):
-        rows = slice(first, first + _ROWS)
-        Z = _gauged(X, Y, rows, shift, scale)
-        root = None if weight is None else np.sqrt(weight[rows])
+    for first in range(0, len(X) if rows is None else len(rows), _ROWS):
+        some = slice(first, first + _ROWS) if rows is None else rows[first : first + _ROWS]
+        Z = _gauged(X, Y, some, shift, scale)
+        root = None if weight is None else np.sqrt(weight[some])
         if coef is not None:
             p = X.shape[1]
             residual = Z[:, 1 + p] - coef[p] - Z[:, 1 : 1 + p] @ coef[:p]
@@ -42,6 +47,7 @@ def gram(
     return G
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a NaN or infinity shows up in the result
 def exact_gram(
     X: NDArray[Any], X_low: Array | None, Y: Array | None, weight: Array | None, shift: Array, scale: Array
 ) -> Doubled:
@@ -57,6 +63,7 @@ def exact_gram(
     return G
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a NaN or infinity shows up in the result
 def triangle(R: Array, X: NDArray[Any], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
     """The R factor of QR of R stacked on W^½ Z."""
     for first in range(0, len(X), _ROWS):
@@ -69,6 +76,7 @@ def triangle(R: Array, X: NDArray[Any], Y: Array | None, weight: Array | None, s
     return R
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a NaN or infinity shows up in the result
 def exact_residual(
     X: NDArray[Any],
     X_low: Array | None,
@@ -94,7 +102,7 @@ def exact_residual(
     return total
 
 
-def _gauged(X: NDArray[Any], Y: Array | None, rows: slice, shift: Array, scale: Array) -> Array:
+def _gauged(X: NDArray[Any], Y: Array | None, rows: Any, shift: Array, scale: Array) -> Array:
     p = X.shape[1]
     part = X[rows]
     Z = np.empty((len(part), len(shift) + 1))

@@ -174,7 +174,8 @@ class Perceptron(OnlinePerceptron, LinearClassifier):
     init : {"zeros", "random"}, default="zeros"
         Weights to start with; ``random`` draws them from [0, 1), as S0 does.
     shuffle : bool, default=False
-        Whether each pass takes the rows in a new random order (arrays and sparse matrices).
+        Whether each pass takes the rows in a new random order (arrays and sparse matrices); rows sorted by class are
+        learnt badly otherwise.
     random_state : int, RandomState or None
         Seed of ``init`` and ``shuffle``.
 

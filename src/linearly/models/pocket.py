@@ -44,7 +44,8 @@ class PocketPerceptron(Explained, LinearClassifier):
     init : {"zeros", "random", "least_squares"}, default="zeros"
         Weights to start with, the first candidate. ``least_squares`` fits ±1 to the classes and is often far better.
     shuffle : bool, default=False
-        Whether each pass takes the rows in a new random order (arrays and sparse matrices).
+        Whether each pass takes the rows in a new random order (arrays and sparse matrices); rows sorted by class are
+        learnt badly otherwise.
     random_state : int, RandomState or None
         Seed of ``init`` and ``shuffle``.
 

@@ -1,0 +1,1 @@
+"""Reports: the facts about a model and the pictures that show them."""

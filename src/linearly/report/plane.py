@@ -1,0 +1,148 @@
+"""Two features as a plane: the rows as points, and what a classifier says everywhere around them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.evidence.truth import codes, plain
+from linearly.models.base import column_names
+from linearly.models.labels import checked_labels
+from linearly.report import look
+from linearly.report.look import BLACK, VERMILION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+_GRID = 300  # points a side at which the model is asked
+_MOST_POINTS = 5000  # drawn of each class: more would only hide each other
+
+
+class Plane(NamedTuple):
+    """Rows of two features, what is true of them and what a model says, and the piece of the plane they lie in."""
+
+    model: Any
+    points: Array
+    actual: NDArray[np.intp]
+    predicted: NDArray[np.intp]
+    labels: list[Any]
+    names: tuple[str, str]
+    given: Any
+    seen: Array  # points that the picture shows
+
+    @staticmethod
+    def of(model: Any, X: Any, y: Any, names: Any = None) -> Plane:
+        """The plane of a fitted classifier and its rows; what does not fit in a plane is refused."""
+        check_is_fitted(model)
+        points = np.asarray(X.toarray() if hasattr(type(X), "tocsr") else X, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != 2:
+            shape = f"{points.shape[1]} features" if points.ndim == 2 else f"the shape {points.shape}"
+            raise ValueError(f"The picture has two features; X has {shape}. Fit the model on two of them to draw it.")
+        if model.n_features_in_ != 2:
+            raise ValueError(f"The picture has two features; the model was fitted on {model.n_features_in_}.")
+        classes = getattr(model, "classes_", None)
+        if classes is None or isinstance(classes, list):
+            raise TypeError("The picture is for a classifier, one label a row.")
+        labels = [plain(label) for label in classes]
+        truth = checked_labels(y)
+        if len(points) != len(truth):
+            raise ValueError(f"X has {len(points)} rows, y has {len(truth)} labels.")
+        actual = codes(truth, labels, "y", 0)
+        if names is None:
+            names = X.columns if hasattr(X, "columns") else column_names(model)
+        names = tuple(map(str, names))
+        if len(names) != 2:
+            raise ValueError(f"names must be two, one for each feature, not {len(names)}.")
+        plane = Plane(model, points, actual, actual, labels, names, X, points)
+        return plane._replace(predicted=plane.ask(*points.T))
+
+    @property
+    def title(self) -> str:
+        """The name of the model."""
+        return type(self.model).__name__
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """The rows that the model gets wrong."""
+        return np.asarray(self.predicted != self.actual)
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The piece of the plane that is shown, a little wider than what is to be seen."""
+        low, high = self.seen.min(axis=0), self.seen.max(axis=0)
+        pad = np.where(high > low, 0.06 * (high - low), 0.5)
+        (left, bottom), (right, top) = (low - pad).tolist(), (high + pad).tolist()
+        return (left, right), (bottom, top)
+
+    @property
+    def grid(self) -> tuple[Array, Array]:
+        """Points all over it."""
+        first, second = np.meshgrid(*(np.linspace(low, high, _GRID) for low, high in self.limits))
+        return first, second
+
+    def asked(self, first: Array, second: Array) -> Any:
+        """Two columns as the model wants them: in a frame if it was fitted on one."""
+        columns = np.column_stack([first.ravel(), second.ravel()])
+        if not hasattr(self.model, "feature_names_in_") or not hasattr(self.given, "columns"):
+            return columns
+        return type(self.given)({name: columns[:, j] for j, name in enumerate(self.given.columns)})
+
+    def ask(self, first: Array, second: Array) -> NDArray[np.intp]:
+        """The class that the model gives to each point."""
+        said = np.asarray(self.model.predict(self.asked(first, second)))
+        return codes(said, self.labels, "The prediction", 0).reshape(first.shape)
+
+    def wrong_side(self) -> str:
+        """How many rows are on the wrong side, in words."""
+        return f"{of_rows(int(self.wrong.sum()), len(self.actual))} on the wrong side"
+
+    def frame(self, ax: Axes, message: str) -> Axes:
+        """Sets limits, legend, names and title."""
+        (left, right), (bottom, top) = self.limits
+        ax.set_xlim(left, right)
+        ax.set_ylim(bottom, top)
+        look.legend(ax)
+        return look.frame(ax, message, *self.names)
+
+
+def draw_regions(ax: Axes, plane: Plane, alpha: float) -> None:
+    """Colours the region of each class and draws the boundaries."""
+    first, second = plane.grid
+    region, K = plane.ask(first, second), len(plane.labels)
+    levels, colours = np.arange(K + 1) - 0.5, [look.colour(k) for k in range(K)]
+    ax.contourf(first, second, region, levels=levels, colors=colours, alpha=alpha)
+    for k in range(K):
+        if 0 < np.count_nonzero(region == k) < region.size:
+            ax.contour(first, second, region == k, levels=[0.5], colors=[BLACK], linewidths=1.2)
+
+
+def draw_points(ax: Axes, plane: Plane, size: float = 28, alpha: float = 1.0) -> None:
+    """Draws the rows, a colour and a shape for each class."""
+    for k, label in enumerate(plane.labels):
+        mine = np.flatnonzero(plane.actual == k)
+        shown = plane.points[mine[:: -(-len(mine) // _MOST_POINTS) or 1]]
+        ax.scatter(
+            shown[:, 0], shown[:, 1], s=size, marker=look.shape(k), color=look.colour(k), edgecolors="white",
+            linewidths=0.5, alpha=alpha, label=str(label), zorder=3,
+        )  # fmt: skip
+
+
+def draw_wrong(ax: Axes, plane: Plane) -> None:
+    """Rings the rows on the wrong side."""
+    wrong = np.flatnonzero(plane.wrong)
+    if len(wrong):
+        shown = plane.points[wrong[:: -(-len(wrong) // _MOST_POINTS)]]
+        ax.scatter(
+            shown[:, 0], shown[:, 1], s=85, facecolors="none", edgecolors=VERMILION, linewidths=1.3,
+            label="wrong side", zorder=4,
+        )  # fmt: skip
+
+
+def of_rows(n: int, total: int) -> str:
+    """3 of 10 rows, none of 10 rows."""
+    return f"{n or 'none'} of {look.count(total, 'row')}"

@@ -1,0 +1,92 @@
+"""The loops of the classifiers: compiled equals NumPy, on every instruction set and layout of rows."""
+
+import numpy as np
+import pytest
+
+from linearly import kernels
+from linearly.kernels import reference
+
+compiled = pytest.importorskip("linearly.kernels._compiled")
+LAYOUTS = {
+    "C": lambda X: X,
+    "Fortran": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "backwards": lambda X: X[::-1].copy()[::-1],
+}
+
+
+@pytest.fixture(params=compiled.instruction_sets(), autouse=True)
+def instruction_set(request, monkeypatch):
+    monkeypatch.setattr(kernels, "_compiled", compiled)
+    before = compiled.instruction_set()
+    compiled.use_instruction_set(request.param)
+    yield request.param
+    compiled.use_instruction_set(before)
+
+
+def rows(n, p, layout, seed=0):
+    rng = np.random.default_rng(seed)
+    X = LAYOUTS[layout](3 * rng.standard_normal((n, p)) + 1)
+    weight = rng.integers(0, 3, n).astype(float)
+    return rng, X, weight, np.full(p, 0.5), np.full(p, 0.25)
+
+
+def same(ours, theirs, n):
+    for a, b in zip(ours, theirs, strict=True):
+        if b is None:
+            assert a is None
+        else:
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11 * n)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("n", "p"), [(0, 3), (1, 1), (5, 3), (127, 8), (129, 50), (700, 130)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("hessian", [False, True])
+def test_logistic(n, p, layout, weighted, hessian):
+    rng, X, weight, shift, scale = rows(n, p, layout)
+    y = rng.integers(0, 2, n).astype(float)
+    beta = 4 * rng.standard_normal(1 + p) / np.sqrt(p)
+    asked = (X, y, weight if weighted else None, shift, scale, beta, hessian)
+    same(kernels.logistic(*asked), reference.logistic(*asked), max(n, 1))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("n", "p", "c"), [(0, 3, 2), (1, 1, 2), (5, 3, 3), (65, 7, 9), (130, 20, 17)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_softmax(n, p, c, layout, weighted):
+    rng, X, weight, shift, scale = rows(n, p, layout)
+    codes = rng.integers(-1, c, n).astype(np.int32)
+    asked = (X, codes, weight if weighted else None, shift, scale, rng.standard_normal((1 + p, c)))
+    same(kernels.softmax(*asked), reference.softmax(*asked), max(n, 1))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gram_of_chosen_rows(layout, weighted):
+    rng, X, weight, shift, scale = rows(400, 9, layout)
+    for chosen in (np.array([], dtype=np.int64), np.array([399]), rng.permutation(400)[:300]):
+        asked = (X, None, weight if weighted else None, shift, scale, None, chosen)
+        same([kernels.gram(*asked)], [reference.gram(*asked)], 400)
+        copied = (X[chosen], None, weight[chosen] if weighted else None, shift, scale)
+        same([kernels.gram(*asked)], [reference.gram(*copied)], 400)
+
+
+def test_extreme_logits_neither_overflow_nor_lose_small_probabilities():
+    X = np.array([[-800.0], [-40.0], [0.0], [40.0], [800.0]])
+    for y in (np.zeros(5), np.ones(5)):
+        asked = (X, y, None, np.zeros(1), np.ones(1), np.array([0.0, 1.0]), True)
+        loss, gradient, H, *_ = kernels.logistic(*asked)
+        expected = reference.logistic(*asked)
+        assert loss == pytest.approx(expected[0], rel=1e-14)
+        np.testing.assert_allclose(gradient, expected[1], rtol=1e-13)
+        np.testing.assert_allclose(H, expected[2], rtol=1e-12, atol=1e-28)
+
+
+def test_rows_out_of_range_are_refused():
+    X = np.zeros((3, 2))
+    with pytest.raises(ValueError, match="out of range"):
+        kernels.gram(X, None, None, np.zeros(2), np.ones(2), rows=np.array([3]))
+    with pytest.raises(ValueError, match="codes must be"):
+        kernels.softmax(X, np.array([0, 1, 5], dtype=np.int32), None, np.zeros(2), np.ones(2), np.zeros((3, 2)))

@@ -1,0 +1,109 @@
+"""The pictures show what they say, on axes given or made, and say what they need."""
+
+import sys
+import warnings
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+from linearly.models.batch_perceptron import BatchPerceptron
+from linearly.models.perceptron import AveragedPerceptron, Perceptron, VotedPerceptron
+from linearly.models.pocket import PocketPerceptron
+from linearly.report.plots import plot_boundary, plot_mistakes, plot_pocket
+
+FAMILY = (Perceptron, AveragedPerceptron, VotedPerceptron, BatchPerceptron, PocketPerceptron)
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+def blobs(K=2, noise=1.0):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, K, 120)
+    centres = np.array([[0.0, 0.0], [3.0, 1.0], [0.0, 4.0]])
+    return centres[y] + noise * rng.normal(size=(120, 2)), np.array(["a", "b", "c"])[y]
+
+
+def fitted(Model, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return Model(50).fit(X, y)
+
+
+@pytest.mark.parametrize("Model", FAMILY)
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_boundary_rings_what_is_wrong(Model, K):
+    X, y = blobs(K)
+    model = fitted(Model, X, y)
+    _, ax = plt.subplots()
+    assert plot_boundary(model, X, y, ax) is ax
+    wrong = int(np.sum(model.predict(X) != y))
+    assert ax.get_title() == f"{Model.__name__}: {wrong} of 120 rows on the wrong side"
+    drawn = [len(points.get_offsets()) for points in ax.collections if points.get_label() != "wrong side"]
+    rings = [points for points in ax.collections if points.get_label() == "wrong side"]
+    assert sum(drawn[-K:]) == 120
+    assert len(rings[0].get_offsets()) == wrong
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [*"abc"[:K], "wrong side"]
+    assert ax.get_xlabel() == "x0"
+
+
+def test_the_boundary_of_a_data_frame_has_its_names():
+    X, y = blobs(noise=0.1)
+    frame = pd.DataFrame(X, columns=["density", "symmetry"])
+    ax = plot_boundary(Perceptron().fit(frame, y), frame, y)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("density", "symmetry")
+    assert ax.get_title() == "Perceptron: none of 120 rows on the wrong side"
+
+
+def test_mistakes_say_whether_they_ended():
+    X, y = blobs(noise=0.1)
+    model = Perceptron().fit(X, y)
+    ax = plot_mistakes(model)
+    assert ax.get_title() == f"Perceptron: no mistakes left after {model.n_passes_} passes"
+    assert ax.lines[0].get_ydata().tolist() == model.mistakes_per_pass_
+    X, y = blobs()
+    model = fitted(Perceptron, X, y)
+    last = model.mistakes_per_pass_[-1]
+    assert plot_mistakes(model).get_title() == f"Perceptron: {last} mistakes in the last of 50 passes"
+
+
+def test_the_pocket_never_rises():
+    X, y = blobs()
+    model = PocketPerceptron(100).fit(X, y)
+    ax = plot_pocket(model)
+    every, pocket = (line.get_ydata() for line in ax.lines[:2])
+    assert np.array_equal(every, model.error_path_)
+    assert (np.diff(pocket) <= 0).all()
+    wrong = round(120 * model.training_error_)
+    assert ax.get_title() == f"PocketPerceptron: {wrong} errors in the pocket, first after update {model.best_update_}"
+
+
+def test_what_cannot_be_drawn_is_said():
+    X, y = blobs()
+    model = AveragedPerceptron().fit(X, y)
+    with pytest.raises(ValueError, match=r"two features; X has the shape \(120, 1\)"):
+        plot_boundary(model, X[:, :1], y)
+    with pytest.raises(ValueError, match="120 rows, y has 119 labels"):
+        plot_boundary(model, X, y[:-1])
+    with pytest.raises(ValueError, match="AveragedPerceptron has no pocket"):
+        plot_pocket(model)
+    for draw in (plot_mistakes, plot_pocket):
+        with pytest.raises(NotFittedError):
+            draw(PocketPerceptron())
+
+
+def test_missing_matplotlib_is_named(monkeypatch):
+    X, y = blobs()
+    model = AveragedPerceptron().fit(X, y)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'linearly\[cli\]'"):
+        plot_mistakes(model)
