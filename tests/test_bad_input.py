@@ -57,15 +57,15 @@ BAD_FITS = {
         (X, np.column_stack([Y, changed(Y, 11, np.nan)])),
         r"y contains NaN: row 11, column 1",
     ),
-    "NaN in sample_weight": ((X, Y, changed(np.ones(40), 5, np.nan)), r"sample_weight contains NaN"),
-    "infinity in sample_weight": ((X, Y, changed(np.ones(40), 5, np.inf)), r"sample_weight contains inf"),
+    "NaN in sample_weight": ((X, Y, changed(np.ones(40), 5, np.nan)), r"sample_weight contains NaN: row 5\."),
+    "infinity in sample_weight": ((X, Y, changed(np.ones(40), 5, np.inf)), r"sample_weight contains infinity: row 5\."),
     # Nothing to fit
     "no rows": ((X[:0], Y[:0]), r"0 sample\(s\)"),
     "no rows in a frame": ((FRAME[:0], Y[:0]), r"0 sample\(s\)"),
     "no rows in CSR": ((sp.csr_matrix((0, 3)), Y[:0]), r"0 sample\(s\)"),
     "no columns": ((X[:, :0], Y), r"0 feature\(s\)"),
     "no columns in a frame": ((FRAME[[]], Y), r"0 sample\(s\) or feature\(s\)"),
-    "all weights zero": ((X, Y, np.zeros(40)), r"rows of positive weight"),
+    "all weights zero": ((X, Y, np.zeros(40)), r"at least one non-zero number"),
     "no blocks": ((CutRows(X[:0], Y[:0]), None), r"no rows|n_samples=0 rows"),
     # Weights
     "a negative weight": ((X, Y, changed(np.ones(40), 5, -0.5)), r"Negative.*sample_weight: row 5 has -0\.5"),
@@ -284,7 +284,7 @@ def test_partial_fit_with_other_columns_or_targets():
     with pytest.raises(ValueError, match=r"NaN: row 7, column 'x1'"):
         model.partial_fit(changed(X, (7, 1), np.nan), Y)
     np.testing.assert_array_equal(model.coef_, LinearRegression().fit(X, Y).coef_)  # it learnt nothing of these
-    with pytest.raises(ValueError, match="no rows of positive weight"):
+    with pytest.raises(ValueError, match="at least one non-zero number"):
         LinearRegression().partial_fit(X, Y, sample_weight=np.zeros(40))
     before = model.coef_.copy()
     model.partial_fit(X * 5, Y, sample_weight=np.zeros(40))  # later on, absent rows are no harm

@@ -119,9 +119,7 @@ def test_scale_and_sign_do_not_matter_and_reversal_does_not_either(n):
     assert durbin_watson(r, Q @ turn) == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize(
-    "cuts", [[1], [2], [3, 4], [1, 2, 3, 4, 5], [40], [119], [118], [1, 119], list(range(1, 120))]
-)
+@pytest.mark.parametrize("cuts", [[1], [2], [3, 4], [1, 2, 3, 4, 5], [40], [119], [118], [1, 119], list(range(1, 120))])
 def test_split_anywhere(cuts):
     rng = np.random.default_rng(4)
     Q = basis(rng.normal(size=(3, 120)))

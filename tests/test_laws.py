@@ -22,7 +22,7 @@ from linearly.models.ridge import RidgeCV
 METHODS = ("auto", "gram", "qr", "exact")
 
 # A law is tried on every estimator in the table, so a few cases each are many; `--hypothesis-profile=long` tries more.
-some = settings(max_examples=max(10, settings.default.max_examples // 5))
+some = settings(max_examples=max(6, settings.default.max_examples // 8))
 
 
 class unspoken(warnings.catch_warnings):
@@ -274,7 +274,7 @@ def test_targets_of_every_kind(entry):
 # --- scikit-learn ---------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([entry.make() for entry in REGRESSION], expected_failed_checks=lambda _: {})
+@parametrize_with_checks([e.make() for e in REGRESSION if not e.twin], expected_failed_checks=lambda _: {})
 def test_scikit_learn(estimator, check):
     with unspoken():  # the checks fit few rows and dependent columns on purpose
         check(estimator)

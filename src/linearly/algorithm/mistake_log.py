@@ -207,14 +207,14 @@ class Recorder:
         new = np.setdiff1d(found.local, known)
         if len(new) == 0:
             return
-        self.room -= len(new) * found.block.X.shape[1] * 8 if not _sparse(found.block.X) else 0
-        if self.room >= 0:
-            features = found.block.X[new]
-            self.room -= features.data.nbytes + features.indices.nbytes if _sparse(features) else 0
+        X = found.block.X
+        size = int((X.indptr[new + 1] - X.indptr[new]).sum()) * 12 if _sparse(X) else len(new) * X.shape[1] * 8
+        self.room -= size
         if self.room < 0:
             self.kept = None
             return
-        self.kept.append((before + found.block.start + new, times_power(features, -exponent) if exponent else features))
+        features = times_power(X[new], -exponent) if exponent else X[new]
+        self.kept.append((before + found.block.start + new, features))
         self._known[found.block.start] = np.union1d(known, new)
 
     def forget_rows_known(self) -> None:

@@ -1,9 +1,7 @@
-"""The perceptron scan, and the log of mistakes that is the model.
+"""The perceptron scan: rows in order, each judged by the weights that the rows before it left.
 
 `scan` is the only code that walks blocks in sequence: what a perceptron learns depends on the order of the rows. It
-corrects `Weights` in place and hands out the mistakes. A `MistakeLog` of all of them, with the rows they were made
-on, is the whole training: started at zero, w = Σ y x over the log, and the last, the best, the average and the vote
-are readings of it.
+corrects `Weights` in place and hands out the mistakes, of which `mistake_log` makes a log that is the model.
 """
 
 from __future__ import annotations

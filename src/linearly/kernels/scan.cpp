@@ -85,16 +85,17 @@ struct Sums {
 
 template <class T>
 double largest_of(const T* x, std::int64_t n, double so_far) {
-    bits sign;
+    // Without their sign, numbers are in the order of their bits; a NaN is above all.
+    bits sign, most[2] = {bits{}, bits{}};
     for (int l = 0; l < LANES; ++l) sign[l] = 0x7fffffffffffffffLL;
-    vec most[2] = {vec{}, vec{}};
     std::int64_t j = 0;
     for (; j + 2 * LANES <= n; j += 2 * LANES)
         for (int i = 0; i < 2; ++i) {
-            const vec a = reinterpret_cast<vec>(reinterpret_cast<bits>(load(x + j + i * LANES)) & sign);
-            most[i] = a > most[i] ? a : most[i];
+            const bits a = reinterpret_cast<bits>(load(x + j + i * LANES)) & sign, larger = a > most[i];
+            most[i] = (a & larger) | (most[i] & ~larger);
         }
-    for (int l = 0; l < LANES; ++l) so_far = std::max({so_far, most[0][l], most[1][l]});
+    for (int i = 0; i < 2; ++i)
+        for (int l = 0; l < LANES; ++l) so_far = std::max(so_far, reinterpret_cast<vec>(most[i])[l]);
     for (; j < n; ++j) so_far = std::max(so_far, std::fabs(double(x[j])));
     return so_far;
 }

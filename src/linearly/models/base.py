@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
 from linearly.dataset.polynomial import Polynomial
-from linearly.dataset.rows import LocalRows, Rows, as_rows, is_frame, is_rows, numbered, refuse_large_integers
+from linearly.dataset.rows import (
+    Block,
+    LocalRows,
+    Rows,
+    as_rows,
+    is_frame,
+    is_rows,
+    numbered,
+    refuse_bad_numbers,
+    refuse_large_integers,
+)
 
 Array = NDArray[np.float64]
 
@@ -25,7 +35,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
     matrix = checked_matrix(estimator, X, reset=reset)
     target = checked_target(y, estimator)
     check_consistent_length(matrix, target)
-    weight = checked_weight(sample_weight, matrix)
+    weight = checked_weight(sample_weight, matrix, allow_all_zero=not reset)
     return as_rows(matrix, target, weight, getattr(estimator, "feature_names_in_", None))
 
 
@@ -57,19 +67,22 @@ def checked_target(y: Any, estimator: Any) -> Array:
     return np.asarray(target, dtype=np.float64)
 
 
-def checked_weight(sample_weight: Any, X: Any) -> Array | None:
-    """Weights as a float64 array, or None; negative ones are refused by row."""
+def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) -> Array | None:
+    """Weights as a float64 array, or None; bad ones are refused by row."""
     if sample_weight is None:
         return None
     n = X.shape[0]
     if isinstance(sample_weight, Number):
         sample_weight = np.full(n, sample_weight)
-    weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, ensure_all_finite=False)
     if weight.shape != (n,):
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n},): one weight a row.")
+    refuse_bad_numbers(Block(np.empty((n, 0)), weight=weight))
     if (weight < 0).any():
         i = int(np.argmax(weight < 0))
         raise ValueError(f"Negative values in sample_weight: row {i} has {weight[i]}. Weights must be 0 or more.")
+    if not allow_all_zero and not weight.any():
+        raise ValueError("Sample weights must contain at least one non-zero number: no row would be left.")
     return np.ascontiguousarray(weight)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from linearly.algorithm.errors import scores, training_error
+from linearly.algorithm.errors import first_largest, scores, training_error
 from linearly.algorithm.magnitude import exponent, in_unit, largest
 from linearly.dataset.rows import Block, Rows
 from linearly.models.base import Array
@@ -40,9 +40,9 @@ class Correction:
             wrong = ~(y * S[:, 0] > 0)
             G[wrong, 0] = y[wrong]
         else:
-            others = S.copy()
-            others[rows, own] = -np.inf
-            rival = np.argmax(others, axis=1)
+            others = np.ascontiguousarray(S.T)
+            others[own, rows] = -np.inf
+            rival = first_largest(list(others))
             wrong = ~(S[rows, own] > S[rows, rival])
             G[rows[wrong], own[wrong]] = 1.0
             G[rows[wrong], rival[wrong]] = -1.0

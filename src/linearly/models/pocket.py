@@ -31,9 +31,9 @@ class PocketPerceptron(Explained, LinearClassifier):
         Objective     E_in, the share of rows classified wrongly
         Summary       errors of up to 64 candidates at a time
         Optimizer     `Perceptron`, one update at a time; keep the first w with the lowest E_in      (S1)
-        Passes        n_passes_ of the walk, 1 for every 64 updates, 1 for the size of the rows, 1 for E_in of the
-        start,
-                      1 for the training error (1 more with init="least_squares")
+        Passes        n_passes_ of the walk, 1 for every 64 updates, 2 at the start (3 with init="least_squares")
+
+    Candidates are scored on all rows by products of matrices: 64 at a time for two classes, 256/K for K classes.
 
     Parameters
     ----------
