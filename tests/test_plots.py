@@ -62,6 +62,8 @@ def test_the_boundary_of_a_data_frame_has_its_names():
     ax = plot_boundary(Perceptron().fit(frame, y), frame, y)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("density", "symmetry")
     assert ax.get_title() == "Perceptron: none of 120 rows on the wrong side"
+    with pytest.raises(ValueError, match=r"same order|names"):
+        plot_boundary(Perceptron().fit(frame, y), frame[["symmetry", "density"]], y)
 
 
 def test_mistakes_say_whether_they_ended():

@@ -29,7 +29,7 @@ from linearly.algorithm.triangular import (
 from linearly.kernels.doubled import Array, Doubled
 
 _HUGE = 2.0**400  # its square, times a few thousand, is still a float64
-_NEGLIGIBLE = 1e-4  # of what a coefficient could be: by chance alone, one of 10⁸ rows is larger
+_NEGLIGIBLE = 1e-4  # of what a coefficient could be: up to 10⁸ rows, chance alone makes it larger
 
 
 Form = Literal["centred", "plain", "constant"]

@@ -139,10 +139,10 @@ def _two_features(X: Any) -> NDArray[np.float64]:
 
 
 def _named_like(model: Any, X: Any) -> Any:
-    """Numbers as the model wants them: a data frame of the same kind if it was fitted on one."""
+    """Numbers as the model wants them: a data frame of the same kind and names, so that swapped columns are refused."""
     if not hasattr(model, "feature_names_in_") or not hasattr(X, "columns"):
         return lambda points: points
-    kind, names = type(X), list(model.feature_names_in_)
+    kind, names = type(X), list(X.columns)
     return lambda points: kind({name: points[:, j] for j, name in enumerate(names)})
 
 
