@@ -100,6 +100,7 @@ class Logistic:
         logit[self.columns()] = np.arange(self.K - 1)
         return logit
 
+    @np.errstate(invalid="ignore", over="ignore")  # a NaN or infinity in X shows up in the loss
     def _direct(self, block: Block, B: Array) -> Quadratic:
         """Loss and gradient of sparse rows as they are: B is taken to the user's units, the gradient back."""
         first = int(self.intercept)
@@ -129,6 +130,7 @@ class Logistic:
             )
         )
 
+    @np.errstate(invalid="ignore", over="ignore")
     def _many(self, block: Block, B: Array, hessian: bool) -> Quadratic:
         q, c = B.shape
         total = Quadratic(0.0, np.zeros((q, c)), np.zeros((q * c, q * c)) if hessian else None, 0, 0.0)

@@ -268,6 +268,7 @@ def _add(w: Array, entries: Array, at: NDArray[np.int64] | None, factor: float) 
         np.add.at(w, at[at >= 0], factor * entries[at >= 0])
 
 
+@np.errstate(invalid="ignore", over="ignore")  # a NaN or infinity in X shows up in the loss
 def logistic(
     X: NDArray[Any], y: Array, weight: Array | None, shift: Array, scale: Array, beta: Array, hessian: bool
 ) -> tuple[float, Array, Array | None, int, float]:
@@ -295,6 +296,7 @@ def logistic(
     return loss, gradient, H if hessian else None, mistakes, largest
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def softmax(
     X: NDArray[Any], codes: NDArray[np.int32], weight: Array | None, shift: Array, scale: Array, B: Array
 ) -> tuple[float, Array, int, float]:
