@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add, sub
@@ -40,10 +41,16 @@ class ByClass:
         return ByClass(tuple(parts))
 
     def __add__(self, other: ByClass) -> ByClass:
-        return ByClass(tuple(map(add, self.parts, other.parts)))
+        return self._combined(other, add)
 
     def __sub__(self, other: ByClass) -> ByClass:
-        return ByClass(tuple(map(sub, self.parts, other.parts)))
+        return self._combined(other, sub)
+
+    def _combined(self, other: ByClass, combine: Callable[[Gram, Gram], Gram]) -> ByClass:
+        mine, others = self.parts, other.parts
+        if self.exact != other.exact:
+            mine, others = (tuple(part.in_float64() for part in parts) for parts in (mine, others))
+        return ByClass(tuple(map(combine, mine, others)))
 
     @property
     def n(self) -> int:

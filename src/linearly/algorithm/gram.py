@@ -80,9 +80,19 @@ class Gram:
         """Whether the numbers are double-double."""
         return isinstance(self.cross, Doubled)
 
+    def in_float64(self) -> Gram:
+        """The same with numbers rounded to float64."""
+        if not self.exact:
+            return self
+        weight, mean, cross = rounded(self.weight), rounded(self.mean), rounded(self.cross)
+        return replace(self, weight=weight, mean=mean, cross=cross)
+
     def __add__(self, other: Gram) -> Gram:
         if self.n == 0 or other.n == 0:
             return other if self.n == 0 else self
+        if self.exact != other.exact:
+            # The sum knows no more digits than the poorer of the two.
+            return self.in_float64() + other.in_float64()
         gauge = self.gauge.coarser(other.gauge)
         a, b = self.measured(gauge), other.measured(gauge)
         weight = a.weight + b.weight
@@ -105,6 +115,8 @@ class Gram:
             raise ValueError(f"Cannot remove {other.n} rows from {self.n}: they were never all part of the fit.")
         if n == 0:
             raise ValueError("Cannot remove every row of a fit: nothing would remain.")
+        if self.exact != other.exact:
+            return self.in_float64() - other.in_float64()
         gauge = self.gauge.coarser(other.gauge)
         a, b = self.measured(gauge), other.measured(gauge)
         weight = a.weight - b.weight

@@ -44,6 +44,15 @@ class Path:
     def __len__(self) -> int:
         return len(self.loss)
 
+    def then(self, other: Path) -> Path:
+        """This path and the one that went on from its end."""
+        return Path(
+            self.loss + other.loss,
+            self.gradient_norm + other.gradient_norm,
+            self.step + other.step,
+            self.coef + other.coef,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -57,10 +66,18 @@ class Found:
     aliased: tuple[int, ...] = ()  # rows of B that belong to columns depending on others; they stay where they started
 
 
-def newton(look: Look, B: Array, *, hold: tuple[int, int] | None = None, stop_when_separated: bool = True) -> Found:
+def newton(
+    look: Look,
+    B: Array,
+    *,
+    hold: tuple[int, int] | None = None,
+    stop_when_separated: bool = True,
+    small_step: float = SMALL_STEP,
+) -> Found:
     """Newton's method with step-halving: each step is a weighted least-squares fit (S3), never dividing by a weight.
 
-    `hold` is the place in B of a coefficient that may not move, for profile likelihoods.
+    `hold` is the place in B of a coefficient that may not move, for profile likelihoods. The search ends with a step
+    below `small_step` standard errors; the next would be about its square.
     """
     path = Path()
     best = look(B, True)
@@ -75,7 +92,7 @@ def newton(look: Look, B: Array, *, hold: tuple[int, int] | None = None, stop_wh
             path.note(B, best, 0.0)
             return Found(B, best, path, False, True, aliased)
         step, decrement = _newton_step(best, kept)
-        if decrement <= SMALL_STEP**2:
+        if decrement <= small_step**2:
             path.note(B, best, 1.0)
             return Found(B + step, best, path, True, False, aliased)
         if stop_when_separated and len(path) >= PATIENCE and best.largest > HOPELESS:
@@ -94,10 +111,13 @@ def newton(look: Look, B: Array, *, hold: tuple[int, int] | None = None, stop_wh
     return Found(B, best, path, False, best.largest > HOPELESS, aliased)
 
 
-def quasi_newton(look: Look, B: Array, solve: Solve, *, tolerance: float = 1e-8, memory: int = 12) -> Found:
+def quasi_newton(
+    look: Look, B: Array, solve: Solve, *, tolerance: float = 1e-8, small_step: float = 0.0, memory: int = 12
+) -> Found:
     """L-BFGS, preconditioned: `solve` applies the inverse of a matrix that the Hessian resembles.
 
-    Ends where the gradient is below `tolerance` times its size at the start, in the norm of the preconditioner.
+    Ends where the gradient is below `tolerance` times its size at the start, or below `small_step`, in the norm of the
+    preconditioner: that of a Hessian measures it in standard errors.
     """
     path = Path()
     best = look(B, False)
@@ -107,7 +127,7 @@ def quasi_newton(look: Look, B: Array, solve: Solve, *, tolerance: float = 1e-8,
         g = best.gradient
         size = float(np.sqrt(max((g * solve(g)).sum(), 0.0)))
         start = size if start is None else start
-        if size <= tolerance * max(start, 1e-300):
+        if size <= max(tolerance * start, small_step, 1e-300):
             path.note(B, best, 0.0)
             return Found(B, best, path, converged=True)
         if best.mistakes == 0 and best.largest > HOPELESS:
@@ -158,6 +178,12 @@ def preconditioner(H: Array) -> Solve:
     H = H + np.diag(np.full(len(H), 1e-12 * np.trace(H) / len(H)))
     factor = cho_factor(H)
     return lambda g: np.asarray(cho_solve(factor, g))
+
+
+def hessian_preconditioner(H: Array, c: int) -> Solve:
+    """The inverse of a whole Hessian of c logits, of its rank where that is less than full."""
+    root = whiten(H).root
+    return lambda g: np.asarray((root @ (root.T @ g.T.reshape(-1))).reshape(c, -1).T)
 
 
 def _newton_step(at: Quadratic, kept: Array) -> tuple[Array, float]:

@@ -30,6 +30,7 @@ from linearly.kernels.doubled import Array, Doubled
 
 _HUGE = 2.0**400  # its square, times a few thousand, is still a float64
 _NEGLIGIBLE = 1e-4  # of what a coefficient could be: up to 10⁸ rows, chance alone makes it larger
+_SAFE = 4.0  # rounding errors this much larger than they usually are
 
 
 Form = Literal["centred", "plain", "constant"]
@@ -137,8 +138,8 @@ class Problem:
         half = R[:, solved.kept] @ T if self.alpha > 0 else np.eye(len(T))
         U, b_all = self._with_intercept(T, b, size, y_size)
         # An error of EPS in each column: through the inverse, and through its square times the residual (Wedin).
-        load, far = np.sqrt(total) + np.abs(b).sum(axis=0), np.abs(U @ T.T).sum(axis=1)[:, None]
-        error = EPS * (np.linalg.norm(U, axis=1)[:, None] * load + far * np.sqrt(rss))
+        load, far = np.sqrt(total) + np.linalg.norm(b, axis=0), np.linalg.norm(U @ T.T, axis=1)[:, None]
+        error = _SAFE * EPS * (np.linalg.norm(U, axis=1)[:, None] * load + far * np.sqrt(rss))
         trust = _trust(U, b_all, error, total, EPS / np.sqrt(_smallest_share(rss, total)))
         return self._read(solved, b, T, half.T @ half, rss, total, size, y_size, *trust, True)
 
@@ -161,7 +162,7 @@ class Problem:
         T = solved.inverse_R
         shrinkage = T.T @ A[kept[:, None], kept] @ T if self.alpha > 0 else np.eye(len(T))
         U, b_all = self._with_intercept(T, b, size, y_size)
-        error = EPS * spread * np.abs(U @ T.T).sum(axis=1)[:, None] * (np.sqrt(total) + np.abs(b).sum(axis=0))
+        error = EPS * spread * _rounding(U @ T.T, total, b)
         trust = _trust(U, b_all, error, total, EPS * spread / _smallest_share(rss, total))
         # A column without any variation is constant; a combination of others may be a near-combination.
         sure = sure and not np.diagonal(A)[solved.aliased].any()
@@ -179,8 +180,8 @@ class Problem:
         T = rounded(solved.inverse_R)
         shrinkage = T.T @ rounded(A[kept[:, None], kept]) @ T if self.alpha > 0 else np.eye(len(T))
         U, b_all = self._with_intercept(T, b.high, size, y_size)
-        error = spread * np.abs(U @ T.T).sum(axis=1)[:, None] * (np.sqrt(total.high) + np.abs(b.high).sum(axis=0))
-        trust = _trust(U, b_all, EPS**2 * error, total.high, EPS)
+        error = EPS**2 * spread * _rounding(U @ T.T, total.high, b.high)
+        trust = _trust(U, b_all, error, total.high, EPS)
         squares = np.maximum(rounded(rss), 0.0), rounded(total)
         return self._read(solved, b, solved.inverse_R, shrinkage, *squares, size, y_size, *trust, True)
 
@@ -332,6 +333,15 @@ def _triangle_of(A: Array, C: Array, total: Array) -> tuple[Array, Array, Array,
 def _smallest_share(rss: Array, total: Array) -> float:
     shares = rss[total > 0] / total[total > 0]
     return max(float(np.min(shares, initial=1.0)), 1e-300)
+
+
+def _rounding(inverse: Array, total: Array, b: Array) -> Array:
+    """The error of each coefficient for errors of one unit in D'D and D'Y.
+
+    Rounding errors are as good as independent, so they add up like lengths: their sum grows as the root of the
+    number of columns, where the worst case would grow as its square.
+    """
+    return np.asarray(_SAFE * np.linalg.norm(inverse, axis=1)[:, None] * (np.sqrt(total) + np.linalg.norm(b, axis=0)))
 
 
 def _trust(U: Array, b: Array, error: Array, total: Array, error_of_squares: float) -> tuple[float, float]:

@@ -240,6 +240,9 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         Z = (dense - self._center) @ self._roots - self._moved
         return np.asarray(self._constants - 0.5 * np.einsum("nkr,nkr->nk", *(2 * [Z.reshape(-1, K, r)])))
 
+    def _numbers_a_row(self) -> int:
+        return int(self._roots.shape[1])
+
     def _read(self) -> None:
         summary, p = self.summary_.in_one_gauge(), self.n_features_in_
         self.priors_ = self._priors()

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.algorithm.gauge import power_of_two
 from linearly.algorithm.ladder import Summary, refuse_beyond_float64, warn_of
 from linearly.algorithm.solution import Solution
-from linearly.dataset.rows import refuse_bad_numbers
-from linearly.models.base import Array, column_names, new_rows
+from linearly.dataset.rows import Block, refuse_bad_numbers
+from linearly.models.base import Array, by_rows, column_names, new_rows
 
 if TYPE_CHECKING:
     from linearly.evidence import table
@@ -41,18 +41,15 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
                 if np.isfinite(result.sum()):
                     return result
         check_is_fitted(self)
-        rows = new_rows(self, X)
-        result = np.empty((len(rows), *np.shape(self.intercept_)))
-        for block in rows:
-            refuse_bad_numbers(block)
-            here = slice(block.start, block.start + len(block))
-            part = block.X.rounded() if hasattr(block.X, "rounded") else block.X
-            if self._far:
-                fit = self.solution_.predict(part.toarray() if hasattr(type(part), "tocsr") else part)
-                result[here] = fit if result.ndim == 2 else fit[:, 0]
-            else:
-                result[here] = part @ self._coef + self.intercept_
-        return result
+        return by_rows(new_rows(self, X), self._predicted)
+
+    def _predicted(self, block: Block) -> Array:
+        refuse_bad_numbers(block)
+        part = block.X.rounded() if hasattr(block.X, "rounded") else block.X
+        if not self._far:
+            return np.asarray(part @ self._coef + self.intercept_)
+        fit = self.solution_.predict(part.toarray() if hasattr(type(part), "tocsr") else part)
+        return fit if np.ndim(self.intercept_) else fit[:, 0]
 
     def predict_interval(self, X: Any, level: float = 0.95, kind: str = "confidence") -> table.Table:
         """A Table ``fit, low, high``: where the mean of y is (``confidence``), or a new y (``prediction``)."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Doubled
-from linearly.models.base import Array, new_rows
+from linearly.models.base import Array, by_rows, new_rows
 
 _FEW = 256  # rows that are scored at once, without being cut into blocks
 
@@ -50,20 +50,20 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 few = f(X)
                 if np.isfinite(few.sum()):
                     return few
-        rows = new_rows(self, X)
-        result = np.empty((len(rows), len(self.classes_)))
 
-        def fill(block: Block) -> int:
+        def scored(block: Block) -> Array:
             X = block.X.rounded() if isinstance(block.X, Doubled) else block.X
             with np.errstate(invalid="ignore", over="ignore"):
                 part = f(X)
                 if not np.isfinite(part.sum()):
                     refuse_bad_numbers(block)
-            result[block.start : block.start + len(block)] = part
-            return len(block)
+            return part
 
-        rows.fold(fill)
-        return result
+        return by_rows(new_rows(self, X), scored, wide=self._numbers_a_row())
+
+    def _numbers_a_row(self) -> int:
+        """How many numbers the scores of a row take on the way."""
+        return len(self.classes_)
 
 
 def multilabel_targets(y: Any) -> NDArray[Any]:
