@@ -352,3 +352,16 @@ def test_polynomial_degree(degree):
 def test_polynomial_refuses(x, message):
     with pytest.raises(ValueError, match=message):
         polynomial(x, 3)
+
+
+def test_sparse_blocks_are_cut_by_entries_and_cover_all_rows(monkeypatch):
+    from linearly.dataset import sparse
+
+    monkeypatch.setattr(sparse, "ENTRIES", 10)
+    X = sp.random(57, 30, density=0.1, format="csr", random_state=4)
+    rows = sparse.SparseRows(X)
+    blocks = list(rows)
+    assert len(blocks) > 10
+    assert [block.start for block in blocks] == np.cumsum([0, *map(len, blocks)])[:-1].tolist()
+    np.testing.assert_array_equal(np.vstack([block.X.toarray() for block in blocks]), X.toarray())
+    assert all(block.X[:-1].nnz <= 10 for block in blocks)  # at most a row beyond

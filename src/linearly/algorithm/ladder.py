@@ -2,8 +2,8 @@
 
 ``auto`` folds a float64 Gram and stops where ten digits remain; otherwise it takes one more pass with a Gram in
 double-double. ``exact`` starts there and then measures, in one pass of residuals in double-double, how many digits it
-has; where even the double-double Gram leaves fewer than 13, so does ``auto``. ``qr`` folds a triangle. Digits are those
-of the weakest coefficient, for the rows as given.
+has; where even the double-double Gram leaves fewer than 13, so does ``auto``. ``qr`` folds a triangle; so does
+``auto``, at once, where rows can be had once only. Digits are those of the weakest coefficient, for the rows as given.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ def summarize(block: Block, method: str) -> Summary:
 @quiet_blas()
 def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
     """Solve least squares on the lowest rung of the ladder that leaves ten digits, or on the one asked for."""
+    if method == "auto" and getattr(rows, "one_shot", False):
+        method = "qr"  # there will be no second pass, so the first must do
     rungs = ("gram", "exact") if method == "auto" else (method,)
     passes = 0
     for rung in rungs:

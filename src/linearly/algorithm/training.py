@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from linearly.algorithm.magnitude import ExtraordinarySize, ordinary
 from linearly.algorithm.mistake_log import ROOM, MistakeLog, Recorder
 from linearly.algorithm.mistakes import Array, Weights, scan, whole
+from linearly.algorithm.mixing import Mixture, Shard
+from linearly.dataset.elsewhere import partitions_of
 from linearly.dataset.rows import Rows
 
 
@@ -16,7 +19,8 @@ class Training:
 
     ``start`` are weights and constant terms to begin with, zero if None. ``shuffle``, a NumPy RandomState, draws a
     new order for each pass. ``room`` is for the mistaken rows, in bytes. ``exponent`` says that rows come as X ·
-    2^−exponent; the coefficients are given for X.
+    2^−exponent; the coefficients are given for X. ``mixes`` says that rows on a cluster are learnt where they are, by
+    iterative parameter mixing; otherwise they come here in order.
     """
 
     def __init__(
@@ -30,9 +34,10 @@ class Training:
         shuffle: Any = None,
         room: float = ROOM,
         exponent: int = 0,
+        mixes: bool = False,
     ) -> None:
         self.weights = Weights.zeros(vectors, p, intercept=intercept, averaged=averaged)
-        self.exponent, self.shuffle = exponent, shuffle
+        self.exponent, self.shuffle, self.mixes = exponent, shuffle, mixes
         self.mistakes: list[int] = []
         self.updates = 0
         if start is not None:
@@ -44,6 +49,8 @@ class Training:
 
     def one_pass(self, rows: Rows) -> int:
         """Walk the rows once; the number of mistakes made."""
+        if self.mixes and self.shuffle is None and (partitions_of(rows) or 0) > 1:
+            return self._mixed_pass(rows)
         order = None if self.shuffle is None else self.shuffle.permutation(len(whole(rows))).astype(np.int64)
         made = 0
         for found in scan(rows, self.weights, order=order, measure=not self._measured):
@@ -54,6 +61,17 @@ class Training:
         self.mistakes.append(made)
         self.updates += made
         return made
+
+    def _mixed_pass(self, rows: Any) -> int:
+        self.record = None
+        mixture: Mixture = rows.fold_partitions(Shard(self.weights))
+        if not ordinary(max(self.weights.largest, mixture.largest)):
+            raise ExtraordinarySize
+        mixture.follow(self.weights)
+        self._measured = True
+        self.mistakes.append(mixture.mistakes)
+        self.updates += mixture.mistakes
+        return mixture.mistakes
 
     def new_rows(self) -> None:
         """The next pass is over other rows, which follow those seen so far."""
@@ -76,6 +94,9 @@ class Training:
     def log(self) -> MistakeLog:
         """The mistakes so far."""
         if self.record is None:
-            raise AttributeError("partial_fit keeps no mistake log: memory would grow with the stream.")
+            raise AttributeError(
+                "There is no mistake log: partial_fit keeps none, as memory would grow with the stream, and neither "
+                "does training on the partitions of a cluster."
+            )
         k, p = self.weights.coef.shape
         return self.record.log(self.weights.seen, k, p, self.weights.b is not None)

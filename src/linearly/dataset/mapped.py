@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
+from linearly.dataset.elsewhere import Changed, partitions_of
 from linearly.dataset.rows import Block, Rows
 
 S = TypeVar("S")
@@ -16,8 +17,25 @@ class MappedRows:
     def __init__(self, rows: Rows, change: Callable[[Block], Block]) -> None:
         self.rows, self.change, self.names = rows, change, rows.names
 
+    @property
+    def one_shot(self) -> bool:
+        """Whether the rows can be had once only."""
+        return getattr(self.rows, "one_shot", False)
+
     def __iter__(self) -> Iterator[Block]:
         return map(self.change, self.rows)
 
     def fold(self, f: Callable[[Block], S]) -> S:
-        return self.rows.fold(lambda block: f(self.change(block)))
+        change = self.change
+        return self.rows.fold(lambda block: f(change(block)))
+
+    @property
+    def n_partitions(self) -> int | None:
+        """How many partitions there are; None for rows that are here."""
+        return partitions_of(self.rows)
+
+    def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+        """The sum of f over the partitions, each given as its blocks in order."""
+        rows: Any = self.rows
+        value: S = rows.fold_partitions(Changed(self.change, f))
+        return value

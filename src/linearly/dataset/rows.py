@@ -24,13 +24,28 @@ from linearly.kernels.doubled import Doubled
 S = TypeVar("S")
 
 _LARGEST_EXACT_INTEGER = 2**53
+_PIECES = 16  # blocks, at least, of data large enough: so that threads end together
+_FEWEST = 8192  # rows, at least, before blocks become smaller for that
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where rows come from, for messages: a file or partition, and the number of the first of them there."""
+
+    name: str
+    first: int = 0
+    unit: str = "row"  # or line, of a text file
+
+    def where(self, i: int) -> str:
+        """The i-th of these rows, in words."""
+        return f"{self.unit} {self.first + i} of {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """Some consecutive rows: X (n × p numbers), targets, weights, and the index of the first row.
 
-    X is a float64 or float32 array, a CSR matrix, or double-double numbers. `names` are for messages only.
+    X is a float64 or float32 array, a CSR matrix, or double-double numbers. `names` and `place` are for messages only.
     """
 
     X: Any
@@ -38,9 +53,14 @@ class Block:
     weight: NDArray[np.float64] | None = None
     start: int = 0
     names: tuple[str, ...] = ()
+    place: Place | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+    def where(self, i: int) -> str:
+        """Row i of the block, in words."""
+        return f"row {self.start + i}" if self.place is None else self.place.where(i)
 
 
 @runtime_checkable
@@ -73,7 +93,7 @@ class LocalRows:
         self.y, self.weight = y, weight
         self.names = tuple(names) if names is not None else numbered(p)
         self._cut = cut
-        self._step = rows_in_block(p)
+        self._step = min(rows_in_block(p), max(-(-self.n // _PIECES), _FEWEST))
 
     def __len__(self) -> int:
         return self.n
@@ -109,6 +129,19 @@ class LocalRows:
         return fold((partial(self.block, s, min(s + self._step, self.n)) for s in starts), f)
 
 
+class OneBlock:
+    """Rows that are one block."""
+
+    def __init__(self, block: Block) -> None:
+        self.block, self.names = block, block.names
+
+    def __iter__(self) -> Iterator[Block]:
+        yield self.block
+
+    def fold(self, f: Callable[[Block], S]) -> S:
+        return f(self.block)
+
+
 def numbered(p: int) -> tuple[str, ...]:
     """x0, x1, …: what columns without names are called."""
     return tuple(f"x{j}" for j in range(p))
@@ -117,7 +150,7 @@ def numbered(p: int) -> tuple[str, ...]:
 def rows_in_block(p: int) -> int:
     """Rows in a block of p columns: about 8 MB, more where a p × p summary has to be earned, never over 64 MB."""
     p = max(p, 1)
-    rows = min(max(2**20 // p, 16 * p), 2**23 // p)
+    rows = min(max(2**21 // p, 16 * p), 2**23 // p)
     return max(256, rows // 256 * 256)
 
 
@@ -166,22 +199,22 @@ def refuse_bad_numbers(block: Block) -> None:
     X = block.X
     if _is_sparse(X):
         X = X.toarray() if not np.isfinite(X.data).all() else np.zeros((0, 0))
-    _refuse(X.high if isinstance(X, Doubled) else X, "X", block.start, block.names)
+    _refuse(X.high if isinstance(X, Doubled) else X, "X", block, block.names)
     if block.y is not None and block.y.dtype.kind == "f":
         y = block.y if block.y.ndim == 2 else block.y[:, None]
-        _refuse(y, "y", block.start, ())
+        _refuse(y, "y", block, ())
     if block.weight is not None:
-        _refuse(block.weight[:, None], "sample_weight", block.start, ())
+        _refuse(block.weight[:, None], "sample_weight", block, ())
 
 
-def _refuse(cells: NDArray[Any], what: str, start: int, names: tuple[str, ...]) -> None:
+def _refuse(cells: NDArray[Any], what: str, block: Block, names: tuple[str, ...]) -> None:
     bad = np.argwhere(~np.isfinite(cells))
     if len(bad) == 0:
         return
     i, j = map(int, bad[0])
     value = "NaN" if np.isnan(cells[i, j]) else "infinity"
     column = f", column {names[j]!r}" if names else (f", column {j}" if cells.shape[1] > 1 else "")
-    raise ValueError(f"Input {what} contains {value}: row {start + i}{column}. Drop the row or fill the gap first.")
+    raise ValueError(f"Input {what} contains {value}: {block.where(i)}{column}. Drop the row or fill the gap first.")
 
 
 def _is_sparse(X: Any) -> bool:
@@ -243,13 +276,14 @@ def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
         part = frame[rows]
         block = np.empty((len(part), part.shape[1]), order="F")
         for j in range(part.shape[1]):
-            block[:, j] = _float_column(part[:, j], rows.start)
+            block[:, j] = float_column(part[:, j], rows.start)
         return block
 
     return cut
 
 
-def _float_column(column: nw.Series[Any], start: int) -> NDArray[np.float64]:
+def float_column(column: nw.Series[Any], start: int) -> NDArray[np.float64]:
+    """A numeric or boolean column as float64, gaps as NaN; integers that float64 cannot hold are refused by row."""
     if column.dtype in (nw.Int64, nw.UInt64):
         whole = column.drop_nulls().to_numpy()  # integers with gaps would arrive as floats, already rounded
         if _beyond_float64(whole):

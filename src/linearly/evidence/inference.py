@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.algorithm.gram import targets
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import Solution
-from linearly.dataset.rows import Rows, refuse_bad_numbers
+from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.evidence.table import Table
-from linearly.models.base import column_names, training_rows
+from linearly.models.base import by_rows, column_names, new_rows, training_rows
 from linearly.models.least_squares import LeastSquares
 
 Array = NDArray[np.float64]
@@ -160,25 +160,22 @@ def error_model(model: LeastSquares) -> Table:
 
 def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) -> Table:
     """``fit, low, high`` for new rows: of the mean (``confidence``), or of a new value (``prediction``)."""
-    from linearly.models.base import new_rows
-
     solution = fitted(model)
     refuse_several(model, "predict_interval")
     refuse_level(level)
     if kind not in ("confidence", "prediction"):
         raise ValueError(f'kind must be "confidence" or "prediction", not {kind!r}.')
-    rows = new_rows(model, X)
     inner = model.inner_covariance()[0]
-    fit, variance = np.empty(len(rows)), np.empty(len(rows))
-    for block in rows:
+
+    def fit_and_variance(block: Block) -> Array:
         refuse_bad_numbers(block)
-        here = slice(block.start, block.start + len(block))
         x = plain(block.X)
         u = solution.coordinates(x)
-        fit[here] = solution.predict(x)[:, 0]
-        variance[here] = ((u @ inner) * u).sum(axis=1)
+        return np.stack([solution.predict(x)[:, 0], ((u @ inner) * u).sum(axis=1)], axis=1)
+
+    fit, variance = by_rows(new_rows(model, X), fit_and_variance).T
     if kind == "prediction":
-        variance += solution.sigma2[0]
+        variance = variance + solution.sigma2[0]
     reach = t_quantile(level, solution.dof) * np.sqrt(variance)
     return Table({"fit": fit, "low": fit - reach, "high": fit + reach})
 

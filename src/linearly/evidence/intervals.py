@@ -135,7 +135,7 @@ class Area(NamedTuple):
         n1, n0 = effective(total1, float(w1 @ w1)), effective(total0, float(w0 @ w0))
         influence = np.where(positive, w1 * (below - value) / total1, w0 * (above - value) / total0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            influence *= np.where(positive, np.sqrt(n1 / (n1 - 1)), np.sqrt(n0 / (n0 - 1)))
+            influence *= np.where(positive, np.sqrt(np.divide(n1, n1 - 1)), np.sqrt(np.divide(n0, n0 - 1)))
         return Area(value, influence, n1, n0)
 
     def interval(self, level: float) -> Interval:

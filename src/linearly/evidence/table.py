@@ -266,19 +266,19 @@ def _width(text: str) -> int:
 def _format(name: str, values: NDArray[Any]) -> list[str]:
     if values.dtype.kind == "f":
         probability = name == "p_value" or name.endswith("_p_value")
-        return [_p_value(float(v)) for v in values] if probability else _numbers(values)
+        return [p_value(float(v)) for v in values] if probability else numbers(values)
     if values.dtype.kind == "O":  # of several kinds: each for itself
         return [MISSING if v is None else _format(name, np.array([v]))[0] for v in values]
     return [" ".join(str(v).split()) for v in values]
 
 
-def _p_value(p: float) -> str:
+def p_value(p: float) -> str:
     if math.isnan(p):
         return MISSING
     return "< 1e-16" if p < 1e-16 else f"{p:.1e}" if p < 1e-4 else f"{p:.4f}"
 
 
-def _numbers(values: NDArray[Any]) -> list[str]:
+def numbers(values: NDArray[Any]) -> list[str]:
     """As many decimals down the column as show four digits of the largest number and three of the smallest.
 
     Where that takes too much room, every number speaks for itself.

@@ -21,10 +21,11 @@ class Truth:
 
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
         self.X, self.weight = X, None
+        self.classes = getattr(X, "classes", None) if isinstance(X, Rows) else None
         if isinstance(X, Rows):
             if y is not None or sample_weight is not None:
                 raise ValueError("These rows bring their own targets and weights: call evaluate(model, rows).")
-            self.targets = np.asarray(next(iter(X)).y)
+            self.targets = self._labels(next(iter(X)).y)
             if self.targets.dtype == object and self.targets.ndim == 0:
                 raise ValueError("These rows bring no targets: nothing to compare the predictions with.")
             return
@@ -43,7 +44,11 @@ class Truth:
         with warnings.catch_warnings():
             # Blocks are arrays. Their columns have been named where the rows come from.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            return self.X.fold(lambda block: f(_array(block.X), np.asarray(block.y), block.weight, block.start))
+            return self.X.fold(lambda block: f(_array(block.X), self._labels(block.y), block.weight, block.start))
+
+    def _labels(self, y: Any) -> NDArray[Any]:
+        """The targets of a block; of rows that bring codes, the labels those stand for."""
+        return np.asarray(y) if self.classes is None or y is None else self.classes[y]
 
 
 def _array(X: Any) -> Any:

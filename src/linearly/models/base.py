@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from numbers import Number
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
+from linearly.dataset.elsewhere import rows_elsewhere
 from linearly.dataset.polynomial import Polynomial
 from linearly.dataset.rows import (
     Block,
@@ -24,12 +27,21 @@ from linearly.dataset.rows import (
 
 Array = NDArray[np.float64]
 
+_CELLS = 2**19  # numbers on the way to a prediction: 4 MB
+
 
 def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True) -> Rows:
     """The rows of a call to `fit` or `partial_fit`: numbers and regression targets, checked as scikit-learn does."""
+    away = rows_elsewhere(X, y, sample_weight)
+    if away is not None:
+        if y is None:
+            checked_target(y, estimator)
+        X, y, sample_weight = away, None, None
     if is_rows(X):
         if y is not None or sample_weight is not None:
             raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
+        if getattr(X, "classes", None) is not None:
+            raise ValueError("The target of these rows is labels, not numbers: use a classifier.")
         remember_columns(estimator, X.names, reset)
         return X
     matrix = checked_matrix(estimator, X, reset=reset)
@@ -115,8 +127,43 @@ def column_names(estimator: Any) -> tuple[str, ...]:
     return numbered(estimator.n_features_in_)
 
 
-def new_rows(estimator: Any, X: Any) -> LocalRows:
+def new_rows(estimator: Any, X: Any) -> Rows:
     """The rows of a call to `predict`."""
-    rows = as_rows(checked_matrix(estimator, X, reset=False), names=column_names(estimator))
-    assert isinstance(rows, LocalRows)
-    return rows
+    X = rows_elsewhere(X) or X
+    if is_rows(X):
+        remember_columns(estimator, X.names, reset=False)
+        return X
+    return as_rows(checked_matrix(estimator, X, reset=False), names=column_names(estimator))
+
+
+def gathered(rows: Rows, most: int) -> tuple[Array, NDArray[Any]] | None:
+    """X and y of rows wherever they are, as arrays here; None if X has more than `most` numbers."""
+    X, y, cells = [], [], 0
+    for block in rows:
+        part = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
+        cells += part.size
+        if cells > most:
+            return None
+        X.append(part.rounded() if hasattr(part, "rounded") else part)
+        y.append(block.y)
+    return np.concatenate(X), np.concatenate(y)
+
+
+def by_rows(rows: Rows, f: Callable[[Block], Array], *, wide: int = 1) -> Array:
+    """f of all rows, one row of the answer for each: on threads where they are here, in order where they are not.
+
+    `wide` is how many numbers f computes on the way for each row: so many rows are taken at once as fit in the cache.
+    """
+    if not isinstance(rows, LocalRows):
+        return np.concatenate([f(block) for block in rows])
+    result = np.empty((len(rows), *f(rows.block(0, 0)).shape[1:]))
+    step = max(_CELLS // max(wide, 1), 256)
+
+    def fill(block: Block) -> int:
+        for at in range(0, len(block), step):
+            part = replace(block, X=block.X[at : at + step], y=None, weight=None, start=block.start + at)
+            result[part.start : part.start + len(part)] = f(part)
+        return len(block)
+
+    rows.fold(fill)
+    return result

@@ -68,8 +68,6 @@ class ByClassModel(ScoreClassifier):
         remember_columns(self, column_names(other), reset=False)
         if not np.array_equal(self.classes_, other.classes_):
             raise ValueError(f"The classes differ: {self.classes_.tolist()} and {other.classes_.tolist()}.")
-        if self.summary_.exact != other.summary_.exact:
-            raise ValueError("One of these models needed double-double and the other did not: fit their rows together.")
         result: Self = clone(self)
         for name in ("n_features_in_", "feature_names_in_", "classes_"):
             if hasattr(self, name):

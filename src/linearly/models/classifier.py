@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.errors import scores, winners
 from linearly.algorithm.magnitude import refuse
-from linearly.dataset.rows import Block, Rows, as_rows
+from linearly.dataset.elsewhere import rows_elsewhere
+from linearly.dataset.rows import Block, Rows, as_rows, is_rows
 from linearly.dataset.sparse import SparseRows
-from linearly.models.base import Array, checked_matrix
+from linearly.models.base import Array, checked_matrix, remember_columns
 
 _SMALLER = 2.0**-600
 
@@ -69,7 +70,7 @@ class LinearClassifier(Classifier):
         S = self._quick(X)
         if S is None:
             return super().predict(X)
-        codes = (S >= 0).view(np.int8) if S.ndim == 1 else S.argmax(axis=1)
+        codes = (S >= 0).astype(np.intp) if S.ndim == 1 else S.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
     def _quick(self, X: Any) -> Array | None:
@@ -96,6 +97,10 @@ class LinearClassifier(Classifier):
 
 
 def _new_rows(estimator: Any, X: Any) -> Rows:
+    X = rows_elsewhere(X) or X
+    if is_rows(X):
+        remember_columns(estimator, X.names, reset=False)
+        return X
     matrix = checked_matrix(estimator, X, reset=False)
     names = getattr(estimator, "feature_names_in_", ())
     if hasattr(type(matrix), "tocsr"):

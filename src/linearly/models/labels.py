@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from linearly.dataset.elsewhere import rows_elsewhere
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.polynomial import Polynomial
 from linearly.dataset.rows import Block, Rows, as_rows, is_rows
@@ -40,10 +41,20 @@ def labelled_rows(
     ``classes`` are those known before; without them they are found in y (rows that bring their own targets take a
     pass for it).
     """
+    away = rows_elsewhere(X, y, sample_weight, labels=True)
+    if away is not None:
+        if y is None:
+            checked_labels(y, estimator)
+        X, y, sample_weight = away, None, None
     if is_rows(X):
         if y is not None or sample_weight is not None:
             raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
         remember_columns(estimator, X.names, reset)
+        coded = getattr(X, "classes", None)
+        if coded is not None and (classes is None or np.array_equal(coded, classes)):
+            return at_least_two(coded), X
+        if coded is not None:
+            X = MappedRows(X, lambda block: replace(block, y=coded[block.y]))
         known = _classes_of(X) if classes is None else classes
         return known, MappedRows(X, lambda block: _coded(block, known))
     matrix = checked_matrix(estimator, X, reset=reset)

@@ -97,6 +97,7 @@ class OnlinePerceptron(Explained, Classifier):
             shuffle=random if self.shuffle else None,
             room=self.room,
             exponent=exponent,
+            mixes=not self.is_its_log,
         )
 
     def _trained(self, rows: Rows, exponent: int) -> Training:
@@ -138,7 +139,7 @@ class OnlinePerceptron(Explained, Classifier):
         last = f"pass {self.n_passes_} made {made or 'no'} mistake{'s' * (made != 1)}"
         if self._settled():
             return last + (f", no more than tolerance={self.tolerance}" if self.tolerance else "")
-        proof = self.mistake_log_.contradiction()
+        proof = "" if self._training.record is None else self.mistake_log_.contradiction()
         why = f"max_passes={self.max_passes} reached, {last}"
         return why + (f"; no hyperplane separates these rows: {proof}" if proof else "")
 
@@ -160,6 +161,7 @@ class Perceptron(OnlinePerceptron, LinearClassifier):
 
     If some hyperplane separates the classes it ends at one, after at most (R/γ)² mistakes; if none does it never
     settles, and `PocketPerceptron` or `AveragedPerceptron` serve better. ``explain(X, y)`` proves which is the case.
+    On Dask and Spark each pass scans the partitions apart and averages their weights by mistakes (parameter mixing).
     K classes: a row whose own score is not the only largest adds x to its class and takes it from the best other one.
 
     Parameters
@@ -252,7 +254,8 @@ class AveragedPerceptron(OnlinePerceptron, LinearClassifier):
         Passes        n_passes_, at most max_passes, and 1 for the training error
 
     One unlucky last row cannot spoil it, so it is good where classes overlap. The mean is kept in one more vector of
-    p numbers.
+    p numbers. On Dask and Spark each pass scans the partitions apart and averages their weights by mistakes (parameter
+    mixing); the mean is over all rows of all partitions.
 
     Parameters
     ----------
@@ -309,7 +312,8 @@ class VotedPerceptron(OnlinePerceptron):
         Passes        n_passes_, at most max_passes, and 1 for the training error
 
     Not a linear classifier: there is no ``coef_``. The weights after each mistake are sums over the mistake log, so
-    the log and its rows are kept, not k vectors, and a prediction costs one product with every mistaken row.
+    the log and its rows are kept, not k vectors, and a prediction costs one product with every mistaken row. Rows on
+    Dask and Spark come here in order, a partition at a time.
 
     Parameters
     ----------

@@ -33,7 +33,8 @@ class PocketPerceptron(Explained, LinearClassifier):
         Optimizer     `Perceptron`, one update at a time; keep the first w with the lowest E_in      (S1)
         Passes        n_passes_ of the walk, 1 for every 64 updates, 2 at the start (3 with init="least_squares")
 
-    Candidates are scored on all rows by products of matrices: 64 at a time for two classes, 256/K for K classes.
+    Candidates are scored on all rows by products of matrices: 64 at a time for two classes, 256/K for K classes. Rows
+    on Dask and Spark are scored there; for the walk they come here in order, a partition at a time.
 
     Parameters
     ----------

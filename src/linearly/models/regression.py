@@ -148,13 +148,14 @@ class LinearRegression(LeastSquares):
             result.feature_names_in_ = self.feature_names_in_
         result._several = self._several
         result.summary_ = self._joined(self.summary_, other.summary_, combine)
-        result.method_, result.n_passes_ = self.method_, max(self.n_passes_, other.n_passes_)
+        result.method_ = self.method_ if self.method_ == other.method_ else "gram"
+        result.n_passes_ = max(self.n_passes_, other.n_passes_)
         result._read(result._ask().of(result.summary_))
         return result
 
     @staticmethod
     def _joined(a: Summary, b: Summary, combine: Any = lambda a, b: a + b) -> Summary:
-        if type(a) is not type(b) or getattr(a, "exact", None) != getattr(b, "exact", None):
+        if type(a) is not type(b):
             raise ValueError('These models keep different summaries. Fit both with the same method= ("gram" or "qr").')
         if len(a.gauge.unit) != len(b.gauge.unit):
             raise ValueError("These models have different numbers of targets.")

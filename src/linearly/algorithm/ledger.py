@@ -1,0 +1,145 @@
+"""The ledger: which blocks of rows a model has learnt from, so that none is learnt twice or forgotten unlearnt.
+
+The fingerprint of a block is a hash of its summary (count, means, cross-products), which is a function of its rows and
+is there anyway: it costs nothing beside the fit. The same rows in other blocks have other fingerprints, so a ledger
+recognises files and partitions, not single rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linearly.algorithm.classes import ByClass
+from linearly.algorithm.gram import Gram
+from linearly.algorithm.triangle import Triangle
+from linearly.algorithm.triangular import Numbers
+from linearly.algorithm.validation import Folds
+from linearly.dataset.elsewhere import partitions_of
+from linearly.dataset.rows import Block, Rows
+from linearly.kernels.doubled import Doubled
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Fingerprints of blocks, each with how often it was learnt."""
+
+    blocks: Counter[str] = field(default_factory=Counter)
+
+    @staticmethod
+    def of(fingerprints: Iterable[str]) -> Ledger:
+        """The ledger of some blocks."""
+        return Ledger(Counter(fingerprints))
+
+    def __len__(self) -> int:
+        return self.blocks.total()
+
+    def __add__(self, other: Ledger) -> Ledger:
+        shared = self.blocks.keys() & other.blocks.keys()
+        if shared:
+            raise ValueError(
+                f"{len(shared)} block{'s' * (len(shared) > 1)} of rows are in both models already: adding them would "
+                "count those rows twice."
+            )
+        return Ledger(self.blocks + other.blocks)
+
+    def __sub__(self, other: Ledger) -> Ledger:
+        absent = other.blocks - self.blocks
+        if absent:
+            raise ValueError(
+                f"{absent.total()} block{'s' * (absent.total() > 1)} of rows were never added to this model, so they "
+                "cannot be taken away. (A block is a file's row group or a partition, as it was when it was learnt.)"
+            )
+        return Ledger(self.blocks - other.blocks)
+
+
+class LedgerRows:
+    """Rows that write down the fingerprint of every block that a summary is made of."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows, self.names = rows, rows.names
+        self.ledger = Ledger()
+
+    @property
+    def classes(self) -> Any:
+        """The labels that codes in y stand for, if the rows know them."""
+        return getattr(self.rows, "classes", None)
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether the rows can be had once only."""
+        return getattr(self.rows, "one_shot", False)
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self.rows)
+
+    def fold(self, f: Callable[[Block], S]) -> S:
+        rows: Rows = self.rows
+        total: Recorded = rows.fold(Record(f))
+        if total.fingerprints:
+            self.ledger = Ledger(total.fingerprints)
+        value: S = total.value
+        return value
+
+    @property
+    def n_partitions(self) -> int | None:
+        """How many partitions there are; None for rows that are here."""
+        return partitions_of(self.rows)
+
+    def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+        """The sum of f over the partitions, each given as its blocks in order."""
+        value: S = self.rows.fold_partitions(f)
+        return value
+
+
+@dataclass(frozen=True)
+class Record:
+    """f, with the fingerprint of what it makes of a block."""
+
+    f: Callable[[Block], Any]
+
+    def __call__(self, block: Block) -> Recorded:
+        value = self.f(block)
+        print_ = fingerprint(value) if len(block) else None
+        return Recorded(value, Counter() if print_ is None else Counter([print_]))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A summary and the fingerprints of its blocks."""
+
+    value: Any
+    fingerprints: Counter[str]
+
+    def __add__(self, other: Recorded) -> Recorded:
+        return Recorded(self.value + other.value, self.fingerprints + other.fingerprints)
+
+
+def fingerprint(summary: Any) -> str | None:
+    """A hash of a summary; None for what is none."""
+    if not isinstance(summary, (Gram, ByClass, Folds, Triangle)):
+        return None
+    digest = hashlib.blake2b(digest_size=16)
+    for part in summary.parts if isinstance(summary, (ByClass, Folds)) else (summary,):
+        digest.update(str(part.n).encode())
+        for numbers in (part.gauge.shift, part.gauge.unit, *_numbers(part)):
+            digest.update(np.ascontiguousarray(numbers).tobytes())
+    return digest.hexdigest()
+
+
+def _numbers(summary: Gram | Triangle) -> Iterator[Any]:
+    parts: tuple[Numbers, ...] = (
+        (summary.weight, summary.mean, summary.cross) if isinstance(summary, Gram) else (summary.R,)
+    )
+    for numbers in parts:
+        if isinstance(numbers, Doubled):
+            yield from (numbers.high, numbers.low)
+        else:
+            yield numbers

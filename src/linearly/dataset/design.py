@@ -1,0 +1,349 @@
+"""The design: from columns as users have them to the numbers that a model sees.
+
+Numbers stay numbers, booleans are 0 and 1, text and categories become one column for each level but the reference.
+Levels are learnt by a fold over all rows. The same `Design` then codes rows in a frame, in files or on a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.dataset.elsewhere import Changed, partitions_of
+from linearly.dataset.rows import Block
+from linearly.dataset.tables import Chunk, Tables, known_columns
+from linearly.dataset.terms import MOST_COLUMNS, Array, Category, Factor, Level, Numeric, Term, codes_of, found_levels
+
+S = TypeVar("S")
+
+MISSING = ("error", "drop")
+UNSEEN = ("error", "reference")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be predicted: a number, or one of some labels."""
+
+    factor: Factor
+    labels: bool = False
+    classes: tuple[Level, ...] = ()
+
+    def values(self, chunk: Chunk, plain: Mapping[str, Array] = MappingProxyType({})) -> NDArray[Any]:
+        """y for the rows of a chunk: numbers, or the codes of their labels; `plain` columns are numbers already."""
+        if self.labels:
+            return codes_of(chunk, self.factor.needs[0], self.classes).astype(np.int32)
+        if isinstance(self.factor, Numeric):
+            if self.factor.name in plain:
+                return plain[self.factor.name]
+            column = chunk.frame[self.factor.name]
+            if (column.dtype.is_integer() or column.dtype == nw.Boolean) and not column.null_count():
+                return column.to_numpy()  # whole numbers stay whole: they may be labels
+        return self.factor.values(chunk, False)[:, 0]
+
+
+@dataclass(frozen=True)
+class Design:
+    """Terms, target and weight, and what is to be done where a value is missing or a level is new."""
+
+    terms: tuple[Term, ...]
+    target: Target | None = None
+    weight: str | None = None
+    intercept: bool = True
+    missing: str = "error"
+    formula: str | None = None
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What the columns of the design are called."""
+        return tuple(name for term in self.terms for name in term.names())
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """The columns that the terms read."""
+        return tuple(dict.fromkeys(name for term in self.terms for f in term.factors for name in f.needs))
+
+    @cached_property
+    def needs(self) -> tuple[str, ...]:
+        """All columns to be read for a fit."""
+        target = () if self.target is None else self.target.factor.needs
+        return tuple(dict.fromkeys((*self.features, *target, *((self.weight,) if self.weight else ()))))
+
+    @property
+    def categories(self) -> tuple[Category, ...]:
+        """The categorical factors, each once."""
+        found = {f.name: f for term in self.terms for f in term.factors if isinstance(f, Category)}
+        return tuple(found.values())
+
+    def learn(self, tables: Tables) -> Design:
+        """The design with levels, classes and whatever else its factors must know of all rows."""
+        known_columns(self.needs, tables.schema)
+        unknown = [category.name for category in self.categories if not category.levels]
+        target = self.target
+        if target is not None and target.labels and not target.classes:
+            unknown += [name for name in target.factor.needs if name not in unknown]
+        if unknown and getattr(tables, "one_shot", False):
+            raise ValueError(
+                f"The levels of {', '.join(map(repr, unknown))} take a pass over the rows before the fit, and this is "
+                "a one-shot stream. Write it to a file first, and give the file."
+            )
+        found = found_levels(tables.select(unknown)) if unknown else {}
+
+        def learnt(factor: Factor) -> Factor:
+            if isinstance(factor, Category) and factor.name in found and not factor.levels:
+                return factor.knowing(found[factor.name])
+            return factor.learn(tables.select(factor.needs))
+
+        lessons: dict[Factor, Factor] = {}
+        for factor in (factor for term in self.terms for factor in term.factors):
+            if factor not in lessons:
+                lessons[factor] = learnt(factor)
+        terms = tuple(replace(term, factors=tuple(lessons[f] for f in term.factors)) for term in self.terms)
+        for term in terms:
+            if term.width > MOST_COLUMNS:
+                raise ValueError(f"The term {term.label} has {term.width} columns: more than {MOST_COLUMNS} is too many.")
+        if target is not None and target.labels and not target.classes:
+            target = replace(target, classes=found[target.factor.needs[0]].ordered(target.factor.needs[0]))
+        return replace(self, terms=terms, target=target)
+
+    def with_labels(self) -> Design:
+        """The design for a classifier: the target is one of some labels, whatever its kind."""
+        if self.target is None or self.target.labels:
+            return self
+        if not isinstance(self.target.factor, Numeric):
+            raise ValueError(f"The target {self.target.factor.label!r} is computed: a classifier needs a plain column.")
+        return replace(self, target=replace(self.target, labels=True))
+
+    def for_new_rows(self) -> Design:
+        """The design without target and weight, for rows to be predicted."""
+        return replace(self, target=None, weight=None)
+
+    def block(self, chunk: Chunk) -> Block:
+        """The numbers of a chunk that has no missing values, or whose rows with missing values are to be dropped."""
+        plain = plain_columns(chunk, self.needs) if self.missing == "error" else {}
+        complete = self.complete(chunk, plain.keys())
+        if complete is not None:
+            if self.missing == "error":
+                self._refuse_missing(chunk, complete)
+            chunk, plain = chunk.rows(complete), {}
+        n = len(chunk)
+        X = np.empty((n, len(self.names)), order="F")
+        at = 0
+        for term, column in zip(self.terms, self._as_they_are, strict=True):
+            if column in plain:
+                X[:, at] = plain[column]
+                at += 1
+                continue
+            values = term.values(chunk)
+            X[:, at : at + values.shape[1]] = values
+            at += values.shape[1]
+        y = None if self.target is None else self.target.values(chunk, plain)
+        weight = None if self.weight is None else self._weights(chunk)
+        return Block(X, y, weight, chunk.start, self.names, chunk.place)
+
+    @cached_property
+    def _as_they_are(self) -> tuple[str, ...]:
+        """For each term the column that it is, or nothing."""
+        return tuple(term.plain for term in self.terms)
+
+    def complete(self, chunk: Chunk, known: Collection[str] = ()) -> NDArray[np.bool_] | None:
+        """For each row whether no column that is needed is missing; None if nothing is, as is `known` of some."""
+        others = [name for name in self.needs if name not in known]
+        if others:
+            known_columns(others, dict.fromkeys(chunk.frame.columns))
+        complete: NDArray[np.bool_] | None = None
+        for name in others:
+            gaps = missing_in(chunk.frame[name], search=self.missing == "drop")
+            if gaps is not None:
+                complete = ~gaps if complete is None else complete & ~gaps
+        return complete
+
+    def _refuse_missing(self, chunk: Chunk, complete: NDArray[np.bool_]) -> None:
+        i = int(np.argmin(complete))
+        for name in self.needs:
+            gaps = missing_in(chunk.frame[name], search=True)
+            if gaps is not None and gaps[i]:
+                raise ValueError(
+                    f'Column {name!r} is missing in {chunk.where(i)}. Fill the gap, or choose missing="drop" to leave '
+                    "such rows out."
+                )
+
+    def _weights(self, chunk: Chunk) -> Array:
+        assert self.weight is not None
+        weight = np.ascontiguousarray(Numeric(self.weight).values(chunk, False)[:, 0])
+        if (weight < 0).any():
+            i = int(np.argmax(weight < 0))
+            raise ValueError(
+                f"The weight {self.weight!r} is negative in {chunk.where(i)}: {weight[i]}. Weights must be 0 or more."
+            )
+        return weight
+
+
+class DesignRows:
+    """Rows of numbers that a design makes of tables, chunk by chunk, wherever those live."""
+
+    def __init__(self, tables: Tables, design: Design) -> None:
+        self.tables, self.design, self.names = tables.select(design.needs), design, design.names
+        self.n_rows: int | None = None  # after a fold: rows there were
+        self.n_dropped = 0  # and how many of them were left out, having missing values
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The labels that the codes in y stand for; None where y are numbers."""
+        target = self.design.target
+        if target is None or not target.labels:
+            return None
+        return np.array(target.classes)
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether the rows can be had once only."""
+        return getattr(self.tables, "one_shot", False)
+
+    def __iter__(self) -> Iterator[Block]:
+        return map(self.design.block, self.tables)
+
+    def fold(self, f: Callable[[Block], S]) -> S:
+        if self.design.missing == "error":
+            value: S = self.tables.fold(Through(self.design, f))
+            return value
+        total = self.tables.fold(Tallied(self.design, f))
+        self.n_rows, self.n_dropped = total.rows, total.rows - total.kept
+        kept: S = total.value
+        return kept
+
+    @property
+    def n_partitions(self) -> int | None:
+        """How many partitions there are; None for rows that are here."""
+        return partitions_of(self.tables)
+
+    def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+        """The sum of f over the partitions, each given as its blocks in order."""
+        tables: Any = self.tables
+        value: S = tables.fold_partitions(Changed(self.design.block, f))
+        return value
+
+
+@dataclass(frozen=True)
+class Through:
+    """f after the design: what is sent to where the chunks are."""
+
+    design: Design
+    f: Callable[[Block], Any]
+
+    def __call__(self, chunk: Chunk) -> Any:
+        return self.f(self.design.block(chunk))
+
+
+@dataclass(frozen=True)
+class Tallied:
+    """The same, counting the rows that were dropped."""
+
+    design: Design
+    f: Callable[[Block], Any]
+
+    def __call__(self, chunk: Chunk) -> Tally:
+        block = self.design.block(chunk)
+        return Tally(self.f(block), len(chunk), len(block))
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A value, and the rows that it came from: all, and those that were kept."""
+
+    value: Any
+    rows: int
+    kept: int
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.value + other.value, self.rows + other.rows, self.kept + other.kept)
+
+
+def design_of(
+    schema: Mapping[str, nw.dtypes.DType],
+    *,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    missing: str = "error",
+    unseen: str = "error",
+) -> Design:
+    """The plain design of a table: a term for each feature (all columns but target and weight, unless named)."""
+    refuse_options(missing, unseen)
+    known = dict(schema)
+    known_columns([name for name in (target,) if name is not None], known, "target column")
+    known_columns([name for name in (weight,) if name is not None], known, "weight column")
+    if features is not None:
+        known_columns(features, known)
+    chosen = [name for name in known if name not in (target, weight)] if features is None else list(features)
+    if target is not None and target in chosen:
+        raise ValueError(f"The target {target!r} cannot be a feature too.")
+    if not chosen:
+        raise ValueError("There is no feature column: only the target" + (" and the weight." if weight else "."))
+    terms = tuple(Term((factor_of(name, known[name], unseen),)) for name in chosen)
+    return Design(terms, target_of(target, known), weight, True, missing)
+
+
+def refuse_options(missing: str, unseen: str) -> None:
+    """Refuse policies that do not exist."""
+    if missing not in MISSING:
+        raise ValueError(f"missing must be one of {MISSING}, not {missing!r}.")
+    if unseen not in UNSEEN:
+        raise ValueError(f"unseen must be one of {UNSEEN}, not {unseen!r}.")
+
+
+def factor_of(name: str, dtype: nw.dtypes.DType, unseen: str = "error") -> Numeric | Category:
+    """The factor that a column is by its kind; what is neither number nor category is refused with advice."""
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return Numeric(name)
+    if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
+        return Category(name, unseen=unseen)
+    if dtype.is_temporal():
+        raise ValueError(
+            f"Column {name!r} is a date or time. Turn it into numbers first (days since a date, month, hour), or leave "
+            "it out."
+        )
+    raise ValueError(f"Column {name!r} is {dtype}, neither numbers nor text. Leave it out, or turn it into numbers.")
+
+
+def target_of(name: str | None, schema: Mapping[str, nw.dtypes.DType]) -> Target | None:
+    """The target that a column is by its kind: numbers, or labels for text, categories and booleans."""
+    if name is None:
+        return None
+    factor = factor_of(name, schema[name])
+    labels = isinstance(factor, Category) or schema[name] == nw.Boolean
+    return Target(Numeric(name) if schema[name] == nw.Boolean else factor, labels)
+
+
+def plain_columns(chunk: Chunk, names: Sequence[str]) -> dict[str, Array]:
+    """The columns of an Arrow table that are float64 without gaps, as they lie in memory.
+
+    For those, which are most columns of most files, this saves a copy and some of the time that a data frame takes.
+    """
+    table = chunk.frame.to_native()
+    if not nw.dependencies.is_pyarrow_table(table):
+        return {}
+    plain: dict[str, Array] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.num_chunks == 1 and column.null_count == 0 and str(column.type) == "double" and name in names:
+            plain[name] = column.chunk(0).to_numpy()
+    return plain
+
+
+def missing_in(column: nw.Series[Any], *, search: bool) -> NDArray[np.bool_] | None:
+    """Where a column is missing, None if nowhere. NaN among floats is looked for only if `search`: a fit finds it."""
+    gaps: NDArray[np.bool_] | None = None
+    if column.null_count():
+        gaps = np.asarray(column.is_null().to_numpy(), dtype=bool)
+    if search and column.dtype.is_float():
+        values = column.to_numpy()
+        nan = np.isnan(np.asarray(values, dtype=np.float64))
+        if nan.any():
+            gaps = nan if gaps is None else gaps | nan
+    return gaps

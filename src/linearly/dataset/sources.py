@@ -1,0 +1,61 @@
+"""Sources: whatever users have their columns in, as `Tables`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from linearly.dataset.rows import is_frame
+from linearly.dataset.tables import FrameTables, Tables
+
+
+def as_tables(data: Any) -> Tables:
+    """Tables of a data frame, a dict of columns, files, a stream of Arrow batches, or a table on a cluster."""
+    if isinstance(data, dict):
+        return FrameTables(frame_of(data))
+    if all(hasattr(data, name) for name in ("fold", "select", "schema")) and not is_frame(data):
+        return data  # type: ignore[no-any-return]
+    home = type(data).__module__.split(".")[0]
+    if home in ("dask", "dask_expr"):
+        from linearly.dataset.dask import DaskTables
+
+        return DaskTables(data)
+    if home == "pyspark":
+        from linearly.dataset.spark import SparkTables
+
+        return SparkTables(data)
+    if is_frame(data):
+        return FrameTables(data)
+    if isinstance(data, (str, os.PathLike, list, tuple)) or hasattr(data, "read"):
+        from linearly.dataset.files import file_tables
+
+        return file_tables(data)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "collect_batches"):
+        from linearly.dataset.files import stream_tables
+
+        return stream_tables(data)
+    raise TypeError(
+        f"Data must be a data frame, a dict of columns, a path or a table on a cluster, not {type(data).__name__}."
+    )
+
+
+def frame_of(columns: dict[str, Any]) -> Any:
+    """A data frame of a dict of columns, by the first library at hand."""
+    lengths = {str(name): len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"The columns have different lengths: {lengths}.")
+    try:
+        import pyarrow as pa
+    except ImportError:
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("A dict of columns needs pyarrow or pandas: pip install 'linearly[files]'.") from None
+        return pd.DataFrame(columns)
+    return pa.table({str(name): _arrow(pa, values) for name, values in columns.items()})
+
+
+def _arrow(pa: Any, values: Any) -> Any:
+    return pa.array(np.asarray(values) if hasattr(values, "dtype") else list(values))

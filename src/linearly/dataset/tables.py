@@ -1,0 +1,104 @@
+"""Tables: columns with names, as users have them, wherever they live.
+
+A `Chunk` is some consecutive rows of a table, as a narwhals data frame. `Tables` hands out chunks in order, or sends a
+function to them and adds up the answers, just as `Rows` does with blocks of numbers; a `Design` makes the one of the
+other. Whatever has columns becomes `Tables` by `as_tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import narwhals.stable.v2 as nw
+
+from linearly.dataset.fold import fold
+from linearly.dataset.rows import Place, is_frame
+
+S = TypeVar("S")
+
+_ROWS = 2**16  # in a chunk of a frame
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some consecutive rows: a data frame, the index of its first row, and where that row is for messages."""
+
+    frame: nw.DataFrame[Any]
+    start: int = 0
+    place: Place | None = None
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def where(self, i: int) -> str:
+        """Row i of the chunk, in words."""
+        return f"row {self.start + i}" if self.place is None else self.place.where(i)
+
+    def rows(self, keep: Any) -> Chunk:
+        """The chunk with only the rows where `keep` holds."""
+        return replace(self, frame=self.frame.filter(keep.tolist()))
+
+
+class Tables(Protocol):
+    """Columns with names and kinds that can be walked in order or folded where they live."""
+
+    schema: dict[str, nw.dtypes.DType]
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """The chunks in order; each call is a new pass."""
+        ...
+
+    def fold(self, f: Callable[[Chunk], S]) -> S:
+        """The sum of f over the chunks, in a fixed order of merging."""
+        ...
+
+    def select(self, columns: Sequence[str]) -> Tables:
+        """The same rows with some of the columns: the others are not read."""
+        ...
+
+
+class FrameTables:
+    """A data frame in this process: pandas, polars, Arrow, or anything else that narwhals knows."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = nw.from_native(frame, eager_only=True)
+        self.schema = dict(self.frame.schema)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def _chunk(self, start: int) -> Chunk:
+        return Chunk(self.frame[start : start + _ROWS], start)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return map(self._chunk, range(0, max(len(self.frame), 1), _ROWS))
+
+    def fold(self, f: Callable[[Chunk], S]) -> S:
+        return fold((partial(self._chunk, start) for start in range(0, max(len(self.frame), 1), _ROWS)), f)
+
+    def select(self, columns: Sequence[str]) -> FrameTables:
+        return FrameTables(self.frame.select(list(columns)))
+
+
+def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "column") -> None:
+    """Refuse a column that is not there, naming the ones that are spelt alike."""
+    for name in wanted:
+        if name not in schema:
+            near = get_close_matches(name, schema, n=3, cutoff=0.6)
+            alike = [known for known in schema if known.lower() == name.lower()]
+            hint = f"Did you mean {' or '.join(map(repr, alike or near))}?" if alike or near else _listed(schema)
+            raise ValueError(f"There is no {what} {name!r}. {hint}")
+
+
+def _listed(schema: dict[str, Any]) -> str:
+    names = list(schema)
+    return f"The columns are {', '.join(names[:12])}{' …' if len(names) > 12 else ''}."
+
+
+def is_table(data: Any) -> bool:
+    """Whether data are columns with names in this process: a data frame, or a dict of columns."""
+    return isinstance(data, dict) or is_frame(data)

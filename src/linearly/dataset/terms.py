@@ -1,0 +1,260 @@
+"""Terms: what the columns of a design are made of.
+
+A term is a product of factors. A factor reads columns of a chunk and gives numbers: a numeric column gives itself, a
+categorical one a column of 0 and 1 for each of its levels but the reference. What a factor must know of all rows
+(levels, a mean) it learns by a fold, so no chunk is ever coded by what happens to be in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, Protocol
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.dataset.rows import float_column
+from linearly.dataset.tables import Chunk, Tables
+
+Array = NDArray[np.float64]
+Level = str | int | float | bool
+
+MOST_LEVELS = 1000  # of a column that is coded one level a column
+MOST_COLUMNS = 5000  # of one term
+
+
+class Factor(Protocol):
+    """One factor of a term."""
+
+    @property
+    def label(self) -> str:
+        """The factor as the user wrote it."""
+        ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns it reads."""
+        ...
+
+    def learn(self, tables: Tables) -> Factor:
+        """The factor with what it must know of all rows, found by folds over them."""
+        ...
+
+    def names(self, full: bool) -> tuple[str, ...]:
+        """What its columns are called; `full` gives a category a column for its reference too."""
+        ...
+
+    def values(self, chunk: Chunk, full: bool) -> Array:
+        """Its columns for the rows of a chunk."""
+        ...
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A numeric or boolean column as it is."""
+
+    name: str
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def learn(self, tables: Tables) -> Numeric:
+        return self
+
+    def names(self, full: bool) -> tuple[str, ...]:
+        return (self.name,)
+
+    def values(self, chunk: Chunk, full: bool) -> Array:
+        return float_column(chunk.frame[self.name], chunk.start)[:, None]
+
+
+@dataclass(frozen=True)
+class Category:
+    """A categorical column: 0 or 1 for each level but the reference, which is the first unless one is named."""
+
+    name: str
+    levels: tuple[Level, ...] = ()
+    reference: Level | None = None
+    unseen: str = "error"  # or "reference": a level that was not there in training counts as the reference
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def learn(self, tables: Tables) -> Category:
+        if self.levels:
+            return self
+        return self.knowing(found_levels(tables.select([self.name]))[self.name])
+
+    def knowing(self, found: Found) -> Category:
+        """The category with these levels, its reference chosen among them."""
+        levels = found.ordered(self.name)
+        reference = levels[0] if self.reference is None else self.reference
+        if reference not in levels:
+            raise ValueError(f"Column {self.name!r} has no level {reference!r}; its levels are {listed(levels)}.")
+        return replace(self, levels=levels, reference=reference)
+
+    def names(self, full: bool) -> tuple[str, ...]:
+        return tuple(f"{self.name}[{level}]" for level in self._coded(full))
+
+    def values(self, chunk: Chunk, full: bool) -> Array:
+        codes = codes_of(chunk, self.name, self.levels, self._default())
+        table = np.zeros((len(self.levels), len(self._coded(full))))
+        for column, level in enumerate(self._coded(full)):
+            table[self.levels.index(level), column] = 1.0
+        return np.asarray(table[codes])
+
+    def _coded(self, full: bool) -> tuple[Level, ...]:
+        return self.levels if full else tuple(level for level in self.levels if level != self.reference)
+
+    def _default(self) -> int | None:
+        if self.unseen == "error" or self.reference is None:
+            return None
+        return self.levels.index(self.reference)
+
+
+@dataclass(frozen=True)
+class Term:
+    """A product of factors; of categories it has all the products of their columns."""
+
+    factors: tuple[Factor, ...]
+    full: tuple[bool, ...] = ()  # for each factor whether a category keeps its reference level
+
+    @property
+    def label(self) -> str:
+        """The term as R writes it: a:b."""
+        return ":".join(factor.label for factor in self.factors)
+
+    @property
+    def key(self) -> frozenset[str]:
+        """What makes two terms the same: their factors, in any order."""
+        return frozenset(factor.label for factor in self.factors)
+
+    @property
+    def plain(self) -> str:
+        """The column that the term is, if it is a numeric column as it is; nothing if it is not."""
+        numeric = len(self.factors) == 1 and isinstance(self.factors[0], Numeric)
+        return self.factors[0].label if numeric else ""
+
+    @property
+    def width(self) -> int:
+        """How many columns it has; its factors must have been learnt."""
+        return prod(len(factor.names(full)) for factor, full in zip(self.factors, self._full(), strict=True))
+
+    def names(self) -> tuple[str, ...]:
+        """What its columns are called."""
+        names: tuple[str, ...] = ("",)
+        for factor, full in zip(self.factors, self._full(), strict=True):
+            # The first factor varies fastest, as in R.
+            names = tuple(f"{a}:{b}" if a else b for b in factor.names(full) for a in names)
+        return names
+
+    def values(self, chunk: Chunk) -> Array:
+        """Its columns for the rows of a chunk."""
+        product: Array | None = None
+        for factor, full in zip(self.factors, self._full(), strict=True):
+            own = factor.values(chunk, full)
+            if product is not None:
+                own = (own[:, :, None] * product[:, None, :]).reshape(len(own), own.shape[1] * product.shape[1])
+            product = own
+        assert product is not None
+        return product
+
+    def _full(self) -> tuple[bool, ...]:
+        return self.full or (False,) * len(self.factors)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Values found in a column, and the order they were declared in, if they were."""
+
+    values: frozenset[Level]
+    declared: tuple[Level, ...] = ()
+
+    def __add__(self, other: Found) -> Found:
+        declared = self.declared if self.declared == other.declared else ()
+        return Found(self.values | other.values, declared)
+
+    def ordered(self, name: str) -> tuple[Level, ...]:
+        """The values in order: as declared, or sorted; too many are refused."""
+        if len(self.values) > MOST_LEVELS:
+            raise ValueError(
+                f"Column {name!r} has more than {MOST_LEVELS} levels: a column each would be too many. Leave it out, "
+                "group its levels, or turn it into numbers."
+            )
+        if not self.values:
+            raise ValueError(f"Column {name!r} is empty: it has no level at all. Leave it out.")
+        if self.declared:
+            return tuple(level for level in self.declared if level in self.values)
+        return tuple(sorted(self.values))
+
+
+@dataclass(frozen=True)
+class Census:
+    """What was found in several columns."""
+
+    columns: dict[str, Found] = field(default_factory=dict)
+
+    def __add__(self, other: Census) -> Census:
+        return Census({name: found + other.columns[name] for name, found in self.columns.items()})
+
+
+def found_levels(tables: Tables) -> dict[str, Found]:
+    """The distinct values of every column, by one fold over all rows."""
+    return tables.fold(_census).columns
+
+
+def _census(chunk: Chunk) -> Census:
+    return Census({name: _found(chunk.frame[name]) for name in chunk.frame.columns})
+
+
+def _found(column: nw.Series[Any]) -> Found:
+    declared: Sequence[Level] = ()
+    if column.dtype == nw.Enum:
+        declared = column.cat.get_categories().to_list()
+    values = text_of(column).drop_nulls().unique()
+    # Beyond the limit the answer is a refusal whatever they are: no need to carry a million of them.
+    some = values.head(MOST_LEVELS + 1).to_list()
+    return Found(frozenset(value for value in some if value == value), tuple(declared))
+
+
+def text_of(column: nw.Series[Any]) -> nw.Series[Any]:
+    """A categorical column as text; others as they are."""
+    return column.cast(nw.String) if column.dtype in (nw.Categorical, nw.Enum) else column
+
+
+def codes_of(chunk: Chunk, name: str, levels: Sequence[Level], default: int | None = None) -> NDArray[np.intp]:
+    """For each row the number of its level; one that is none of them is refused, or counts as `default`."""
+    column = text_of(chunk.frame[name])
+    place: dict[Any, int] = {level: k for k, level in enumerate(levels)}
+    unseen = [value for value in column.unique().to_list() if value not in place]
+    if unseen and default is None:
+        worst = unseen[0]
+        i = int(np.argmax((column == worst).fill_null(False).to_numpy())) if worst is not None else 0
+        raise ValueError(
+            f"Column {name!r} has the level {worst!r} in {chunk.where(i)}, which was not there in training; known "
+            f'levels are {listed(levels)}. Correct it, or choose unseen="reference".'
+        )
+    for value in unseen:
+        assert default is not None
+        place[value] = default
+    keys = [key for key in place if key is not None]
+    codes = column.replace_strict(keys, [place[key] for key in keys], return_dtype=nw.Int64)
+    return np.asarray(codes.to_numpy(), dtype=np.intp)
+
+
+def listed(levels: Sequence[Any]) -> str:
+    """Levels for a message, the first few if they are many."""
+    return ", ".join(map(repr, levels[:8])) + (" …" if len(levels) > 8 else "")

@@ -1,0 +1,332 @@
+"""The front door: `fit` takes data as people have them, and gives a `Model` that takes such data too.
+
+model = ly.fit("carseats.csv", target="Sales")
+model = ly.fit(frame, formula="Sales ~ . + Income:Advertising", model="ridge")
+model.predict("new.parquet", out="answers.parquet")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.algorithm.ledger import Ledger, LedgerRows
+from linearly.dataset.design import Design, DesignRows, design_of, refuse_options
+from linearly.dataset.rows import OneBlock, Rows
+from linearly.dataset.sources import as_tables
+from linearly.dataset.tables import Chunk, Tables, known_columns
+from linearly.models.registry import MODELS, classifies, estimator_of
+
+if TYPE_CHECKING:
+    from linearly.evidence.evaluation import Evaluation
+    from linearly.evidence.table import Summary, Table
+
+
+def fit(
+    data: Any,
+    *,
+    target: str | None = None,
+    formula: str | None = None,
+    model: str = "auto",
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    missing: str = "error",
+    unseen: str = "error",
+    like: Model | None = None,
+    **params: Any,
+) -> Model:
+    """Fit a model to a data frame, a dict of columns, files, or a table on a cluster.
+
+    Parameters
+    ----------
+    data : a pandas, polars, Arrow or Dask data frame, a Spark DataFrame, a dict of columns, a path, a glob, a list of
+        paths, a directory, an open file, or anything with an Arrow stream.
+    target : the column to predict; all other columns are features unless ``features`` names them.
+    formula : instead of target and features, as in R: ``"Sales ~ . + Income:Advertising + log(Price)"``.
+    model : "auto" is linear for a numeric target and logistic for labels; or one of "linear", "ridge", "logistic",
+        "lda", "qda", "least-squares", "perceptron", "batch", "pocket", "voted", "averaged".
+    weight : a column of row weights.
+    missing : rows with missing values are an "error", or are left out ("drop").
+    unseen : a level that comes only at prediction is an "error", or counts as the "reference".
+    like : a model whose columns, levels and labels these data are to be read with, so that the two can be added.
+    params : passed on to the estimator, such as ``alpha=1.0``.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> data = {"size": [1.0, 2.0, 3.0, 4.0], "kind": ["a", "b", "a", "b"], "price": [3.1, 6.2, 6.9, 10.4]}
+    >>> model = ly.fit(data, target="price")
+    >>> model.names
+    ('size', 'kind[b]')
+    >>> model.predict({"size": [5.0], "kind": ["a"]}).round(2).tolist()
+    [11.0]
+    """
+    tables = as_tables(data)
+    if like is not None:
+        if target is not None or formula is not None or features is not None or weight is not None:
+            raise ValueError("like= brings its own target, features and weight: leave those out.")
+        design, chosen, note = like.design, like.model if model == "auto" else model, ""
+        params = {**like.estimator.get_params(), **params} if chosen == like.model else params
+    else:
+        design = _design(tables, target, formula, features, weight, missing, unseen)
+        chosen, note = _choose(model, design)
+    assert design.target is not None
+    if classifies(chosen):
+        design = design.with_labels()
+    design = design.learn(tables)
+    if not design.intercept:
+        params = {"fit_intercept": False, **params}
+    estimator = estimator_of(chosen, params)
+    rows = LedgerRows(DesignRows(tables, design))
+    estimator.fit(rows)
+    return Model(estimator, design, chosen, ledger=rows.ledger, n_dropped=rows.rows.n_dropped, note=note)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """The model that `Model.save` wrote; damaged or hostile files are refused, and nothing in them is run."""
+    from linearly.export.model_file import read
+
+    saved = read(path)
+    return Model(
+        saved.estimator,
+        saved.design,
+        saved.model,
+        ledger=saved.ledger,
+        n_dropped=saved.n_dropped,
+        note=saved.note,
+    )
+
+
+def _design(
+    tables: Tables,
+    target: str | None,
+    formula: str | None,
+    features: Sequence[str] | None,
+    weight: str | None,
+    missing: str,
+    unseen: str,
+) -> Design:
+    if (target is None) == (formula is None):
+        raise ValueError('Say what to predict: either target="column" or formula="column ~ terms", one of the two.')
+    if formula is None:
+        return design_of(tables.schema, target=target, features=features, weight=weight, missing=missing, unseen=unseen)
+    if features is not None:
+        raise ValueError("A formula names its own features: leave features= out.")
+    refuse_options(missing, unseen)
+    from linearly.dataset.formula import formula_design
+
+    design = formula_design(formula, tables.schema, unseen=unseen, without=(weight,) if weight else ())
+    if weight is not None:
+        known_columns([weight], tables.schema, "weight column")
+    return replace(design, weight=weight, missing=missing)
+
+
+def _choose(model: str, design: Design) -> tuple[str, str]:
+    assert design.target is not None
+    labels = design.target.labels
+    if model == "auto":
+        chosen = "logistic" if labels else "linear"
+        kind = "labels" if labels else "numbers"
+        return chosen, f"model {chosen!r} was chosen because {design.target.factor.label!r} holds {kind}"
+    if model not in MODELS:
+        raise ValueError(f"model must be one of auto, {', '.join(MODELS)}, not {model!r}.")
+    if labels and not classifies(model):
+        raise ValueError(
+            f"The target {design.target.factor.label!r} holds labels, and model {model!r} predicts numbers. Choose "
+            'model="logistic", or another classifier.'
+        )
+    return model, ""
+
+
+class Model:
+    """A fitted estimator together with the design that makes numbers of users' columns.
+
+    Attributes
+    ----------
+    estimator : the fitted scikit-learn estimator.
+    design : columns, levels and terms.
+    model : the name it was asked for by.
+    names : the columns of the design, as in the tables of coefficients.
+    ledger : fingerprints of the blocks it has learnt from; they keep the same rows from being added twice.
+    n_dropped : rows left out because of missing values.
+    note : how ``model="auto"`` was decided.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        design: Design,
+        model: str,
+        *,
+        ledger: Ledger | None = None,
+        n_dropped: int = 0,
+        note: str = "",
+    ) -> None:
+        self.estimator, self.design, self.model = estimator, design, model
+        self.ledger = Ledger() if ledger is None else ledger
+        self.n_dropped, self.note = n_dropped, note
+
+    def __repr__(self) -> str:
+        return f"<linearly.Model {self.model}: {self.target} on {len(self.names)} columns>"
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the design."""
+        return self.design.names
+
+    @property
+    def target(self) -> str:
+        """What is predicted."""
+        assert self.design.target is not None
+        return self.design.target.factor.label
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels, in order; none for a regression."""
+        return () if not classifies(self.model) else tuple(self.estimator.classes_.tolist())
+
+    def rows(self, data: Any) -> DesignRows:
+        """The rows of data that has the target too, as numbers."""
+        return DesignRows(as_tables(data), self.design)
+
+    def predict(self, data: Any, *, out: str | os.PathLike[str] | None = None, keep: Sequence[str] = ()) -> Any:
+        """Predictions, one for each row, in order; a row with missing values gets NaN (or None) if those are dropped.
+
+        With ``out``, a path ending in .csv or .parquet, they are written there chunk by chunk, with probabilities where
+        the model has them and the columns named in ``keep``, and the number of rows is returned.
+        """
+        if out is None:
+            return np.concatenate([self._answers(chunk)["prediction"] for chunk in self._new_tables(data, keep)])
+        from linearly.dataset.files import write_tables
+
+        return write_tables(out, self.answers(data, keep=keep))
+
+    def answers(self, data: Any, *, keep: Sequence[str] = ()) -> Iterator[Mapping[str, Any]]:
+        """What `predict` writes, chunk by chunk: columns kept, predictions, probabilities where the model has them."""
+        return (self._table(chunk, keep) for chunk in self._new_tables(data, keep))
+
+    def predict_proba(self, data: Any) -> NDArray[np.float64]:
+        """Probabilities, rows × labels in the order of ``classes``."""
+        if not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(f"model {self.model!r} has scores but no probabilities: choose logistic, lda or qda.")
+        return np.concatenate([self._asked(chunk, "predict_proba") for chunk in self._new_tables(data)])
+
+    def predict_interval(self, data: Any, level: float = 0.95, kind: str = "confidence") -> Table:
+        """A Table ``fit, low, high`` for linear and ridge models."""
+        table: Table = self.estimator.predict_interval(self._new_rows(data), level, kind)
+        return table
+
+    def evaluate(self, data: Any, *, positive: Any = None, level: float = 0.95) -> Evaluation:
+        """How good the model is on data that has the target."""
+        from linearly.evidence.evaluation import evaluate
+
+        return evaluate(self.estimator, self.rows(data), positive=positive, level=level)
+
+    def summary(self) -> Summary:
+        """The fit on one screen."""
+        from linearly.evidence.model_summary import model_summary
+
+        return model_summary(self.estimator, self.target)
+
+    def tidy(self, *, level: float = 0.95) -> Table:
+        """A row for each term."""
+        from linearly.evidence.inference import tidy
+
+        return tidy(self.estimator, level=level)
+
+    def glance(self) -> Table:
+        """One row for the model."""
+        from linearly.evidence.inference import glance
+
+        return glance(self.estimator)
+
+    def augment(self, data: Any) -> Table:
+        """A row for each row of the data that the model was fitted to."""
+        from linearly.evidence.inference import augment
+
+        return augment(self.estimator, self.rows(data))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one JSON file; see `load`."""
+        from linearly.export.model_file import save
+
+        save(self, path)
+
+    def report(self, path: str | os.PathLike[str], data: Any, **options: Any) -> None:
+        """Write one self-contained page about the model on these data."""
+        from linearly.report.render import write_report
+
+        write_report(self, data, path, **options)
+
+    def __add__(self, other: Any) -> Self:
+        """The model of both sets of rows, without either; refused where they share a block of rows."""
+        if not isinstance(other, Model):
+            return NotImplemented
+        self._refuse_other_design(other)
+        ledger = self.ledger + other.ledger
+        return self._like(self.estimator + other.estimator, ledger, self.n_dropped + other.n_dropped)
+
+    def __sub__(self, other: Any) -> Self:
+        """The model without the other's rows; refused where they were never part of it."""
+        if not isinstance(other, Model):
+            return NotImplemented
+        self._refuse_other_design(other)
+        ledger = self.ledger - other.ledger
+        return self._like(self.estimator - other.estimator, ledger, self.n_dropped - other.n_dropped)
+
+    def _like(self, estimator: Any, ledger: Ledger, n_dropped: int) -> Self:
+        return type(self)(estimator, self.design, self.model, ledger=ledger, n_dropped=n_dropped, note=self.note)
+
+    def _refuse_other_design(self, other: Model) -> None:
+        if self.model != other.model:
+            raise ValueError(f"These are models of two kinds: {self.model} and {other.model}.")
+        if self.design.terms != other.design.terms or self.target != other.target or self.classes != other.classes:
+            raise ValueError(
+                "These models see their columns differently (other columns, levels or labels), so they cannot be "
+                "combined. Fit both with the design of one: ly.fit(data, like=model, …)."
+            )
+        if not hasattr(type(self.estimator), "__add__"):
+            raise ValueError(
+                f"Model {self.model!r} is not read off a sum over rows: fit all rows together instead."
+            )
+
+    def _new_tables(self, data: Any, keep: Sequence[str] = ()) -> Tables:
+        tables = as_tables(data)
+        needed = self.design.for_new_rows().needs
+        known_columns([*needed, *keep], tables.schema)
+        return tables.select(list(dict.fromkeys([*needed, *keep])))
+
+    def _new_rows(self, data: Any) -> Rows:
+        return DesignRows(self._new_tables(data), self.design.for_new_rows())
+
+    def _asked(self, chunk: Chunk, method: str) -> NDArray[Any]:
+        design = self.design.for_new_rows()
+        block = design.block(chunk)
+        answer: NDArray[Any] = getattr(self.estimator, method)(OneBlock(block))
+        complete = design.complete(chunk) if design.missing == "drop" else None
+        if complete is None:
+            return answer
+        # Rows that were dropped keep their place: their answer is missing too.
+        shape = (len(chunk), *answer.shape[1:])
+        missing = np.full(shape, np.nan) if answer.dtype.kind == "f" else np.full(shape, None, dtype=object)
+        missing[complete] = answer
+        return missing
+
+    def _answers(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
+        return {"prediction": self._asked(chunk, "predict")}
+
+    def _table(self, chunk: Chunk, keep: Sequence[str]) -> Mapping[str, Any]:
+        columns: dict[str, Any] = {name: chunk.frame[name].to_arrow() for name in keep}
+        columns |= self._answers(chunk)
+        if hasattr(self.estimator, "predict_proba"):
+            probabilities = self._asked(chunk, "predict_proba")
+            columns |= {f"probability[{label}]": probabilities[:, k] for k, label in enumerate(self.classes)}
+        return columns

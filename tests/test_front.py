@@ -1,0 +1,125 @@
+"""`fit` and `Model` on data as people have them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+import linearly as ly
+
+MODELS = ["logistic", "lda", "qda", "least-squares", "perceptron", "batch", "pocket", "voted", "averaged"]
+
+
+@pytest.fixture(scope="module")
+def iris() -> pd.DataFrame:
+    data = load_iris(as_frame=True)
+    frame = data.frame.rename(columns=lambda name: name.replace(" (cm)", "").replace(" ", "_"))
+    return frame.assign(species=np.array(data.target_names)[frame["target"]]).drop(columns="target")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_every_classifier_equals_its_estimator_on_the_numbers(iris, name):
+    params = {"alpha": 1.0} if name == "logistic" else {}
+    model = ly.fit(iris, target="species", model=name, **params)
+    X, y = iris.drop(columns="species").to_numpy(), iris["species"].to_numpy()
+    plain = type(model.estimator)(**params).fit(X, y)
+    np.testing.assert_array_equal(model.predict(iris), plain.predict(X))
+    if hasattr(plain, "coef_"):
+        np.testing.assert_allclose(model.estimator.coef_, plain.coef_, rtol=1e-8, atol=1e-10)
+    assert model.evaluate(iris)["accuracy"] == pytest.approx((plain.predict(X) == y).mean())
+    assert name in repr(model)
+    assert "setosa" in str(model.summary())
+
+
+def test_auto_says_what_it_chose(iris):
+    numbers = ly.fit(iris, target="petal_width")
+    assert numbers.model == "linear"
+    assert numbers.note == "model 'linear' was chosen because 'petal_width' holds numbers"
+    two = iris[iris["species"] != "setosa"]
+    labels = ly.fit(two, target="species")
+    assert labels.model == "logistic"
+    assert "labels" in labels.note
+    assert labels.predict_proba(two).shape == (100, 2)
+
+
+def test_ridge_chooses_alpha_unless_told(iris):
+    chosen = ly.fit(iris, target="petal_width", model="ridge")
+    assert type(chosen.estimator) is ly.RidgeCV
+    told = ly.fit(iris, target="petal_width", model="ridge", alpha=2.0)
+    assert type(told.estimator) is ly.LinearRegression
+    assert told.estimator.alpha == 2.0
+
+
+def test_tables_of_a_model_are_those_of_its_estimator(iris):
+    model = ly.fit(iris, target="petal_width")
+    assert model.tidy()["term"].tolist() == ["Intercept", *model.names]
+    assert model.glance()["n"][0] == 150
+    augmented = model.augment(iris)
+    np.testing.assert_allclose(augmented["fitted"], model.predict(iris), rtol=1e-12)
+    interval = model.predict_interval(iris.head(3), kind="prediction")
+    assert (interval["low"] < interval["high"]).all()
+    assert model.evaluate(iris)["r_squared"] == pytest.approx(model.glance()["r_squared"][0])
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.RankWarning")  # the first part lacks a species
+def test_parts_add_up_and_are_taken_away_again(iris):
+    whole = ly.fit(iris, target="petal_width")
+    first = ly.fit(iris[:60], like=whole)
+    second = ly.fit(iris[60:], like=whole)
+    both = first + second
+    np.testing.assert_allclose(both.estimator.coef_, whole.estimator.coef_, rtol=1e-10)
+    assert len(both.ledger) == 2
+    even, odd = ly.fit(iris[::2], like=whole), ly.fit(iris[1::2], like=whole)
+    np.testing.assert_allclose((even + odd - odd).predict(iris), even.predict(iris), rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", ["linear", "ridge", "lda", "qda", "least-squares"])
+def test_the_same_rows_are_not_added_twice(iris, model):
+    target = "petal_width" if model in ("linear", "ridge") else "species"
+    first = ly.fit(iris[::2], target=target, model=model)
+    second = ly.fit(iris[1::2], like=first)
+    both = first + second
+    with pytest.raises(ValueError, match=r"1 block of rows are in both models already"):
+        both + second
+
+
+def test_rows_that_were_never_added_are_not_taken_away(iris):
+    first = ly.fit(iris[::2], target="species", model="lda")
+    second = ly.fit(iris[1::2], like=first)
+    with pytest.raises(ValueError, match="1 block of rows were never added"):
+        first - second
+
+
+def test_models_with_other_columns_or_kinds_do_not_combine(iris):
+    lda = ly.fit(iris, target="species", model="lda")
+    with pytest.raises(ValueError, match="two kinds: lda and qda"):
+        lda + ly.fit(iris, target="species", model="qda")
+    with pytest.raises(ValueError, match="see their columns differently"):
+        lda + ly.fit(iris, target="species", model="lda", features=["petal_width", "petal_length"])
+    logistic = ly.fit(iris, target="species", model="logistic", alpha=1.0)
+    with pytest.raises(ValueError, match="'logistic' is not read off a sum over rows"):
+        logistic + logistic
+    with pytest.raises(TypeError):
+        lda + 1
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.RankWarning")
+def test_like_reads_new_data_with_the_same_levels(iris):
+    whole = ly.fit(iris, target="petal_width")
+    setosa = ly.fit(iris[iris["species"] != "versicolor"], like=whole)
+    assert setosa.names == whole.names
+    with pytest.raises(ValueError, match="like= brings its own target"):
+        ly.fit(iris, like=whole, target="petal_width")
+
+
+def test_data_of_no_known_kind_is_refused():
+    with pytest.raises(TypeError, match="not int"):
+        ly.fit(3, target="y")
+    with pytest.raises(ValueError, match=r"different lengths: \{'a': 2, 'y': 3\}"):
+        ly.fit({"a": [1, 2], "y": [1, 2, 3]}, target="y")
+
+
+def test_probabilities_are_refused_where_there_are_none(iris):
+    with pytest.raises(ValueError, match="'perceptron' has scores but no probabilities"):
+        ly.fit(iris[:100], target="species", model="perceptron").predict_proba(iris)
