@@ -1,0 +1,201 @@
+"""Columnar files and streams: Parquet by row groups, Arrow by record batches, and whatever else gives batches."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import ipc
+
+from linearly.dataset.locations import Location, Stored, read_already, unpacked
+from linearly.dataset.rows import Place
+from linearly.dataset.tables import Chunk
+from linearly.dataset.units import Unit, frame_of, refuse_absent, refuse_twice, rows_in_chunk
+
+_FEW_GROUPS = 4  # fewer large row groups than this keep no two threads busy: their batches are shared out instead
+_LARGE_GROUP = 2**18  # rows
+_BUFFERED = 2**25  # bytes read ahead in a row group, over all columns
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+class ParquetTable:
+    """A Parquet file: each row group is read by one thread, in batches."""
+
+    one_shot = False
+
+    def __init__(self, location: Location) -> None:
+        self.location, self.name = location, location.name
+        with _named(f"{self.name} is not a Parquet file, or was cut short"), pq.ParquetFile(location.whole()) as file:
+            self.metadata = file.metadata
+            schema = file.schema_arrow
+        refuse_twice(schema.names, self.name)
+        # pandas writes the labels of rows as a column; they are no feature.
+        self.schema = pa.schema([field for field in schema if not _PANDAS_INDEX.fullmatch(field.name)])
+        self.n_rows: int | None = self.metadata.num_rows
+
+    def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
+        """The row groups; where they are few and large, their batches."""
+        refuse_absent(wanted, self.schema.names, self.name)
+        sizes = [self.metadata.row_group(i).num_rows for i in range(self.metadata.num_row_groups)]
+        few = len(sizes) < _FEW_GROUPS and max(sizes, default=0) > _LARGE_GROUP
+        first = 0
+        for group, rows in enumerate(sizes):
+            if rows:
+                read = partial(self._read, group, rows, wanted, start, first, together=few)
+                if few:
+                    yield from (Unit(len(chunk), partial(_only, chunk)) for chunk in read())
+                else:
+                    yield Unit(rows, read)
+            start, first = start + rows, first + rows
+
+    def _read(
+        self, group: int, rows: int, wanted: pa.Schema, start: int, first: int, together: bool
+    ) -> Iterator[Chunk]:
+        # Without a buffer a whole row group of compressed bytes is held; pre_buffer would hold all row groups.
+        buffer = max(2**14, min(2**20, _BUFFERED // len(wanted))) if isinstance(self.location, Stored) else 0
+        with (
+            _named(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"),
+            pq.ParquetFile(self.location.whole(), metadata=self.metadata, pre_buffer=False, buffer_size=buffer) as file,
+        ):
+            for batch in file.iter_batches(rows_in_chunk(wanted), [group], wanted.names, use_threads=together):
+                yield Chunk(frame_of(batch, wanted), start, Place(self.name, first))
+                start, first = start + len(batch), first + len(batch)
+
+
+class ArrowTable:
+    """An Arrow IPC (Feather) file: each record batch is read by one thread."""
+
+    one_shot = False
+
+    def __init__(self, location: Location) -> None:
+        self.location, self.name = location, location.name
+        with _named(f"{self.name} is not an Arrow file, or was cut short"):
+            self.schema = self._reader().schema
+        refuse_twice(self.schema.names, self.name)
+        self._sizes: list[int] | None = None
+
+    def _reader(self, columns: list[str] | None = None) -> Any:
+        fields = None if columns is None else sorted(self.schema.get_field_index(name) for name in columns)
+        return ipc.open_file(
+            self.location.whole(), options=ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        )
+
+    def _rows(self) -> list[int]:
+        if self._sizes is None:
+            with _named(f"{self.name} cannot be read"):
+                reader = self._reader(self.schema.names[:1])
+                self._sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+        return self._sizes
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are."""
+        return sum(self._rows())
+
+    def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
+        """The record batches."""
+        refuse_absent(wanted, self.schema.names, self.name)
+        first = 0
+        for i, rows in enumerate(self._rows()):
+            if rows:
+                yield Unit(rows, partial(self._read, i, rows, wanted, start, first))
+            start, first = start + rows, first + rows
+
+    def _read(self, i: int, rows: int, wanted: pa.Schema, start: int, first: int) -> Iterator[Chunk]:
+        with _named(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"):
+            batch = self._reader(wanted.names).get_batch(i)
+            yield from _cut(batch, wanted, start, self.name, first)
+
+
+class BatchStream:
+    """Record batches that come one after another: an Arrow stream in a file, or an object that gives one."""
+
+    n_rows: int | None = None
+
+    def __init__(self, name: str, batches: Callable[[], tuple[pa.Schema, Iterable[Any]]], *, one_shot: bool) -> None:
+        self.name, self.one_shot = name, one_shot
+        self._open = batches
+        self._lock = threading.Lock()
+        self._waiting: Iterable[Any] | None
+        self.schema, self._waiting = batches()
+        refuse_twice(self.schema.names, name)
+
+    def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
+        """The batches as they come."""
+        refuse_absent(wanted, self.schema.names, self.name)
+        first = 0
+        with _named(f"{self.name} cannot be read to its end"):
+            for batch in self._batches():
+                for chunk in _cut(batch, wanted, start, self.name, first):
+                    yield Unit(len(chunk), partial(_only, chunk))
+                start, first = start + len(batch), first + len(batch)
+
+    def _batches(self) -> Iterable[Any]:
+        with self._lock:
+            batches, self._waiting = self._waiting, None
+        if batches is not None:
+            return batches
+        if self.one_shot:
+            raise read_already(self.name)
+        return self._open()[1]
+
+
+def arrow_stream(location: Location) -> BatchStream:
+    """A file, or standard input, in the Arrow stream format."""
+
+    def batches() -> tuple[pa.Schema, Iterable[Any]]:
+        with _named(f"{location.name} is not an Arrow stream, or was cut short"):
+            reader = ipc.open_stream(unpacked(location))
+        return reader.schema, reader
+
+    return BatchStream(location.name, batches, one_shot=location.one_shot)
+
+
+def batches_of(data: Any) -> BatchStream:
+    """Anything with an Arrow C stream, read once; a polars LazyFrame is collected anew, in batches, at each pass."""
+    name = f"the {type(data).__name__}"
+    if hasattr(data, "collect_batches"):
+
+        def collected() -> tuple[pa.Schema, Iterable[Any]]:
+            empty = data.clear().collect().to_arrow()
+            return empty.schema, _record_batches(data)
+
+        return BatchStream(name, collected, one_shot=False)
+
+    def streamed() -> tuple[pa.Schema, Iterable[Any]]:
+        reader = pa.RecordBatchReader.from_stream(data)
+        return reader.schema, reader
+
+    return BatchStream(name, streamed, one_shot=True)
+
+
+def _record_batches(lazy: Any) -> Iterator[Any]:
+    for frame in lazy.collect_batches(maintain_order=True):
+        yield frame.to_arrow()
+
+
+def _only(chunk: Chunk) -> tuple[Chunk]:
+    return (chunk,)
+
+
+def _cut(batch: Any, wanted: pa.Schema, start: int, name: str, first: int) -> Iterator[Chunk]:
+    step = rows_in_chunk(wanted)
+    for at in range(0, len(batch), step):
+        yield Chunk(frame_of(batch.slice(at, step), wanted), start + at, Place(name, first + at))
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Arrow's complaints about a file, with the name of the file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError | PermissionError):
+            raise
+        raise ValueError(f"{what}: {error}") from error

@@ -1,0 +1,320 @@
+"""CSV: text is cut into pieces of whole rows, and each piece is parsed on the thread that folds it.
+
+Cutting is sequential and cheap: a piece ends at the last line end outside quotes. Names come from the first row, types
+from the first piece; what does not fit them later is refused by file, line and column. A column of whole numbers may
+go on as fractions.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+from numpy.typing import NDArray
+
+from linearly.dataset.locations import Location, read_already, read_fully, unpacked
+from linearly.dataset.rows import Place
+from linearly.dataset.tables import Chunk
+from linearly.dataset.units import Unit, refuse_absent, refuse_twice
+
+PIECE = 2**22  # bytes
+_LONGEST = 2**26  # bytes of one row
+_SAMPLE = 50  # rows that the delimiter is found in
+_DELIMITERS = (",", ";", "\t", "|")
+_NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+
+
+@dataclass(frozen=True)
+class Lines(Place):
+    """Rows of a text file that are not one a line: a quoted line end or a blank line came between."""
+
+    numbers: tuple[int, ...] = ()
+
+    def where(self, i: int) -> str:
+        return f"line {self.numbers[i]} of {self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Whole rows of a CSV file: their bytes, where each begins, and the number of their first line."""
+
+    data: bytes
+    line: int
+    starts: NDArray[np.intp]
+    line_ends: NDArray[np.intp]
+    folded: bool  # whether a line end is inside quotes
+
+    @staticmethod
+    def of(data: bytes, line: int) -> Piece:
+        """The rows of some bytes that begin a row; blank lines are none."""
+        text = np.frombuffer(data, dtype=np.uint8)
+        line_ends = ends = np.flatnonzero(text == _NEWLINE)
+        folded = False
+        if b'"' in data:
+            inside = np.searchsorted(np.flatnonzero(text == _QUOTE), ends) % 2 == 1
+            folded = bool(inside.any())
+            ends = ends[~inside]
+        starts, stops = np.concatenate([[0], ends + 1]), np.concatenate([ends, [len(data)]])
+        starts, stops = starts[stops > starts], stops[stops > starts]
+        starts = starts[(stops > starts + 1) | (text[starts] != _RETURN)]
+        return Piece(data, line, starts, line_ends, folded)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def line_of(self, i: int) -> int:
+        """The number of the line that row i begins in."""
+        return self.line + int(np.searchsorted(self.line_ends, self.starts[i]))
+
+    def rows(self, first: int, last: int) -> bytes:
+        """The bytes of rows first … last − 1."""
+        return self.data[self.starts[first] : self.starts[last] if last < len(self) else None]
+
+    def place(self, name: str) -> Place:
+        """Where the rows are, for messages."""
+        lines = len(self.line_ends) + (not self.data.endswith(b"\n"))
+        if lines == len(self):
+            return Place(name, self.line, "line")
+        numbers = self.line + np.searchsorted(self.line_ends, self.starts)
+        return Lines(name, self.line, "line", tuple(numbers.tolist()))
+
+
+def cut(stream: Any, name: str) -> Iterator[Piece]:
+    """The pieces of a text in order."""
+    line, rest, last = 1, b"", False
+    while not last:
+        data = read_fully(stream, PIECE)
+        last = len(data) < PIECE
+        if line == 1 and not rest:
+            data = _without_mark(data, name)
+        data = rest + data
+        end = len(data) if last else _end_of_rows(data)
+        if end == 0 and len(data) > _LONGEST:
+            raise ValueError(f"{name} has a row of more than {_LONGEST >> 20} MB: {_unpaired(data, line)}")
+        if end:
+            piece = Piece.of(data[:end], line)
+            line += len(piece.line_ends)
+            yield piece
+        rest = data[end:]
+
+
+def _without_mark(data: bytes, name: str) -> bytes:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ValueError(f"{name} is UTF-16 text: save it as UTF-8.")
+    if b"\r" in data and b"\n" not in data:
+        raise ValueError(f"The lines of {name} end with a carriage return alone: convert them to line feeds.")
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _end_of_rows(data: bytes) -> int:
+    """Just after the last line end that is outside quotes; 0 if there is none."""
+    inside = data.count(b'"') % 2 == 1
+    stop = len(data)
+    while True:
+        at = data.rfind(b"\n", 0, stop)
+        if at < 0:
+            return 0
+        inside ^= data.count(b'"', at, stop) % 2 == 1
+        if not inside:
+            return at + 1
+        stop = at
+
+
+def _unpaired(data: bytes, line: int) -> str:
+    for i, text in enumerate(data.split(b"\n")):
+        if text.count(b'"') % 2:
+            return f"a quote in line {line + i} is not closed."
+    return "its lines have no end."
+
+
+class CsvFile:
+    """A CSV file, compressed or not."""
+
+    n_rows: int | None = None
+    types_from_text = True  # the first of several files sets the types for all
+
+    def __init__(self, location: Location) -> None:
+        self.location, self.name, self.one_shot = location, location.name, location.one_shot
+        self._begun: Iterator[Piece] | None = None
+
+    def _pieces(self) -> Iterator[Piece]:
+        try:
+            with closing(unpacked(self.location)) as stream:
+                yield from cut(stream, self.name)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError | PermissionError):
+                raise
+            raise ValueError(f"{self.name} cannot be read to its end: {error}") from error
+
+    @cached_property
+    def _first(self) -> tuple[Header, Piece]:
+        pieces = self._pieces()
+        first = next(pieces, None)
+        if first is None or not len(first):
+            raise ValueError(f"{self.name} is empty: it has not even a row of column names.")
+        if self.one_shot:
+            self._begun = itertools.chain([first], pieces)
+        return Header.of(first, self.name)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Columns and their types, as the first piece shows them."""
+        header, piece = self._first
+        if not len(piece):
+            return pa.schema([(name, pa.null()) for name in header.names])
+        try:
+            table = _parse(piece.data, header, {}, folded=piece.folded)
+        except pa.ArrowInvalid as error:
+            raise self._located(piece, header, {}, error) from None
+        # Text that is not UTF-8 will be refused by line.
+        kinds = [pa.string() if pa.types.is_binary(kind) else kind for kind in table.schema.types]
+        return pa.schema(list(zip(header.names, kinds, strict=True)))
+
+    def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
+        """The pieces, with where each starts."""
+        header, _ = self._first
+        refuse_absent(wanted, header.names, self.name)
+        for number, piece in enumerate(self._again()):
+            rows = piece if number else Header.of(piece, self.name)[1]
+            if len(rows):
+                yield Unit(len(rows), partial(self._chunk, rows, header, wanted, start))
+                start += len(rows)
+
+    def _again(self) -> Iterator[Piece]:
+        if not self.one_shot:
+            return self._pieces()
+        if self._begun is None:
+            raise read_already(self.name)
+        pieces, self._begun = self._begun, None
+        return pieces
+
+    def _chunk(self, piece: Piece, header: Header, wanted: pa.Schema, start: int) -> Iterator[Chunk]:
+        types = dict(zip(wanted.names, wanted.types, strict=True))
+        try:
+            table = _parse(piece.data, header, types, folded=piece.folded)
+        except pa.ArrowInvalid:
+            types = _widened(types)
+            try:
+                table = _parse(piece.data, header, types, folded=piece.folded)
+            except pa.ArrowInvalid as error:
+                raise self._located(piece, header, types, error) from None
+        if len(table) != len(piece):
+            cause = _unpaired(piece.data, piece.line)
+            raise ValueError(f"The quotes of {self.name} do not pair up from line {piece.line} on: {cause}")
+        yield Chunk(nw.from_native(table.select(wanted.names), eager_only=True), start, piece.place(self.name))
+
+    def _located(self, piece: Piece, header: Header, types: dict[str, pa.DataType], error: Exception) -> ValueError:
+        """The error with the first row that cannot be read, found by halving."""
+
+        def fails(first: int, last: int, types: dict[str, pa.DataType] = types) -> bool:
+            try:
+                _parse(piece.rows(first, last), header, types, folded=piece.folded)
+            except pa.ArrowInvalid:
+                return True
+            return False
+
+        first, last = 0, len(piece)
+        while last - first > 1:
+            middle = (first + last) // 2
+            first, last = (first, middle) if fails(first, middle) else (middle, last)
+        where = f"Line {piece.line_of(first)} of {self.name}"
+        row = piece.rows(first, first + 1).decode(errors="replace")
+        fields = next(csv.reader(io.StringIO(row, newline=""), delimiter=header.delimiter), [])
+        if len(fields) != len(header.names):
+            return ValueError(
+                f"{where} has {len(fields)} fields, but the first row names {len(header.names)} columns "
+                f"(delimiter {header.delimiter!r})."
+            )
+        for name, kind in types.items():
+            if fails(first, first + 1, {name: kind}):
+                value = fields[header.names.index(name)]
+                if pa.types.is_string(kind):
+                    return ValueError(f"{where}, column {name!r}: {value!r} is not UTF-8. Save the file as UTF-8.")
+                return ValueError(
+                    f"{where}, column {name!r}: {value!r} does not fit, the rows before hold {_kind(kind)}. Correct "
+                    "it, or leave the column out."
+                )
+        return ValueError(f"{where} cannot be read: {error}")
+
+
+@dataclass(frozen=True)
+class Header:
+    """The delimiter and the names of the columns."""
+
+    delimiter: str
+    names: tuple[str, ...]
+
+    @staticmethod
+    def of(piece: Piece, file: str) -> tuple[Header, Piece]:
+        """The header that a first piece begins with, and the piece without it."""
+        text = piece.rows(0, min(len(piece), _SAMPLE)).decode(errors="replace")
+        delimiter = _delimiter(text)
+        row = next(csv.reader(io.StringIO(piece.rows(0, 1).decode(errors="replace"), newline=""), delimiter=delimiter))
+        names = [name.strip() or f"column {j + 1}" for j, name in enumerate(row)]
+        refuse_twice(names, file)
+        if any(_is_measurement(name) for name in names):
+            raise ValueError(f"The first row of {file} holds numbers: put a row of column names before it.")
+        at = int(piece.starts[1]) if len(piece) > 1 else len(piece.data)
+        line = piece.line + int(np.searchsorted(piece.line_ends, at))
+        return Header(delimiter, tuple(names)), Piece.of(piece.data[at:], line)
+
+
+def _delimiter(text: str) -> str:
+    """The delimiter that cuts the first rows into the most fields, the same number in each."""
+    best, most = ",", 1
+    for delimiter in _DELIMITERS:
+        counts = {len(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row}
+        if len(counts) == 1 and max(counts) > most:
+            best, most = delimiter, max(counts)
+    if most > 1:
+        return best
+    # Rows of different lengths: the first of them decides, and the others will be refused by line.
+    first = text.split("\n", 1)[0]
+    return max(_DELIMITERS, key=first.count)
+
+
+def _is_measurement(name: str) -> bool:
+    """Whether a name is a number with a fraction or a sign: 0, 1, 2 may well be names."""
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return not name.isdigit() and name.lower() not in ("nan", "inf", "infinity")
+
+
+def _parse(data: bytes, header: Header, types: dict[str, pa.DataType], *, folded: bool) -> pa.Table:
+    return arrow_csv.read_csv(
+        pa.BufferReader(data),
+        read_options=arrow_csv.ReadOptions(
+            use_threads=False, block_size=len(data) + 1, column_names=list(header.names)
+        ),
+        parse_options=arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=folded),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def _widened(types: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
+    return {name: pa.float64() if pa.types.is_integer(kind) else kind for name, kind in types.items()}
+
+
+def _kind(kind: pa.DataType) -> str:
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        return "numbers"
+    if pa.types.is_boolean(kind):
+        return "true and false"
+    return "dates or times" if pa.types.is_temporal(kind) else str(kind)

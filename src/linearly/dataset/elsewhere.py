@@ -1,0 +1,239 @@
+"""Elsewhere: what rows on a cluster have in common, whoever runs it.
+
+They lie in partitions. A fold sends a function to each partition, and the answers meet two by two in the tree of
+`linearly.dataset.fold.MergeTree` over the numbers of the partitions, so the bits are those of a local fold over the
+same blocks, whatever the workers did and in which order.
+
+How many rows there are before a partition is known only after a pass, and few functions ask. So blocks come with an
+`UnknownStart`; a function that asks for it is answered by `StartsNeeded`, the partitions are counted, once, and the
+fold is made again.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, cast
+
+from linearly.dataset.fold import MergeTree, quiet_blas
+from linearly.dataset.rows import Rows
+
+if TYPE_CHECKING:
+    from linearly.dataset.dask import DaskRows
+    from linearly.dataset.design import DesignRows
+
+S = TypeVar("S")
+
+
+class Partitioned(Protocol):
+    """What `Rows` and `Tables` on a cluster can do beside folding."""
+
+    @property
+    def n_partitions(self) -> int | None:
+        """How many partitions there are; None for rows that are here."""
+        ...
+
+    def fold_partitions(self, f: Callable[[Iterable[Any]], S]) -> S:
+        """The sum of f over the partitions, each given as its blocks in order."""
+        ...
+
+
+def partitions_of(rows: Any) -> int | None:
+    """The number of partitions of rows on a cluster; None for rows that are here."""
+    return getattr(rows, "n_partitions", None)
+
+
+@dataclass(frozen=True)
+class Each:
+    """f of every block of a partition, added up."""
+
+    f: Callable[[Any], Any]
+
+    def __call__(self, blocks: Iterable[Any]) -> Any:
+        tree: MergeTree[Any] = MergeTree()
+        for index, block in enumerate(blocks):
+            tree.add(index, self.f(block))
+        return tree.total()
+
+
+@dataclass(frozen=True)
+class Changed:
+    """f of the blocks that a function makes of those of a partition."""
+
+    change: Callable[[Any], Any]
+    f: Callable[[Iterable[Any]], Any]
+
+    def __call__(self, blocks: Iterable[Any]) -> Any:
+        return self.f(map(self.change, blocks))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is wrong with the rows of a partition: an answer like another, of which the first one counts.
+
+    It would be wrong again on any worker, so it is told, not tried again; other failures are for the cluster to mend.
+    """
+
+    cause: Exception
+
+    @staticmethod
+    def of(cause: Exception) -> Failure:
+        """The failure, in a form that can travel."""
+        try:
+            pickle.loads(pickle.dumps(cause))
+        except Exception:
+            return Failure(ValueError(str(cause)))
+        return Failure(cause)
+
+
+def answer(f: Callable[[], Any]) -> Any:
+    """f(), or why the rows do not let it."""
+    with quiet_blas():
+        try:
+            return f()
+        except (ValueError, TypeError, StartsNeeded) as cause:
+            return Failure.of(cause)
+
+
+def plus(a: Any, b: Any) -> Any:
+    """The sum of two answers."""
+    if isinstance(a, Failure) or isinstance(b, Failure):
+        return a if isinstance(a, Failure) else b
+    return answer(lambda: a + b)
+
+
+def told(answer: Any) -> Any:
+    """The answer, or the failure raised."""
+    if isinstance(answer, Failure):
+        raise answer.cause
+    return answer
+
+
+class StartsNeeded(Exception):
+    """A function asked for the index of a row, and the rows before its partition were not counted yet."""
+
+
+class UnknownStart:
+    """The index of a first row that nobody has counted up to: whoever computes with it, or prints it, is told."""
+
+    def _needed(self, *_: Any) -> NoReturn:
+        raise StartsNeeded
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mod__ = __rmod__ = __mul__ = __rmul__ = _needed
+    __index__ = __int__ = __float__ = __array__ = __str__ = __format__ = __lt__ = __le__ = __gt__ = __ge__ = _needed
+
+
+UNKNOWN = cast(int, UnknownStart())
+
+
+def after(start: int, n: int) -> int:
+    """The index n rows after a start that may be unknown."""
+    return start if isinstance(start, UnknownStart) else start + n
+
+
+class Starts:
+    """The first row of each partition: unknown, until a fold needs them and they are counted."""
+
+    def __init__(self, count: Callable[[], Sequence[int]], lengths: Sequence[int] | None = None) -> None:
+        self._count, self.lengths = count, lengths
+
+    def of(self, k: int) -> int:
+        """Rows before partition k, or `UNKNOWN`."""
+        return UNKNOWN if self.lengths is None else self._starts[k]
+
+    def __call__(self, fold: Callable[[], S]) -> S:
+        """fold(), and once more with known starts if it asks for them."""
+        try:
+            return fold()
+        except StartsNeeded:
+            if self.lengths is not None:
+                raise
+            self.lengths = [int(n) for n in self._count()]
+            return fold()
+
+    @property
+    def _starts(self) -> list[int]:
+        assert self.lengths is not None
+        return list(accumulate(self.lengths, initial=0))
+
+
+def pairs(summaries: Sequence[S], plus: Callable[[S, S], S]) -> S:
+    """The sum of some summaries by neighbours, the odd one passing up: the tree of `MergeTree`, level by level."""
+    while len(summaries) > 1:
+        merged = [plus(*two) for two in zip(summaries[::2], summaries[1::2], strict=False)]
+        summaries = [*merged, summaries[-1]] if len(summaries) % 2 else merged
+    return summaries[0]
+
+
+def not_empty(blocks: Iterable[S]) -> Iterator[S]:
+    """The blocks that have rows; the last one if none has any."""
+    block, found = None, False
+    for block in blocks:
+        if len(block):  # type: ignore[arg-type]
+            found = True
+            yield block
+    if not found and block is not None:
+        yield block
+
+
+def from_dask(X: Any, y: Any = None, weight: Any = None) -> DaskRows:
+    """Rows of a Dask array, of a Dask data frame of numbers, or of a bag (or list of delayed) of `Block`.
+
+    ``y`` and ``weight`` are Dask arrays or series cut into the same partitions. Estimators take them as they are too:
+    ``fit(X, y)``. A data frame with categories goes to ``ly.fit(frame, target=...)``.
+    """
+    try:
+        from linearly.dataset.dask import dask_rows
+    except ModuleNotFoundError as missing:
+        raise ImportError(f"Rows on Dask need {missing.name}: pip install 'linearly[dask]'.") from missing
+    return dask_rows(X, y, weight, labels=True)
+
+
+def from_spark(
+    frame: Any,
+    *,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    missing: str = "error",
+) -> DesignRows:
+    """Rows of a Spark DataFrame for any estimator's ``fit``: text columns are categories, decimals become float64.
+
+    All columns but target and weight are features unless ``features`` names them. Rows with NULL are an "error", or are
+    left out (``missing="drop"``). Levels of categories are found in a pass over those columns. ``frame.persist()`` it
+    first if it is dear to compute: every pass computes it anew.
+    """
+    try:
+        from linearly.dataset.spark import SparkTables
+    except ModuleNotFoundError as absent:
+        raise ImportError(f"Rows on Spark need {absent.name}: pip install 'linearly[spark]'.") from absent
+    from linearly.dataset.design import DesignRows, design_of
+
+    tables = SparkTables(frame)
+    design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
+    return DesignRows(tables, design.learn(tables))
+
+
+def rows_elsewhere(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False) -> Rows | None:
+    """Rows of X on Dask with its y and weights; None if X is here. ``labels`` says that y need not be numbers."""
+    home = type(X).__module__.partition(".")[0]
+    if home in ("dask", "dask_expr"):
+        from linearly.dataset.dask import dask_rows
+
+        return dask_rows(X, y, weight, labels=labels)
+    if home == "pyspark":
+        raise TypeError(
+            "A Spark DataFrame holds features and target together: call fit(ly.from_spark(frame, target=...)), or "
+            "ly.fit(frame, target=...)."
+        )
+    return None
+
+
+def refuse_workers(cluster: str, cause: BaseException) -> NoReturn:
+    """Say that workers lack the package."""
+    raise ImportError(
+        f"The {cluster} workers cannot import linearly: install it, in the same version as here, in the Python that "
+        "they run."
+    ) from cause

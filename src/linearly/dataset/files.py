@@ -1,0 +1,254 @@
+"""Files: rows larger than memory, read where they are and folded by a few threads.
+
+`scan` gives rows that every estimator's `fit` takes. Underneath, `file_tables` makes `Tables` of Parquet, CSV and Arrow
+files, `stream_tables` of anything that gives Arrow batches. One thread reads and folds one unit at a time (a row group,
+a piece of text), so memory does not grow with the number of rows, and the order of merging does not depend on threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import narwhals.stable.v2 as nw
+
+from linearly.dataset.design import DesignRows, design_of
+from linearly.dataset.fold import MergeTree, fold
+from linearly.dataset.tables import Chunk, Tables, known_columns
+from linearly.dataset.writing import write_tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from linearly.dataset.units import TableFile, Unit
+
+__all__ = ["FileTables", "file_tables", "scan", "stream_tables", "write_tables"]
+
+S = TypeVar("S")
+
+
+def scan(
+    source: Any,
+    *,
+    target: str,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    missing: str = "error",
+) -> DesignRows:
+    """Rows of files that may be larger than memory, for the `fit` of any estimator.
+
+    Parameters
+    ----------
+    source : a path, a glob, a directory, a list of paths, an open binary file, "-" for standard input, or a URL of a
+        filesystem that pyarrow knows (s3://, gs://, hdfs://). Parquet, CSV (also .gz, .zst) and Arrow files are told
+        apart by their first bytes. Anything that gives Arrow batches is taken too, and so are data frames.
+    target : the column to predict.
+    features : the columns to predict it from; all others by default. Columns that are not needed are not read.
+    weight : a column of row weights.
+    missing : rows with missing values are an "error", or are left out ("drop").
+
+    Numbers are read as they are. Text columns become a column for each level but the first, in the order of sorting,
+    and so do the labels of a text target; learning the levels takes a pass over those columns.
+
+    Examples
+    --------
+    >>> import io, linearly as ly
+    >>> rows = ly.scan(io.BytesIO(b"size,price\\n1,3.1\\n2,5.0\\n3,6.9\\n"), target="price")
+    >>> ly.LinearRegression().fit(rows).coef_.round(2).tolist()
+    [1.9]
+    """
+    from linearly.dataset.sources import as_tables
+
+    tables = as_tables(source)
+    design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
+    return DesignRows(tables, design.learn(tables))
+
+
+def file_tables(source: Any) -> Tables:
+    """Tables of files: see `scan` for what they are given by."""
+    arrow_needed()
+    from linearly.dataset.columnar import ArrowTable, ParquetTable, arrow_stream
+    from linearly.dataset.csv import CsvFile
+    from linearly.dataset.locations import format_of, locations_of
+
+    reader: dict[str, Callable[[Any], TableFile]] = {
+        "parquet": ParquetTable,
+        "arrow": ArrowTable,
+        "stream": arrow_stream,
+        "csv": CsvFile,
+    }
+    locations = locations_of(source)
+    formats = [format_of(location) for location in locations]
+    if len(locations) > 1:
+        # A writer with nothing to write leaves an empty file behind: it holds no rows, among others that do.
+        kept = [(place, kind) for place, kind in zip(locations, formats, strict=True) if place.head(1)]
+        locations, formats = [place for place, _ in kept] or locations[:1], [kind for _, kind in kept] or formats[:1]
+    return FileTables([reader[kind](location) for location, kind in zip(locations, formats, strict=True)])
+
+
+def stream_tables(data: Any) -> Tables:
+    """Tables of anything that gives Arrow batches: a record batch reader, a DuckDB relation, a polars LazyFrame."""
+    arrow_needed()
+    from linearly.dataset.columnar import batches_of
+
+    return FileTables([batches_of(data)])
+
+
+def arrow_needed() -> None:
+    """Say which extra is missing where pyarrow is."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise ImportError("Reading and writing files needs pyarrow: pip install 'linearly[files]'.") from None
+
+
+@dataclass
+class Hook:
+    """What is told of progress; shared by tables and all their selections."""
+
+    call: Callable[[int], None] | None = None
+
+
+class FileTables:
+    """The rows of some files, one after another.
+
+    `n_rows` is their number where the files say it, else None. `on_progress`, if set, is called with the number of rows
+    of each chunk after it was folded, from the thread that folded it. Rows of a `one_shot` source can be had once.
+    """
+
+    def __init__(self, files: Sequence[TableFile], wanted: pa.Schema | None = None, hook: Hook | None = None) -> None:
+        self.files = list(files)
+        self.wanted = _common(self.files) if wanted is None else wanted
+        self.schema: dict[str, nw.dtypes.DType] = dict(
+            nw.from_native(self.wanted.empty_table(), eager_only=True).schema
+        )
+        self.one_shot = any(file.one_shot for file in self.files)
+        self._hook = Hook() if hook is None else hook
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, where that is known without reading them."""
+        counts = [file.n_rows for file in self.files]
+        return sum(count for count in counts if count is not None) if None not in counts else None
+
+    @property
+    def on_progress(self) -> Callable[[int], None] | None:
+        """What is called with the number of rows of a chunk that is done."""
+        return self._hook.call
+
+    @on_progress.setter
+    def on_progress(self, call: Callable[[int], None] | None) -> None:
+        self._hook.call = call
+
+    def select(self, columns: Sequence[str]) -> FileTables:
+        """The same rows with some of the columns."""
+        import pyarrow as pa
+
+        known_columns(columns, self.schema)
+        wanted = pa.schema([self.wanted.field(name) for name in dict.fromkeys(columns)])
+        return FileTables(self.files, wanted, self._hook)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """The chunks in order, one empty chunk if there are no rows."""
+        empty = True
+        for unit in self._units():
+            for chunk in unit.chunks():
+                empty = False
+                yield chunk
+                self._done(chunk)
+        if empty:
+            yield Chunk(nw.from_native(self.wanted.empty_table(), eager_only=True))
+
+    def fold(self, f: Callable[[Chunk], S]) -> S:
+        def folded(unit: Unit) -> S:
+            tree: MergeTree[S] = MergeTree()
+            for index, chunk in enumerate(unit.chunks()):
+                tree.add(index, f(chunk))
+                self._done(chunk)
+            return tree.total()
+
+        units = self._units()
+        first = next(units, None)
+        if first is None:
+            raise ValueError(f"There are no rows in {self._named()}: nothing to fold over.")
+        return fold((_bringing(unit) for unit in _chained(first, units)), folded)
+
+    def _units(self) -> Iterator[Unit]:
+        _refuse_conflicts(self.files, self.wanted)
+        start = 0
+        for file in self.files:
+            for unit in file.units(self.wanted, start):
+                yield unit
+                start += unit.rows
+
+    def _done(self, chunk: Chunk) -> None:
+        if self._hook.call is not None:
+            self._hook.call(len(chunk))
+
+    def _named(self) -> str:
+        return self.files[0].name + (f" and {len(self.files) - 1} more files" if len(self.files) > 1 else "")
+
+
+def _bringing(unit: Unit) -> Callable[[], Unit]:
+    return lambda: unit
+
+
+def _chained(first: Unit, rest: Iterator[Unit]) -> Iterator[Unit]:
+    yield first
+    yield from rest
+
+
+def _typed(files: Sequence[TableFile]) -> Iterator[TableFile]:
+    """The files that say their types: of CSV files the first that has values, whose types the others are read in."""
+    import pyarrow as pa
+
+    known = False
+    for file in files:
+        text = hasattr(file, "types_from_text")
+        if not (text and known):
+            yield file
+        known = known or (text and not any(map(pa.types.is_null, file.schema.types)))
+
+
+def _common(files: Sequence[TableFile]) -> pa.Schema:
+    """The columns of the first file, in types that hold those of all files; one that is empty counts as numbers."""
+    import pyarrow as pa
+
+    schema = files[0].schema
+    kinds: dict[str, pa.DataType] = dict(zip(schema.names, schema.types, strict=True))
+    for file in _typed(files):
+        for field in file.schema:
+            if field.name in kinds:
+                kinds[field.name] = _wider(kinds[field.name], field.type) or kinds[field.name]
+    return pa.schema([(name, pa.float64() if pa.types.is_null(kind) else kind) for name, kind in kinds.items()])
+
+
+def _wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    """A type that holds the values of both; None if there is none."""
+    import pyarrow as pa
+
+    if a == b:
+        return a
+    if pa.types.is_dictionary(a) or pa.types.is_dictionary(b):
+        return _wider(getattr(a, "value_type", a), getattr(b, "value_type", b))
+    try:
+        joined = pa.unify_schemas([pa.schema([("", a)]), pa.schema([("", b)])], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None
+    return joined.field(0).type
+
+
+def _refuse_conflicts(files: Sequence[TableFile], wanted: pa.Schema) -> None:
+    """Refuse columns that are text in one file and numbers in another, by the names of both."""
+    for file in _typed(files):
+        known = file.schema
+        for field in wanted:
+            at = known.get_field_index(field.name)
+            if at < 0 or known.field(at).type == field.type:
+                continue
+            if _wider(field.type, known.field(at).type) != field.type:
+                raise ValueError(
+                    f"Column {field.name!r} is {field.type} in {files[0].name} and {known.field(at).type} in "
+                    f"{file.name}: make them alike, or leave the column out."
+                )

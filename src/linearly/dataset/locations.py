@@ -1,0 +1,263 @@
+"""Locations: where the bytes of a table are, and how they are read.
+
+A path, a directory, a glob, a URL of any filesystem that pyarrow knows, an open binary file, standard input. A
+`Location` gives its first bytes, its bytes from the start, or the whole of it at random; what can be read once only
+says so when it is asked again.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import io
+import os
+import sys
+import threading
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+_SUFFIXES = {
+    "parquet": ("parquet", "pq", "parq"),
+    "arrow": ("arrow", "arrows", "feather", "ipc"),
+    "csv": ("csv", "tsv", "txt", "tab", "psv"),
+}
+_WRAPPED = ("gz", "zst", "zstd", "bz2")
+
+_ADVICE = (
+    "Labels, the levels of text columns, robust covariances and models that iterate take passes of their own: write it "
+    "to a file first, and give the file."
+)
+
+
+class Location(Protocol):
+    """Some bytes."""
+
+    name: str
+    one_shot: bool
+
+    def head(self, n: int) -> bytes:
+        """The first n bytes, or all if they are fewer."""
+        ...
+
+    def stream(self) -> Any:
+        """A file to be read from the start, and closed."""
+        ...
+
+    def whole(self) -> Any:
+        """A file to be read anywhere, by several threads at once."""
+        ...
+
+
+class Stored:
+    """A file in a filesystem."""
+
+    one_shot = False
+
+    def __init__(self, filesystem: Any, path: str, name: str) -> None:
+        self.filesystem, self.path, self.name = filesystem, path, name
+
+    def head(self, n: int) -> bytes:
+        with self.stream() as stream:
+            return read_fully(stream, n)
+
+    def stream(self) -> Any:
+        return self.filesystem.open_input_stream(self.path, compression=None)
+
+    def whole(self) -> Any:
+        return self.filesystem.open_input_file(self.path)
+
+
+class Opened:
+    """A binary file that the user opened, or standard input; it is never closed here."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self.file, self.name = file, name
+        if isinstance(file, io.TextIOBase):
+            raise TypeError(f"{name} is open as text: open it in binary mode, open(path, 'rb').")
+        self.one_shot = not (hasattr(file, "seekable") and file.seekable())
+        self._from = 0 if self.one_shot else file.tell()
+        self._head: bytes | None = b""
+        self._all: Any = None
+        self._lock = threading.Lock()
+
+    def head(self, n: int) -> bytes:
+        if not self.one_shot:
+            with self._lock:
+                self.file.seek(self._from)
+                return read_fully(self.file, n)
+        if self._head is None:
+            raise read_already(self.name)
+        if len(self._head) < n:
+            self._head += read_fully(self.file, n - len(self._head))
+        return self._head[:n]
+
+    def stream(self) -> Any:
+        if not self.one_shot:
+            self.file.seek(self._from)
+            return io.BufferedReader(_Borrowed(self.file))
+        if self._head is None:
+            raise read_already(self.name)
+        head, self._head = self._head, None
+        return io.BufferedReader(_Borrowed(self.file, head))
+
+    def whole(self) -> Any:
+        if self.one_shot:
+            raise ValueError(f"{self.name} cannot be read at random, as its format needs: save it to a file first.")
+        import pyarrow as pa
+
+        with self._lock:
+            if self._all is None:
+                self.file.seek(self._from)
+                data = self.file.getbuffer() if isinstance(self.file, io.BytesIO) else None
+                self._all = pa.BufferReader(data[self._from :]) if data is not None else pa.PythonFile(self.file, "r")
+            return self._all
+
+
+class _Borrowed(io.RawIOBase):
+    """A file that closes nothing when it is closed, with bytes that were read from it already put back."""
+
+    def __init__(self, file: Any, head: bytes = b"") -> None:
+        self._file, self._head = file, head
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._head[: len(buffer)] or self._file.read(len(buffer)) or b""
+        self._head = self._head[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def read_already(name: str) -> ValueError:
+    """What is said when a one-shot stream is asked for a second pass."""
+    return ValueError(f"{name} is a one-shot stream and was read already: it cannot give its rows again. {_ADVICE}")
+
+
+def read_fully(stream: Any, n: int) -> bytes:
+    """n bytes, or fewer at the end of the stream."""
+    data: Any = stream.read(n)
+    if not isinstance(data, bytes):
+        raise TypeError(f"The file gives {type(data).__name__}, not bytes: open it in binary mode, open(path, 'rb').")
+    while data and len(data) < n:
+        more = stream.read(n - len(data))
+        if not more:
+            break
+        data += more
+    return bytes(data)
+
+
+def unpacked(location: Location) -> Any:
+    """The bytes of a location from the start, decompressed if they are compressed."""
+    packing = packing_of(location)
+    stream = location.stream()
+    if packing is None:
+        return stream
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream), packing)
+
+
+def packing_of(location: Location) -> str | None:
+    """How a location is compressed, by its first bytes."""
+    head = location.head(4)
+    return next((packing for magic, packing in _COMPRESSED.items() if head.startswith(magic)), None)
+
+
+def format_of(location: Location) -> str:
+    """parquet, arrow, stream or csv: by the first bytes; the name says what they should be."""
+    head = location.head(8)
+    if head[:4] == b"PAR1":
+        return "parquet"
+    if head[:6] == b"ARROW1":
+        return "arrow"
+    if head[:4] == b"\xff\xff\xff\xff":
+        return "stream"
+    named = _named_format(location.name)
+    if named in ("parquet", "arrow"):
+        size = " It is empty." if not head else ""
+        raise ValueError(f"{location.name} is not {'a Parquet' if named == 'parquet' else 'an Arrow'} file.{size}")
+    if head[:4] == b"FEA1":
+        raise ValueError(f"{location.name} is Feather version 1: write it again as version 2, or as Parquet.")
+    if named is None and packing_of(location) is None and b"\x00" in location.head(4096):
+        raise ValueError(f"{location.name} is none of Parquet, Arrow and CSV.")
+    return "csv"
+
+
+def _named_format(name: str) -> str | None:
+    parts = os.path.basename(name).lower().split(".")[1:]
+    if parts and parts[-1] in _WRAPPED:
+        parts = parts[:-1] or ["csv"]
+    return next((kind for kind, suffixes in _SUFFIXES.items() if parts and parts[-1] in suffixes), None)
+
+
+def locations_of(source: Any) -> list[Location]:
+    """All files that a path, directory, glob, URL, open file or list of them stands for, in order."""
+    if isinstance(source, (list, tuple)):
+        if not source:
+            raise ValueError("The list of files is empty.")
+        return [location for one in source for location in locations_of(one)]
+    if hasattr(source, "read"):
+        name = getattr(source, "name", None)
+        return [Opened(source, name if isinstance(name, str) else "the open file")]
+    if not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"A file is given by a path or as an open binary file, not by {type(source).__name__}.")
+    path = os.fspath(source)
+    if path == "-":
+        return [Opened(sys.stdin.buffer, "standard input")]
+    if "://" in path:
+        return _in_filesystem(path)
+    return _here(os.path.expanduser(path))
+
+
+def _here(path: str) -> list[Location]:
+    from pyarrow.fs import LocalFileSystem
+
+    if os.path.isdir(path):
+        found = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
+        found = _tables_in(path, found, os.path.relpath)
+    elif os.path.exists(path):
+        found = [path]
+    else:
+        found = sorted(one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
+        if not found:
+            what = "No file matches" if glob.has_magic(path) else "There is no file"
+            raise FileNotFoundError(f"{what} {path}.")
+    system = LocalFileSystem()
+    return [Stored(system, one, one) for one in found]
+
+
+def _in_filesystem(url: str) -> list[Location]:
+    from pyarrow.fs import FileSelector, FileSystem, FileType
+
+    wild = glob.has_magic(url)
+    fixed = url[: next(i for i, letter in enumerate(url) if letter in "*?[")].rpartition("/")[0] if wild else url
+    system, path = FileSystem.from_uri(fixed)
+    start = url[: len(url) - len(path)] if not wild and url.endswith(path) else ""
+    if not wild and system.get_file_info(path).type == FileType.File:
+        return [Stored(system, path, url)]
+    if system.get_file_info(path).type != FileType.Directory:
+        raise FileNotFoundError(f"There is no file {url}.")
+    every = [info.path for info in system.get_file_info(FileSelector(path, recursive=True)) if info.is_file]
+    if wild:
+        pattern = path.rstrip("/") + url[len(fixed) :]
+        found = sorted(one for one in every if fnmatch.fnmatch(one, pattern))
+    else:
+        found = _tables_in(url, every, lambda one, _: one.removeprefix(path))
+    if not found:
+        raise FileNotFoundError(f"No file matches {url}.")
+    return [Stored(system, one, start + one) for one in found]
+
+
+def _tables_in(folder: str, paths: Iterable[str], relative: Any) -> list[str]:
+    """The files of a directory that hold tables, in order: hidden ones and other kinds are passed over."""
+
+    def hidden(path: str) -> bool:
+        parts = relative(path, folder).replace(os.sep, "/").split("/")
+        return any(part.startswith((".", "_")) and "=" not in part for part in parts)
+
+    found = sorted(path for path in paths if not hidden(path) and _named_format(path) is not None)
+    if not found:
+        raise FileNotFoundError(f"There is no Parquet, Arrow or CSV file in {folder}.")
+    return found

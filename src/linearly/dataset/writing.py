@@ -1,0 +1,138 @@
+"""Writing tables: chunk by chunk to a file beside the one asked for, which takes its place when all is written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+
+def write_tables(path: str | os.PathLike[str], chunks: Iterable[Mapping[str, Any]]) -> int:
+    """Write columns to a .parquet, .csv or .csv.gz file and return the number of rows.
+
+    A chunk is a dict of NumPy or Arrow columns, None where a value is missing. The first chunk fixes the types, as far
+    as it has values. Nothing is left behind where writing is interrupted, and a file that was there is kept.
+    """
+    target = os.fspath(path)
+    opener = _opener(target)
+    handle, beside = tempfile.mkstemp(dir=os.path.dirname(target) or ".", prefix=f".{os.path.basename(target)}.")
+    os.close(handle)
+    try:
+        rows = _write(beside, opener, chunks)
+        with open(beside, "rb+") as file:
+            os.fsync(file.fileno())
+        os.chmod(beside, _mode(target))
+        os.replace(beside, target)
+    except BaseException:
+        os.unlink(beside)
+        raise
+    return rows
+
+
+def _mode(target: str) -> int:
+    if os.path.exists(target):
+        return os.stat(target).st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _opener(path: str) -> Callable[[str, Any], Any]:
+    """A function that opens a writer for a path and a schema, by the suffix."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ImportError("Reading and writing files needs pyarrow: pip install 'linearly[files]'.") from None
+    name = path.lower()
+    if name.endswith((".parquet", ".pq")):
+        import pyarrow.parquet as pq
+
+        return lambda beside, schema: pq.ParquetWriter(beside, schema)
+    if name.endswith((".csv", ".csv.gz")):
+        from pyarrow import csv
+
+        packing = "gzip" if name.endswith(".gz") else None
+        return lambda beside, schema: _Both(csv.CSVWriter, pa.output_stream(beside, compression=packing), schema)
+    raise ValueError(f"{path}: write to a file that ends in .parquet, .csv or .csv.gz.")
+
+
+class _Both:
+    """A writer that closes its stream too."""
+
+    def __init__(self, kind: Any, stream: Any, schema: Any) -> None:
+        self._stream = stream
+        self._writer = kind(stream, schema)
+
+    def write_table(self, table: Any) -> None:
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        try:
+            self._writer.close()
+        finally:
+            self._stream.close()
+
+
+def _write(path: str, opener: Callable[[str, Any], Any], chunks: Iterable[Mapping[str, Any]]) -> int:
+    import pyarrow as pa
+
+    writer: Any = None
+    schema: Any = None
+    waiting: list[dict[str, Any]] = []  # chunks that came before every column had shown a value
+    rows = 0
+
+    def flush() -> None:
+        nonlocal writer
+        if writer is None:
+            writer = opener(path, schema)
+        for columns in waiting:
+            writer.write_table(pa.table([_cast(columns[name], schema.field(name)) for name in schema.names], schema))
+        waiting.clear()
+
+    try:
+        for chunk in chunks:
+            columns = {str(name): _arrow(values) for name, values in chunk.items()}
+            if schema is None:
+                schema = pa.schema([(name, column.type) for name, column in columns.items()])
+            if list(columns) != schema.names:
+                raise ValueError(f"A chunk has the columns {list(columns)}, the first had {schema.names}.")
+            if writer is None:
+                kinds = [columns[field.name].type if pa.types.is_null(field.type) else field.type for field in schema]
+                schema = pa.schema(list(zip(schema.names, kinds, strict=True)))
+            rows += len(next(iter(columns.values())))
+            waiting.append(columns)
+            if not any(pa.types.is_null(kind) for kind in schema.types):
+                flush()
+        if schema is None:
+            raise ValueError("There is nothing to write: not one chunk.")
+        flush()
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows
+
+
+def _arrow(values: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        kind = values.type
+        return values.cast(kind.value_type) if pa.types.is_dictionary(kind) else values
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"A column has one value a row, not the shape {array.shape}.")
+    return pa.array(array, from_pandas=False)
+
+
+def _cast(column: Any, field: Any) -> Any:
+    import pyarrow as pa
+
+    if column.type == field.type:
+        return column
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"Column {field.name!r} began as {field.type} and goes on as {column.type}: {error}") from None
