@@ -35,11 +35,11 @@ slow: ## the tests that take their time
 bench: ## compare speed and memory with the peers that are installed
 	$(PYTHON) -m benchmarks --quick
 
-docs: ## run every example in the pages and follow every link between them
-	$(PYTHON) -m pytest -n 0 -m '' tests/test_docs.py
+docs: ## build the documentation into docs/_build; needs the docs extra
+	$(PYTHON) -m sphinx -W --keep-going -q docs docs/_build
 
-demo: ## fit the diabetes data and print the summary
-	@$(PYTHON) -c "import linearly as ly; from sklearn.datasets import load_diabetes; d = load_diabetes(as_frame=True, scaled=False); print(ly.LinearRegression().fit(d.data, d.target).summary())"
+demo: ## tell the story of the handwritten digits and write its report
+	@$(VENV)/bin/linearly demo
 
 clean: ## remove what builds and tests leave behind
 	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.* htmlcov docs/_build

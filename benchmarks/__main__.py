@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.race import Result, machine
 
-MODULES = ("least_squares", "classification")
+MODULES = ("least_squares", "classification", "perceptron", "files")
 
 
 def main() -> None:

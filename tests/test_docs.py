@@ -38,3 +38,16 @@ def test_every_decision_is_in_the_index():
     pages = {page.name for page in folder.glob("[0-9]*.md")}
     index = (folder / "README.md").read_text(encoding="utf-8")
     assert pages == set(re.findall(r"\]\((\d{4}-[^)]+\.md)\)", index))
+
+
+def test_the_map_of_the_notes_names_what_exists():
+    import linearly as ly
+
+    page = (ROOT / "docs" / "notes.md").read_text(encoding="utf-8")
+    tests = re.findall(r"`(test_\w+\.py)(?:::(\w+))?`", page)
+    assert len(tests) > 30
+    for file, name in tests:
+        text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+        assert not name or f"def {name}(" in text, f"{file}::{name}"
+    public = set(re.findall(r"`([A-Z]\w+)[`(.]", page)) - {"Gram", "Triangle"}
+    assert public <= set(ly.__all__), public - set(ly.__all__)

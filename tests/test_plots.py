@@ -12,10 +12,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
+from linearly.evidence.inference import augment
 from linearly.models.batch_perceptron import BatchPerceptron
 from linearly.models.perceptron import AveragedPerceptron, Perceptron, VotedPerceptron
 from linearly.models.pocket import PocketPerceptron
+from linearly.models.regression import LinearRegression
 from linearly.report.plots import plot_boundary, plot_mistakes, plot_pocket
+from linearly.report.regression_plots import plot_leverage, plot_qq, plot_residuals, plot_scale_location
 
 FAMILY = (Perceptron, AveragedPerceptron, VotedPerceptron, BatchPerceptron, PocketPerceptron)
 
@@ -33,6 +36,11 @@ def blobs(K=2, noise=1.0):
     return centres[y] + noise * rng.normal(size=(120, 2)), np.array(["a", "b", "c"])[y]
 
 
+def said(ax):
+    """The title, whatever its line breaks."""
+    return " ".join(ax.get_title(loc="left").split())
+
+
 def fitted(Model, X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -47,7 +55,7 @@ def test_the_boundary_rings_what_is_wrong(Model, K):
     _, ax = plt.subplots()
     assert plot_boundary(model, X, y, ax) is ax
     wrong = int(np.sum(model.predict(X) != y))
-    assert ax.get_title() == f"{Model.__name__}: {wrong} of 120 rows on the wrong side"
+    assert said(ax) == f"{Model.__name__}: {wrong} of 120 rows on the wrong side"
     drawn = [len(points.get_offsets()) for points in ax.collections if points.get_label() != "wrong side"]
     rings = [points for points in ax.collections if points.get_label() == "wrong side"]
     assert sum(drawn[-K:]) == 120
@@ -61,7 +69,7 @@ def test_the_boundary_of_a_data_frame_has_its_names():
     frame = pd.DataFrame(X, columns=["density", "symmetry"])
     ax = plot_boundary(Perceptron().fit(frame, y), frame, y)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("density", "symmetry")
-    assert ax.get_title() == "Perceptron: none of 120 rows on the wrong side"
+    assert said(ax) == "Perceptron: none of 120 rows on the wrong side"
     with pytest.raises(ValueError, match=r"same order|names"):
         plot_boundary(Perceptron().fit(frame, y), frame[["symmetry", "density"]], y)
 
@@ -70,12 +78,12 @@ def test_mistakes_say_whether_they_ended():
     X, y = blobs(noise=0.1)
     model = Perceptron().fit(X, y)
     ax = plot_mistakes(model)
-    assert ax.get_title() == f"Perceptron: no mistakes left after {model.n_passes_} passes"
+    assert said(ax) == f"Perceptron: no mistakes left after {model.n_passes_} passes"
     assert ax.lines[0].get_ydata().tolist() == model.mistakes_per_pass_
     X, y = blobs()
     model = fitted(Perceptron, X, y)
     last = model.mistakes_per_pass_[-1]
-    assert plot_mistakes(model).get_title() == f"Perceptron: {last} mistakes in the last of 50 passes"
+    assert said(plot_mistakes(model)) == f"Perceptron: {last} mistakes in the last of 50 passes"
 
 
 def test_the_pocket_never_rises():
@@ -86,13 +94,13 @@ def test_the_pocket_never_rises():
     assert np.array_equal(every, model.error_path_)
     assert (np.diff(pocket) <= 0).all()
     wrong = round(120 * model.training_error_)
-    assert ax.get_title() == f"PocketPerceptron: {wrong} errors in the pocket, first after update {model.best_update_}"
+    assert said(ax) == f"PocketPerceptron: {wrong} errors in the pocket, first after update {model.best_update_}"
 
 
 def test_what_cannot_be_drawn_is_said():
     X, y = blobs()
     model = AveragedPerceptron().fit(X, y)
-    with pytest.raises(ValueError, match=r"two features; X has the shape \(120, 1\)"):
+    with pytest.raises(ValueError, match="two features; X has 1 features"):
         plot_boundary(model, X[:, :1], y)
     with pytest.raises(ValueError, match="120 rows, y has 119 labels"):
         plot_boundary(model, X, y[:-1])
@@ -109,3 +117,53 @@ def test_missing_matplotlib_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'linearly\[cli\]'"):
         plot_mistakes(model)
+
+
+# --- regression -----------------------------------------------------------------------------------
+
+
+def dots(ax):
+    """The points of the picture, as they were drawn."""
+    (cloud,) = [patch for patch in ax.patches if patch.get_path().codes is not None]
+    return cloud.get_path().vertices[::2]
+
+
+def straight(bent=0.0, uneven=0.0):
+    rng = np.random.default_rng(7)
+    x = rng.uniform(1, 3, size=200)
+    y = 2 * x + bent * (x - 2) ** 2 + (1 + uneven * (x - 1)) * rng.normal(size=200)
+    return x[:, None], y
+
+
+def test_residual_pictures_show_what_augment_says():
+    X, y = straight()
+    model = LinearRegression().fit(X, y)
+    table = augment(model, X, y)
+    np.testing.assert_allclose(dots(plot_residuals(model, X, y)), np.c_[table["fitted"], table["residual"]])
+    size = np.sqrt(np.abs(table["standardized_residual"]))
+    np.testing.assert_allclose(dots(plot_scale_location(model, X, y)), np.c_[table["fitted"], size])
+    np.testing.assert_allclose(dots(plot_qq(model, X, y))[:, 1], np.sort(table["standardized_residual"]))
+    pairs = np.c_[table["leverage"], table["standardized_residual"]]
+    np.testing.assert_allclose(dots(plot_leverage(model, X, y)), pairs)
+
+
+def test_residual_pictures_say_what_is_wrong_and_only_then():
+    X, y = straight()
+    model = LinearRegression().fit(X, y)
+    for plot, message in (
+        (plot_residuals, "No clear bend"),
+        (plot_qq, "Close to the line"),
+        (plot_scale_location, "about the same everywhere"),
+        (plot_leverage, "No row moves the fit"),
+    ):
+        assert message in said(plot(model, X, y))
+    X, y = straight(bent=4.0)
+    assert "bend up at both ends" in said(plot_residuals(LinearRegression().fit(X, y), X, y))
+    X, y = straight(uneven=4.0)
+    assert "The spread grows" in said(plot_scale_location(LinearRegression().fit(X, y), X, y))
+    y = y + np.random.default_rng(1).exponential(30, size=200)
+    assert "lean to one side" in said(plot_qq(LinearRegression().fit(X, y), X, y))
+    X[5], y[5] = 20.0, -100.0
+    ax = plot_leverage(LinearRegression().fit(X, y), X, y)
+    assert "1 row alone moves the fit" in said(ax)
+    assert "5" in [text.get_text() for text in ax.texts]

@@ -17,7 +17,8 @@ def show_versions() -> None:
     print(f"kernels       {kernels_in_use()}")
     print(f"threads       {threads()}")
     print(f"python        {sys.version.split()[0]} on {platform.platform()}")
-    for name in ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow", "matplotlib"):
+    libraries = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow", "matplotlib")
+    for name in (*libraries, "dask", "distributed", "pyspark"):
         try:
             print(f"{name:<13} {metadata.version(name)}")
         except metadata.PackageNotFoundError:

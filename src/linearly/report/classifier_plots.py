@@ -215,6 +215,45 @@ def plot_roc(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
     return look.frame(ax, message, "false positives, share of the negative", "true positives, share of the positive")
 
 
+def plot_precision_recall(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
+    """Precision against recall, or that of each label; the dotted line is the precision of a guess."""
+    curve = evaluation.precision_recall
+    if curve is None:
+        raise ValueError("There is no precision-recall curve: the model gives no scores, or all rows have one label.")
+    ax = look.axes(ax, (5.6, 5.2))
+    precision, recall = curve["precision"], curve["recall"]
+    if evaluation.kind == "binary":
+        positive = evaluation.labels[0]
+        share = _share(evaluation)
+        ax.axhline(share, color=GREY, linewidth=1, linestyle=":", label=f"guessing: {look.percent(share)}")
+        ax.step(recall, precision, where="post", color=BLUE, linewidth=2, label=str(positive))
+        area = _with_interval(evaluation, "average_precision")
+        message = f"Rows that rank as {positive} are so in {area} of cases, averaged over recall"
+    else:
+        drawn = np.array([str(label) for label in curve["label"]])
+        for k, label in enumerate(map(str, evaluation.labels)):
+            mine = drawn == label
+            style = "-" if k < len(look.COLOURS) else "--"
+            ax.step(
+                recall[mine], precision[mine], where="post", color=look.colour(k), linewidth=1.8, linestyle=style,
+                label=label,
+            )  # fmt: skip
+        area = _with_interval(evaluation, "macro_average_precision")
+        message = f"Rows that rank as a label have it in {area} of cases, averaged over recall and labels"
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.04)
+    look.legend(ax, loc="lower left")
+    return look.frame(ax, message, "recall: share of the positive that is found", "precision: share found that is so")
+
+
+def _share(evaluation: Evaluation) -> float:
+    """The share of the rows that have the positive of two labels."""
+    table = evaluation.confusion
+    assert table is not None
+    counts = np.column_stack([table[name] for name in table.columns[1:]]).sum(axis=1)
+    return float(counts[0] / counts.sum())
+
+
 def plot_calibration(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
     """Observed against predicted frequency with intervals; bars at the foot show how many rows each point has."""
     table = evaluation.calibration
@@ -255,8 +294,10 @@ def _rates(evaluation: Evaluation) -> tuple[float, float]:
 
 def _with_interval(evaluation: Evaluation, metric: str) -> str:
     row = evaluation.metrics.row(evaluation.metrics["metric"].tolist().index(metric))
-    low, high = (f"{100 * row[end]:.1f}" for end in ("conf_low", "conf_high"))
-    return f"{look.percent(row['value'])} " + f"({low} to {high} %)".replace(" ", "\N{NO-BREAK SPACE}")
+    low, high = (look.percent(row[end]) for end in ("conf_low", "conf_high"))
+    if low == high:
+        return look.percent(row["value"])
+    return f"{look.percent(row['value'])} " + f"({low.removesuffix(' %')} to {high})".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 # --- coefficients ---------------------------------------------------------------------------------
@@ -268,7 +309,24 @@ def plot_coefficients(model: Any, ax: Axes | None = None, level: float = 0.95, *
     A coefficient is per unit of its feature: to compare lengths, fit on features of one scale. Several targets, or
     the logits of K ≥ 3 classes, stand in one row in colours of their own.
     """
+    separated = getattr(model, "separation_", None) is not None
     table = tidy(model, level=level)
+    return draw_coefficients(
+        ax, table, level, _unit(model), about=_about(model), separated=separated, intercept=intercept
+    )
+
+
+def draw_coefficients(
+    ax: Axes | None,
+    table: Table,
+    level: float,
+    unit: str,
+    *,
+    about: str = "",
+    separated: bool = False,
+    intercept: bool = False,
+) -> Axes:
+    """The same from a table of terms."""
     group = next((name for name in ("label", "target") if name in table.columns), None)
     kept = np.ones(len(table), dtype=bool) if intercept else table["term"] != "Intercept"
     if not kept.any():
@@ -285,7 +343,7 @@ def plot_coefficients(model: Any, ax: Axes | None = None, level: float = 0.95, *
     ax.set_yticks(range(len(terms)), look.shortened(terms, 28))
     ax.set_ylim(len(terms) - 0.4, -0.6)
     if group:
-        look.legend(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0), title=_about(model), title_fontsize=look.SMALL)
+        look.legend(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0), title=about, title_fontsize=look.SMALL)
     else:
         _write_numbers(ax, table, np.flatnonzero(kept))
     ax.grid(axis="y", color="#EEEEEE", linewidth=0.8)
@@ -294,9 +352,9 @@ def plot_coefficients(model: Any, ax: Axes | None = None, level: float = 0.95, *
     message = f"{clear or 'None'} of {look.count(known, 'coefficient')} clear of 0 ({100 * level:g} % intervals)"
     if known == 0:
         message = "No intervals: as many terms as rows, or a covariance that is not known"
-    if getattr(model, "separation_", None) is not None:
+    if separated:
         message = "The classes are separable: coefficients where the search stopped, not estimates"
-    look.frame(ax, message, _unit(model))
+    look.frame(ax, message, unit)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     return ax

@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -65,6 +67,20 @@ def legend(ax: Axes, **where: Any) -> None:
     settings: dict[str, Any] = {"loc": "best", "fontsize": SMALL, "framealpha": 0.9, "facecolor": "white"}
     settings |= {"edgecolor": PALE, "labelcolor": BLACK} | where
     ax.legend(**settings).get_title().set_color(BLACK)
+
+
+def dots(ax: Axes, x: Any, y: Any, *, color: str = BLUE, size: float = 4.5, alpha: float = 0.65) -> None:
+    """Many points as one path of lines that have no length and round ends: a tenth of the bytes in an SVG."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    places = np.repeat(np.column_stack([x, y]).astype(float), 2, axis=0)
+    path = Path(places, [Path.MOVETO, Path.LINETO] * (len(places) // 2))
+    path.should_simplify = False
+    ax.add_patch(PathPatch(path, fill=False, edgecolor=color, linewidth=size, capstyle="round", alpha=alpha, zorder=2))
+    if len(places):
+        ax.update_datalim(places)
+        ax.autoscale_view()
 
 
 def colour(k: int) -> str:

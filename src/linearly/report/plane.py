@@ -34,6 +34,9 @@ class Plane(NamedTuple):
     names: tuple[str, str]
     given: Any
     seen: Array  # points that the picture shows
+    title: str  # the name of the model
+    told: NDArray[np.intp] | None = None  # the class at each point of a grid, where it was asked for before
+    lead: Array | None = None  # K × grid: by how much the score of a class exceeds the best of the others
 
     @staticmethod
     def of(model: Any, X: Any, y: Any, names: Any = None) -> Plane:
@@ -58,13 +61,8 @@ class Plane(NamedTuple):
         names = tuple(map(str, names))
         if len(names) != 2:
             raise ValueError(f"names must be two, one for each feature, not {len(names)}.")
-        plane = Plane(model, points, actual, actual, labels, names, X, points)
+        plane = Plane(model, points, actual, actual, labels, names, X, points, type(model).__name__)
         return plane._replace(predicted=plane.ask(*points.T))
-
-    @property
-    def title(self) -> str:
-        """The name of the model."""
-        return type(self.model).__name__
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
@@ -82,8 +80,17 @@ class Plane(NamedTuple):
     @property
     def grid(self) -> tuple[Array, Array]:
         """Points all over it."""
-        first, second = np.meshgrid(*(np.linspace(low, high, _GRID) for low, high in self.limits))
+        return self.grid_of(_GRID if self.told is None else len(self.told))
+
+    def grid_of(self, side: int) -> tuple[Array, Array]:
+        """So many points a side."""
+        first, second = np.meshgrid(*(np.linspace(low, high, side) for low, high in self.limits))
         return first, second
+
+    @property
+    def region(self) -> NDArray[np.intp]:
+        """The class at each point of the grid."""
+        return self.ask(*self.grid) if self.told is None else self.told
 
     def asked(self, first: Array, second: Array) -> Any:
         """Two columns as the model wants them: in a frame if it was fitted on one."""
@@ -113,7 +120,15 @@ class Plane(NamedTuple):
 def draw_regions(ax: Axes, plane: Plane, alpha: float) -> None:
     """Colours the region of each class and draws the boundaries."""
     first, second = plane.grid
-    region, K = plane.ask(first, second), len(plane.labels)
+    K = len(plane.labels)
+    if plane.lead is not None:
+        for k, lead in enumerate(plane.lead):
+            if lead.max() > 0:
+                ax.contourf(first, second, lead, levels=[0, np.inf], colors=[look.colour(k)], alpha=alpha)
+            if lead.min() < 0 < lead.max():
+                ax.contour(first, second, lead, levels=[0], colors=[BLACK], linewidths=1.2)
+        return
+    region = plane.region
     levels, colours = np.arange(K + 1) - 0.5, [look.colour(k) for k in range(K)]
     ax.contourf(first, second, region, levels=levels, colors=colours, alpha=alpha)
     for k in range(K):

@@ -1,0 +1,113 @@
+"""Sets of points worth a look, each with the algorithm that shows why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from linearly.dataset.digits import digit_features
+from linearly.lab.state import CLASSES, Point, State, view_of
+
+Draw = Callable[[np.random.Generator], list[tuple[Any, int]]]
+
+
+_TILT = np.array([0.6, -0.8])
+
+
+def _separable(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    cloud = draw.normal(size=(400, 2)) * [1.9, 1.5]
+    kept = cloud[np.abs(cloud @ _TILT - 0.7) > 0.13][:44]
+    return [(xy, int(xy @ _TILT > 0.7)) for xy in kept]
+
+
+def _outlier(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    return [*_separable(draw), (np.array([-2.6, 1.4]), 1)]
+
+
+def _xor(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    corners = np.array([[-2, -1.6], [2, 1.6], [-2, 1.6], [2, -1.6]])
+    return [(corners[k] + 0.55 * draw.normal(size=2), int(k > 1)) for k in range(4) for _ in range(11)]
+
+
+def _overlapping(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    return [(draw.normal(size=2) * [1.3, 1.1] + (2 * k - 1) * np.array([1.1, 0.7]), k) for k in (0, 1) * 35]
+
+
+def _three(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    means = np.array([[-1.7, -1.0], [1.9, -0.9], [0.1, 1.7]])
+    root = np.array([[1.35, 0.0], [0.6, 0.95]])
+    return [(means[k] + root @ draw.normal(size=2), k) for k in (0, 1, 2) * 30]
+
+
+def _masking(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    return [(np.array([3.2, 2.2]) * (k - 1) + 0.55 * draw.normal(size=2), k) for k in (0, 1, 2) * 25]
+
+
+def _ellipses(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    wide, narrow = np.array([[2.2, 0.0], [0.7, 1.2]]), np.array([[0.55, 0.0], [-0.3, 0.45]])
+    inner = [(narrow @ draw.normal(size=2) + [0.5, 0.2], 1) for _ in range(40)]
+    return [*((wide @ draw.normal(size=2), 0) for _ in range(50)), *inner]
+
+
+def _cloud(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    x = np.sort(draw.uniform(0.5, 9.5, 28))
+    return [(np.array([u, 1.1 + 0.55 * u + 0.75 * draw.normal()]), 0) for u in x]
+
+
+def _ruined(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    x = np.linspace(0.6, 7.4, 16)
+    rows = [(np.array([u, 1.0 + 0.6 * u + 0.25 * draw.normal()]), 0) for u in x]
+    return [*rows, (np.array([9.3, 0.4]), 0)]
+
+
+def _curved(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    x = np.sort(draw.uniform(-1.0, 1.0, 24))
+    return [(np.array([u, np.sin(3.2 * u) + 0.22 * draw.normal()]), 0) for u in x]
+
+
+@lru_cache
+def _digits() -> tuple[Point, ...]:
+    from sklearn.datasets import load_digits
+
+    images, digit = load_digits(return_X_y=True)
+    some = (digit == 0) | (digit == 7)
+    features = digit_features(images[some])[:, :2].round(4)
+    return tuple((float(a), float(b), int(d == 7)) for (a, b), d in zip(features, digit[some], strict=True))
+
+
+# name → title, how the points are drawn (None: the digits), the algorithm that goes with them
+_LIST: dict[str, tuple[str, Draw | None, str]] = {
+    "separable": ("Separable", _separable, "perceptron"),
+    "outlier": ("One outlier", _outlier, "pocket"),
+    "xor": ("XOR", _xor, "perceptron"),
+    "overlapping": ("Two that overlap", _overlapping, "logistic"),
+    "three": ("Three Gaussians", _three, "lda"),
+    "ellipses": ("Two covariances", _ellipses, "qda"),
+    "masking": ("Three in a row (masking)", _masking, "indicator"),
+    "digits": ("Digits 0 and 7: density, symmetry", None, "pocket"),
+    "cloud": ("Regression cloud", _cloud, "least_squares"),
+    "ruined": ("An outlier that ruins least squares", _ruined, "least_squares"),
+    "curved": ("A curve", _curved, "ridge"),
+}
+
+
+def presets() -> list[dict[str, str]]:
+    """Names, titles and algorithms, for a page."""
+    return [{"name": name, "title": title, "algorithm": goes} for name, (title, _, goes) in _LIST.items()]
+
+
+def preset(name: Any) -> State:
+    """The points of a preset, with the algorithm that goes with them."""
+    if not isinstance(name, str) or name not in _LIST:
+        raise ValueError(f"There is no preset {name!r}; there are {', '.join(_LIST)}.")
+    _, draw, algorithm = _LIST[name]
+    if draw is None:
+        points = _digits()
+        view = view_of(points)
+        return State(points, ("0", "7"), ("density", "symmetry"), view, algorithm)
+    rows = draw(np.random.default_rng(7))
+    points = tuple((round(float(xy[0]), 3), round(float(xy[1]), 3), label) for xy, label in rows)
+    return State(points, CLASSES, ("x", "y"), view_of(points), algorithm)

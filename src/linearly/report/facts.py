@@ -1,0 +1,106 @@
+"""The facts about a fitted model on rows: plain numbers, strings, lists and dicts, ready for JSON and for `render`.
+
+They are gathered by folds, so rows may live in files or on a cluster. Rows themselves appear only as a seeded sample,
+and those that weigh most.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.dataset.rows import Rows, is_rows
+from linearly.evidence.table import Table
+from linearly.models.base import column_names
+from linearly.models.least_squares import LeastSquares
+
+Facts = dict[str, Any]
+
+
+def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False) -> Facts:
+    """What is known about a fitted `Model`, or a fitted estimator, and rows that have the target.
+
+    Parameters
+    ----------
+    model : a fitted `Model` or estimator.
+    rows : `Rows` with targets, most often those of the fit; ``model.rows(data)`` makes them.
+    level : confidence level of all intervals.
+    no_rows : leave out every value of a single row.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level!r}.")
+    if not is_rows(rows):
+        raise TypeError(f"facts needs Rows with targets, as model.rows(data) makes them, not {type(rows).__name__}.")
+    estimator = getattr(model, "estimator", model)
+    check_is_fitted(estimator)
+    found: Facts = {
+        "model": type(estimator).__name__,
+        "target": getattr(model, "target", "y"),
+        "names": list(map(str, column_names(estimator))),
+        "p": int(estimator.n_features_in_),
+        "level": float(level),
+        "parameters": {name: _told(value) for name, value in estimator.get_params(deep=False).items()},
+        "note": getattr(model, "note", ""),
+        "formula": getattr(getattr(model, "design", None), "formula", None),
+        "passes": int(estimator.n_passes_) if hasattr(estimator, "n_passes_") else None,
+        "version": _version(),
+        "no_rows": bool(no_rows),
+    }
+    if isinstance(estimator, LeastSquares):
+        from linearly.report.regression_facts import regression_facts
+
+        found |= regression_facts(estimator, rows, level)
+    elif hasattr(estimator, "classes_"):
+        from linearly.report.class_facts import class_facts
+
+        found |= class_facts(estimator, rows, level)
+    else:
+        raise TypeError(f"A report is about a regression or a classifier of linearly, not {type(estimator).__name__}.")
+    found["n_dropped"] = int(getattr(rows, "n_dropped", 0) or getattr(model, "n_dropped", 0))
+    if no_rows:
+        for part in ("sample", "rows"):
+            found.pop(part, None)
+        _without_values(found)
+    result: Facts = plain_data(found)
+    return result
+
+
+def _without_values(found: Facts) -> None:
+    if found.get("influence"):
+        found["influence"] = {key: value for key, value in found["influence"].items() if key != "rows"}
+    if found.get("separability"):
+        found["separability"] = {key: value for key, value in found["separability"].items() if key != "witness"}
+    if found.get("plane"):
+        found.pop("plane")
+
+
+def plain_data(value: Any) -> Any:
+    """Python's own numbers, strings, lists and dicts; what is not a finite number is None."""
+    if isinstance(value, Table):
+        return plain_data(value.to_dict())
+    if isinstance(value, dict):
+        return {str(key): plain_data(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_data(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return plain_data(value.tolist())
+    if isinstance(value, np.generic):
+        return plain_data(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def _told(value: Any) -> Any:
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)[:200]
+
+
+def _version() -> str:
+    try:
+        return metadata.version("linearly")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"

@@ -1,0 +1,230 @@
+"""The facts about a least-squares model: one pass over the rows, and what its summary says without them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from linearly.algorithm.gram import Gram
+from linearly.algorithm.ladder import Ask
+from linearly.algorithm.triangular import rounded
+from linearly.dataset.rows import Block, Rows, as_rows
+from linearly.evidence.diagnostics import vif
+from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, durbin_watson
+from linearly.evidence.evaluation import evaluate
+from linearly.evidence.inference import augment, estimates, glance, plain, refuse_several, term_names, tidy
+from linearly.evidence.normality import anderson_darling, lilliefors, shapiro_wilk
+from linearly.models.least_squares import LeastSquares
+from linearly.report.sample import Array, Sample, random_keys
+
+DRAWN = 1500  # rows in the pictures of residuals
+TESTED = 5000  # rows in the tests of normality
+SHOWN = 10  # rows in the table of rows
+INFLUENTIAL = 5  # rows whose removal is worked out
+WIDEST_REFIT = 60  # columns up to which the page carries the summary
+_BEST_CONDITION = 1e6  # up to which a float64 Gram answers to several digits
+_ROW = ("fitted", "residual", "leverage", "standardized_residual", "cooks_distance", "weight", "y")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Portrait:
+    """What one pass over the rows of a regression gathers; portraits of blocks add up."""
+
+    n: int
+    rss: float
+    weighted: bool
+    drawn: Sample  # _ROW, then the features
+    tested: Sample  # residuals
+    largest: Sample  # by Cook's distance: _ROW, then the features
+    steps: Differences | None  # of residuals and coordinates, for Durbin and Watson
+    squares: Gram  # of [X | r²], for Breusch and Pagan
+
+    @staticmethod
+    def of(model: LeastSquares, block: Block) -> Portrait:
+        """Of one block."""
+        y = np.asarray(block.y, dtype=np.float64).ravel()
+        X, n = plain(block.X), len(block)
+        table = augment(model, as_rows(X, y, block.weight, block.names or None))
+        weight = np.ones(n) if block.weight is None else block.weight
+        told = np.column_stack([*(table[name] for name in _ROW[:5]), weight, y])
+        residual = table["residual"] * np.sqrt(weight)
+        present = weight > 0
+        keys = np.where(present, random_keys(block.start, n), np.inf)
+        cooks = np.where(np.isfinite(told[:, 4]), -told[:, 4], np.inf)
+        steps = Differences.of(residual[present], model.solution_.coordinates(X)[present]) if present.any() else None
+        return Portrait(
+            int(present.sum()),
+            float((residual**2).sum()),
+            block.weight is not None,
+            Sample.of(DRAWN, keys, block, lambda kept: np.column_stack([told[kept], X[kept]])),
+            Sample.of(TESTED, keys, block, lambda kept: residual[kept, None]),
+            Sample.of(INFLUENTIAL, cooks, block, lambda kept: np.column_stack([told[kept], X[kept]])),
+            steps,
+            Gram.of(Block(X, residual**2, None if present.all() else present.astype(np.float64))),
+        )
+
+    def __add__(self, other: Portrait) -> Portrait:
+        steps = self.steps if other.steps is None else other.steps if self.steps is None else self.steps + other.steps
+        return Portrait(
+            self.n + other.n,
+            self.rss + other.rss,
+            self.weighted or other.weighted,
+            self.drawn + other.drawn,
+            self.tested + other.tested,
+            self.largest + other.largest,
+            steps,
+            self.squares + other.squares,
+        )
+
+
+def regression_facts(model: LeastSquares, rows: Rows, level: float) -> dict[str, Any]:
+    """Statistics, terms, residuals, tests, collinearity, influence, and the summary for refits."""
+    refuse_several(model, "report")
+    solution = model.solution_
+    portrait = rows.fold(lambda block: Portrait.of(model, block))
+    scale = float(solution.rss[0]) + 1e-12 * float(solution.tss[0])
+    fitted_to = portrait.n == solution.n and abs(portrait.rss - float(solution.rss[0])) <= 1e-6 * scale
+    found: dict[str, Any] = {
+        "kind": "regression",
+        "n": portrait.n,
+        "weighted": portrait.weighted,
+        "training": fitted_to,
+        "alpha": solution.alpha,
+        "intercept": solution.has_intercept,
+        "covariance": model.covariance,
+        "terms": tidy(model, level=level),
+        "statistics": glance(model).row(0),
+        "spread": float(np.sqrt(solution.tss[0] / max(solution.n - int(solution.has_intercept), 1))),
+        "scales": np.sqrt(portrait.squares.squares / portrait.n),
+        "aliased": [str(rows.names[j]) for j in solution.aliased],
+        "evaluation": {"metrics": evaluate(model, rows, level=level).metrics},
+        "sample": _sample(portrait, fitted_to),
+        "rows": _shown(portrait, rows.names),
+        "tests": _tests(model, rows, portrait) if fitted_to else [],
+        "vif": _inflation(model),
+        "influence": _influence(model, rows, portrait) if fitted_to else None,
+        "refit": _refit(model),
+    }
+    if hasattr(model, "cv_errors_"):
+        found["penalties"] = {"alpha": model.alphas_, "error": model.cv_errors_, "chosen": model.alpha_}
+    return found
+
+
+def _sample(portrait: Portrait, fitted_to: bool) -> dict[str, Any]:
+    drawn = portrait.drawn.in_order()
+    columns = {name: drawn.values[:, j] for j, name in enumerate(_ROW[:5])}
+    if not fitted_to:
+        columns = {name: columns[name] for name in ("fitted", "residual")}
+    return {"row": drawn.rows, **columns}
+
+
+def _shown(portrait: Portrait, names: tuple[str, ...]) -> dict[str, Any]:
+    few = portrait.drawn.first(SHOWN).in_order()
+    values = few.values
+    return {
+        "place": few.places,
+        "y": values[:, 6],
+        "fitted": values[:, 0],
+        "residual": values[:, 1],
+        "names": list(map(str, names)),
+        "X": values[:, 7:],
+    }
+
+
+def _tests(model: LeastSquares, rows: Rows, portrait: Portrait) -> list[dict[str, Any]]:
+    residual = portrait.tested.in_order().values[:, 0]
+    found = []
+    if len(residual) >= 8 and np.ptp(residual) > 0:
+        for name, test in (("shapiro_wilk", shapiro_wilk), ("lilliefors", lilliefors)):
+            result = test(residual)
+            found.append((name, result.statistic, result.p_value, result.n))
+        normal = anderson_darling(residual)
+        found.append(("anderson_darling", normal.statistic, normal.p_value, normal.n))
+    solution = Ask().of(portrait.squares)
+    if solution.rank > 0 and solution.tss[0] > 0:
+        statistic = float(portrait.n * (1 - solution.rss[0] / solution.tss[0]))
+        found.append(("breusch_pagan", statistic, float(chdtrc(solution.rank, statistic)), portrait.n))
+    steps = portrait.steps
+    if steps is not None and portrait.n >= EXACT_BELOW:
+        found.append(("durbin_watson", steps.statistic, steps.normal_p_value(), portrait.n))
+    elif steps is not None and portrait.n > len(steps.steps):
+        drawn = portrait.drawn.in_order().values
+        Q, _ = np.linalg.qr(model.solution_.coordinates(drawn[:, len(_ROW) :]))
+        serial = durbin_watson(drawn[:, 1] * np.sqrt(drawn[:, 5]), Q)
+        found.append(("durbin_watson", serial.statistic, serial.p_value, serial.n))
+    keys = ("test", "statistic", "p_value", "n")
+    return [dict(zip(keys, row, strict=True)) for row in found]
+
+
+def _inflation(model: LeastSquares) -> dict[str, Any] | None:
+    if not isinstance(model.summary_, Gram) or model.n_features_in_ < 2 or not model.solution_.has_intercept:
+        return None
+    table = vif(model)
+    return {"term": table["term"], "vif": table["vif"]}
+
+
+def _influence(model: LeastSquares, rows: Rows, portrait: Portrait) -> dict[str, Any] | None:
+    """The rows with the largest Cook's distances, and the coefficients of the fit without them."""
+    top = portrait.largest
+    if not len(top.keys):
+        return None
+    values, cooks = top.values, -top.keys
+    # 4/n is the customary look-at-me line; rows below it are named but not taken out.
+    out = cooks > 4 / portrait.n
+    out = out if out.any() else np.arange(len(cooks)) == 0
+    names = ("place", "y", *_ROW[:5])
+    columns = [top.places, values[:, 6], *(values[:, j] for j in range(5))]
+    found: dict[str, Any] = {
+        "rows": dict(zip(names, columns, strict=True)) | {"out": out},
+        "largest": float(cooks[0]),
+        "line": 4 / portrait.n,
+        "n_out": int(out.sum()),
+        "n_above": int((cooks > 4 / portrait.n).sum()),
+        "terms": list(term_names(model)),
+    }
+    solution = model.solution_
+    ask = Ask(solution.alpha, solution.has_intercept, solution.form == "constant")
+    try:
+        summary = model.summary_ if isinstance(model.summary_, Gram) else rows.fold(Gram.of)
+        rest, alone = (ask.of(_without(summary, part)) for part in (values[out], values[:1]))
+    except ValueError as refused:
+        return found | {"refused": str(refused)}
+    before, after, first = (estimates(part)[:, 0] for part in (solution, rest, alone))
+    error = model.std_errors()[:, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = (after - before) / error
+    r_squared = 1 - float(rest.rss[0] / rest.tss[0]) if rest.tss[0] > 0 else None
+    return found | {
+        "with": before, "without": after, "without_first": first, "moved": moved, "r_squared": r_squared,
+        "sigma": float(np.sqrt(rest.sigma2[0])) if rest.dof > 0 else None,
+    }  # fmt: skip
+
+
+def _without(summary: Gram, values: NDArray[np.float64]) -> Gram:
+    weight = values[:, 5]
+    removed = Block(values[:, len(_ROW) :], values[:, 6], None if (weight == 1).all() else weight)
+    return summary - Gram.of(removed, exact=summary.exact)
+
+
+def _refit(model: LeastSquares) -> dict[str, Any] | None:
+    """Count, means and cross-products of [X | y], in units, from which any sub-model and any ridge can be solved."""
+    summary, solution = model.summary_, model.solution_
+    if not isinstance(summary, Gram) or summary.p > WIDEST_REFIT or solution.form == "constant":
+        return None
+    if solution.condition > _BEST_CONDITION or solution.aliased:
+        return None
+    unit = summary.gauge.unit
+    mean: Array = np.asarray(rounded(summary.mean)) + summary.gauge.shift / unit
+    return {
+        "n": summary.n,
+        "weight": float(rounded(summary.weight)),
+        "intercept": solution.has_intercept,
+        "alpha": solution.alpha,
+        "unit": unit,
+        "mean": mean,
+        "cross": np.asarray(rounded(summary.cross)),
+    }

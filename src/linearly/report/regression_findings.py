@@ -1,0 +1,232 @@
+"""The four answers about a regression: what was fitted, how good it is, whether to trust it, what to do next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linearly.report import pictures
+from linearly.report.regression_plots import STRONG, bend
+from linearly.report.words import Finding, count, digits, interval, listed, p_told, percent, told, whole
+
+Facts = dict[str, Any]
+
+FAILS = 0.05  # p-values below are called a failure
+INFLATED = 10.0  # variance inflation above is called collinear
+FEW_DIGITS = 8
+FEW_ROWS = 10  # a column
+
+
+def fitted(facts: Facts) -> list[str]:
+    """What was fitted."""
+    kind = "ridge regression" if facts["alpha"] > 0 else "least squares"
+    line = "a straight-line function" if facts["p"] == 1 else "a weighted sum"
+    said = [f"{facts['target']} as {line} of {listed(facts['names'], 8)}, by {kind} on {whole(facts['n'])} rows."]
+    if facts["alpha"] > 0:
+        said.append(f"The penalty alpha {told(facts['alpha'], 3)} pulls coefficients towards 0.")
+    if not facts["intercept"]:
+        said.append("There is no constant term: where all columns are 0 the prediction is 0.")
+    if facts["weighted"]:
+        said.append("Rows have weights.")
+    if facts["n_dropped"]:
+        said.append(f"{count(facts['n_dropped'], 'row')} with missing values left out.")
+    return said
+
+
+def good(facts: Facts) -> list[str]:
+    """How good it is."""
+    found = facts["statistics"]
+    if not facts["training"]:
+        metric = metrics(facts)
+        rmse, r2 = metric["rmse"], metric["r_squared"]
+        return [
+            f"On these rows, which are not those of the fit, a prediction is off by {told(rmse['value'], 3)} "
+            f"({interval(rmse['conf_low'], rmse['conf_high'])}), root mean square; on its own rows σ was "
+            f"{told(found['sigma'], 3)}.",
+            f"It accounts for {percent(max(r2['value'] or 0.0, 0.0))} of their variance.",
+        ]
+    said = []
+    if found["r_squared"] is not None:
+        said.append(f"It accounts for {percent(found['r_squared'])} of the variance of {facts['target']}.")
+    if found["sigma"] is not None:
+        said.append(
+            f"A typical error is {told(found['sigma'], 3)}; without the model it would be {told(facts['spread'], 3)}, "
+            f"the standard deviation of {facts['target']}."
+        )
+    if found["p_value"] is not None and found["f_statistic"] is not None:
+        if found["p_value"] < FAILS:
+            said.append(f"That is more than chance (F test, p {p_told(found['p_value'])}).")
+        else:
+            said.append(f"That may be chance alone (F test, p {p_told(found['p_value'])}).")
+    return said
+
+
+def findings(facts: Facts) -> list[Finding]:
+    """What speaks for and against it, the worst first, and what to do."""
+    found = [_digits_finding(facts), _rows_finding(facts)]
+    if not facts["training"]:
+        found.append(
+            Finding(
+                "look",
+                "These are not the rows of the fit, so nothing is said about its assumptions.",
+                "Write a report on the rows of the fit to see whether its assumptions hold.",
+                "fit",
+            )
+        )
+    found += [*_test_findings(facts), *_column_findings(facts), _influence_finding(facts)]
+    marks = ("bad", "look", "good")
+    result = sorted((finding for finding in found if finding is not None), key=lambda f: marks.index(f.mark))
+    if not any(finding.action for finding in result):
+        result.append(
+            Finding(
+                "good",
+                "Nothing here speaks against the model.",
+                "Try it on rows that it has not seen: model.evaluate(new_rows).",
+                "fit",
+            )
+        )
+    return result
+
+
+def _digits_finding(facts: Facts) -> Finding:
+    sure = facts["statistics"]["digits"]
+    if sure is None or sure >= FEW_DIGITS:
+        return Finding("good", f"Computed to at least {digits(sure)} digits.", where="computed")
+    return Finding(
+        "bad",
+        f"Only about {digits(sure)} digits of the coefficients are certain.",
+        'Fit again with method="exact", or drop columns that repeat each other.',
+        "computed",
+    )
+
+
+def _rows_finding(facts: Facts) -> Finding | None:
+    n, p = facts["n"], facts["p"]
+    if n >= FEW_ROWS * p:
+        return None
+    r, adjusted = facts["statistics"]["r_squared"], facts["statistics"]["adj_r_squared"]
+    if r is None or adjusted is None:
+        return None
+    return Finding(
+        "look",
+        f"Only {n / p:.1f} rows a column: the fit flatters itself (adjusted R² {told(adjusted, 3)}, not {told(r, 3)}).",
+        f"Use fewer columns{'' if facts['alpha'] else ', or ridge,'} and judge it on rows that it has not seen.",
+        "fit",
+    )
+
+
+def _test_findings(facts: Facts) -> list[Finding]:
+    found = []
+    tests = {test["test"]: test for test in facts["tests"]}
+    sample = facts.get("sample")
+    if sample and facts["training"]:
+        t = bend(pictures.numbers(sample["fitted"]), pictures.numbers(sample["residual"]))
+        if abs(t) > 3:
+            found.append(
+                Finding(
+                    "bad",
+                    "The residuals bend: a straight line misses something.",
+                    "Add a square or an interaction, or take the logarithm of the target.",
+                    "residuals",
+                )
+            )
+    uneven = tests.get("breusch_pagan")
+    if uneven and fails(uneven) and facts["covariance"] == "classical":
+        found.append(
+            Finding(
+                "look",
+                f"The spread of the errors changes (p {p_told(uneven['p_value'])}): intervals are off.",
+                'Fit again with covariance="HC3"; the coefficients stay, the intervals will hold.'
+                if "covariance" in facts["parameters"]
+                else "Take the intervals with care.",
+                "residuals",
+            )
+        )
+    serial = tests.get("durbin_watson")
+    if serial and fails(serial) and facts["covariance"] != "cluster":
+        found.append(
+            Finding(
+                "look",
+                f"Neighbouring rows err alike (p {p_told(serial['p_value'])}): if they follow each other in time, "
+                "intervals are too narrow.",
+                "If rows have an order, add time or groups to the model"
+                + (', or use covariance="cluster".' if "covariance" in facts["parameters"] else "."),
+                "residuals",
+            )
+        )
+    normal = tests.get("anderson_darling")
+    if normal and fails(normal) and facts["n"] < 200:
+        found.append(
+            Finding(
+                "look",
+                f"The errors are not normal (p {p_told(normal['p_value'])}), which matters with {facts['n']} rows.",
+                "Take p-values near 0.05 and prediction intervals with care.",
+                "residuals",
+            )
+        )
+    if tests and not found:
+        found.append(Finding("good", "The residuals show no bend, trend or serial pattern.", where="residuals"))
+    return found
+
+
+def _column_findings(facts: Facts) -> list[Finding]:
+    if facts["aliased"]:
+        return [
+            Finding(
+                "bad",
+                f"{listed(facts['aliased'])} repeat other columns: their coefficients mean nothing on their own.",
+                f"Drop {listed(facts['aliased'])}.",
+                "collinearity",
+            )
+        ]
+    if facts["vif"] is None:
+        return []
+    pairs = zip(facts["vif"]["term"], facts["vif"]["vif"], strict=True)
+    # Levels of one category are related by what they are, and say nothing about collinearity.
+    high = sorted(((v, term) for term, v in pairs if v > INFLATED and "[" not in term), reverse=True)
+    if not high:
+        return [Finding("good", "No column is nearly a combination of the others.", where="collinearity")]
+    names = [term for _, term in high]
+    which = "it" if len(names) == 1 else "one of them"
+    on_page = "; “Refit it here” does it on this page" if facts["refit"] else ""
+    return [
+        Finding(
+            "look",
+            f"{listed(names)} {'is' if len(names) == 1 else 'are'} nearly told by the other columns (variance "
+            f"inflation up to {told(high[0][0], 3)}), so single coefficients are uncertain.",
+            f"Try the fit without {which}{on_page}.",
+            "collinearity",
+        )
+    ]
+
+
+def _influence_finding(facts: Facts) -> Finding | None:
+    found = facts["influence"]
+    if not found:
+        return None
+    if found["largest"] <= STRONG:
+        return Finding("good", "No single row decides the fit.", where="influence")
+    who = "A row"
+    if found.get("rows"):
+        rows = zip(found["rows"]["place"], found["rows"]["cooks_distance"], strict=True)
+        who = listed([place for place, distance in rows if distance > STRONG]).capitalize()
+    return Finding(
+        "look",
+        f"{who} weigh{'s' if ' and ' not in who and ',' not in who else ''} heavily on the fit (Cook's distance up to "
+        f"{told(found['largest'], 2)}).",
+        f"Check {who[:1].lower() + who[1:]} for errors, and see what leaving out changes.",
+        "influence",
+    )
+
+
+def fails(test: dict[str, Any]) -> bool:
+    """Whether the test of an assumption is one that it fails."""
+    return test["p_value"] is not None and test["p_value"] < FAILS
+
+
+def metrics(facts: Facts) -> dict[str, dict[str, Any]]:
+    """The figures of merit on the rows, by name."""
+    columns = facts["evaluation"]["metrics"]
+    return {
+        name: {key: columns[key][i] for key in ("value", "conf_low", "conf_high")}
+        for i, name in enumerate(columns["metric"])
+    }

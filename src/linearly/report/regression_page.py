@@ -1,0 +1,333 @@
+"""What the page of a regression says: the four answers, and a section for each question behind them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from linearly.report import pictures
+from linearly.report.regression_findings import FAILS, INFLATED, Facts, fails, findings, fitted, good, metrics
+from linearly.report.regression_plots import STRONG
+from linearly.report.words import (
+    Page,
+    Part,
+    Section,
+    aligned,
+    computed_part,
+    count,
+    digits,
+    grid,
+    interval,
+    listed,
+    p_told,
+    rows_part,
+    table,
+    text,
+    told,
+    whole,
+)
+
+UNIT = "for one unit more of it"
+LARGE = 5000  # rows from which on tests find departures that do no harm
+
+_TESTS = {
+    "shapiro_wilk": ("Shapiro-Wilk", "Are the errors normal?"),
+    "lilliefors": ("Kolmogorov-Smirnov (Lilliefors)", "Are the errors normal?"),
+    "anderson_darling": ("Anderson-Darling", "Are the errors normal?"),
+    "breusch_pagan": ("Breusch-Pagan (Koenker)", "Is their variance the same everywhere?"),
+    "durbin_watson": ("Durbin-Watson", "Are neighbouring rows independent?"),
+}
+_NORMAL = ("shapiro_wilk", "lilliefors", "anderson_darling")
+_MEANING = {
+    "normal": (
+        "p-values and intervals where rows are few; prediction intervals always",
+        "coefficients, R², and intervals of coefficients from some hundreds of rows on",
+    ),
+    "breusch_pagan": (
+        "classical standard errors, and with them intervals and p-values",
+        'coefficients and R²; covariance="HC3" gives standard errors that hold',
+    ),
+    "durbin_watson": (
+        "standard errors, which are then too small, if the order of rows is one of time or place",
+        "coefficients; and everything, if the order of rows has no meaning",
+    ),
+}
+_COVARIANCE = {
+    "classical": "Intervals assume independent errors of equal variance.",
+    "cluster": "Intervals allow rows to be alike within groups.",
+}
+
+
+def regression_page(facts: Facts) -> Page:
+    """The page of a regression."""
+    sections = [
+        Section("coefficients", "What each column does", _coefficients(facts)),
+        Section("fit", "How well it fits", _fit(facts)),
+    ]
+    if facts.get("sample") or facts["tests"]:
+        sections.append(Section("residuals", "What it leaves over", _residuals(facts)))
+    if facts["vif"] is not None or facts["aliased"]:
+        sections.append(Section("collinearity", "Do the columns say the same?", _collinearity(facts)))
+    if facts["influence"]:
+        sections.append(Section("influence", "Does a single row decide?", _influence(facts)))
+    if facts["refit"]:
+        sections.append(Section("refit", "Refit it here", [{"kind": "refit"}], scripted=True))
+    if facts.get("rows"):
+        answers = [("fitted", "fitted"), ("residual", "residual")]
+        sections.append(
+            Section("rows", "Some of the rows", rows_part(facts["rows"], facts["target"], answers, facts["n"]))
+        )
+    sections.append(Section("computed", "How it was computed", computed_part(facts, _computed(facts))))
+    return Page(
+        f"{facts['target']} from {count(facts['p'], 'column')}",
+        fitted(facts),
+        good(facts),
+        findings(facts),
+        sections,
+        _refit_data(facts),
+    )
+
+
+# --- the sections ---------------------------------------------------------------------------------
+
+
+def _coefficients(facts: Facts) -> list[Part]:
+    columns, target = facts["terms"], facts["target"]
+    level = f"{100 * facts['level']:g} %"
+    clear = _strongest(columns)
+    parts = [text(_lead_coefficients(facts, clear), _COVARIANCE.get(facts["covariance"], _allows(facts)))]
+    drawn = pictures.coefficients(facts, f"change of {target}")
+    if drawn is not None:
+        parts.append(drawn)
+    biased = "bias" in columns
+    head = ["term", "estimate", "standard error", f"{level} interval", "p", *(["pull"] if biased else []), "in words"]
+    rows = []
+    shown = [aligned(columns[name]) for name in ("estimate", "std_error")]
+    if biased:
+        shown.append([told(value, 2) for value in columns["bias"]])
+    for i, term in enumerate(columns["term"]):
+        estimate, low, high = (columns[name][i] for name in ("estimate", "conf_low", "conf_high"))
+        number, error, *pull = (column[i] for column in shown)
+        cells = [term, number, error, interval(low, high), p_told(columns["p_value"][i]), *pull]
+        rows.append([*cells, _reading(term, target, estimate, low, high)])
+    parts.append(table(f"Coefficients of {target}, with {level} intervals", head, rows, words=(len(head) - 1,)))
+    if biased:
+        parts.append(text("“Pull” is how far the penalty moved a coefficient; the intervals do not account for it."))
+    if "penalties" in facts:
+        parts.append(pictures.penalties(facts))
+    return parts
+
+
+def _allows(facts: Facts) -> str:
+    return f"Intervals allow variances to differ ({facts['covariance']})."
+
+
+def _strongest(columns: dict[str, list[Any]]) -> list[int]:
+    """Terms whose interval leaves out 0, the surest first."""
+    ends = zip(columns["term"], columns["conf_low"], columns["conf_high"], strict=True)
+    clear = [
+        i for i, (term, low, high) in enumerate(ends) if term != "Intercept" and low is not None and low * high > 0
+    ]
+    return sorted(clear, key=lambda i: -abs(columns["statistic"][i] or 0.0))
+
+
+def _lead_coefficients(facts: Facts, clear: list[int]) -> str:
+    columns = facts["terms"]
+    known = sum(low is not None for low in columns["conf_low"])
+    if not known:
+        return "There are no intervals: as many terms as rows."
+    if not clear:
+        return (
+            "No column's interval leaves out 0: each alone, beside the others, could have no effect. Together they may "
+            "still matter; the F test says."
+        )
+    i = clear[0]
+    value = columns["estimate"][i]
+    more = f" {count(len(clear), 'column')} in all leave out 0." if len(clear) > 1 else ""
+    return (
+        f"The surest is {columns['term'][i]}: {_step(columns['term'][i])}, {facts['target']} is "
+        f"{told(abs(value), 3)} {'higher' if value > 0 else 'lower'}, the other columns held as they are.{more}"
+    )
+
+
+def _step(term: str) -> str:
+    level = re.fullmatch(r".+\[(.+)\]", term)
+    return f"for {level[1]} rather than the reference level" if level else UNIT
+
+
+def _reading(term: str, target: str, estimate: Any, low: Any, high: Any) -> str:
+    if term == "Intercept":
+        return f"{target} where every column is 0"
+    if estimate is None:
+        return "not known"
+    way = "higher" if estimate > 0 else "lower"
+    step = _step(term)
+    said = f"{told(abs(estimate), 3)} {way} {'per unit' if step == UNIT else step}"
+    if low is None:
+        return f"{said}; how sure is not known"
+    return said + ("" if low * high > 0 else "; could be none")
+
+
+def _fit(facts: Facts) -> list[Part]:
+    found, target = facts["statistics"], facts["target"]
+    rows = [
+        ["R²", told(found["r_squared"]), f"The share of the variance of {target} that the columns account for."],
+        ["Adjusted R²", told(found["adj_r_squared"]), "The same, less what as many columns of noise would get."],
+        [
+            "σ",
+            told(found["sigma"]),
+            f"The size of a typical error, in units of {target}, on {told(found['df_residual'])} degrees of freedom.",
+        ],
+    ]
+    if found["f_statistic"] is not None:
+        rows.append(
+            [
+                "F",
+                told(found["f_statistic"]),
+                f"If no column mattered, so large an F would come up with probability {p_told(found['p_value'])}.",
+            ]
+        )
+    for name, row in metrics(facts).items():
+        if name != "r_squared":
+            what = "Root mean squared error" if name == "rmse" else "Mean absolute error"
+            meaning = f"On these rows; {interval(row['conf_low'], row['conf_high'])} on others like them."
+            rows.append([what, told(row["value"]), meaning])
+    rows += [
+        ["AIC", told(found["aic"]), "For comparing models of the same rows only: lower is better."],
+        ["BIC", told(found["bic"]), "The same, harder on columns."],
+    ]
+    own = "" if facts["training"] else "R², σ, F, AIC and BIC are of the rows of the fit, the two errors of these rows."
+    lead = text("How much of the target is explained, and how far off predictions are.", own)
+    return [lead, table("Statistics of the fit", ["what", "value", "meaning"], rows, words=(2,))]
+
+
+def _residuals(facts: Facts) -> list[Part]:
+    parts: list[Part] = []
+    if facts.get("sample"):
+        parts += [text("What the model cannot say should look like noise."), grid(*pictures.residuals(facts))]
+    if not facts["tests"]:
+        return parts
+    rows = []
+    for test in facts["tests"]:
+        name, question = _TESTS[test["test"]]
+        verdict = {"text": "fails", "mark": "look"} if fails(test) else {"text": "passes", "mark": "good"}
+        if test["p_value"] is None:
+            verdict = {"text": "not known"}
+        rows.append([name, told(test["statistic"]), p_told(test["p_value"]), verdict, question])
+    head = ["test", "statistic", "p", "verdict", "what it asks"]
+    parts.append(table("Tests of the residuals", head, rows, words=(4,)))
+    failed = sum(map(fails, facts["tests"]))
+    said = f"{count(failed, 'test fails', 'tests fail')} at p < {FAILS:g}." if failed else "No test fails."
+    notes = [said]
+    if facts["n"] > LARGE:
+        notes.append(
+            f"Normality is tested on {whole(min(test['n'] for test in facts['tests']))} rows. With so many, tests "
+            "find departures that do no harm: trust the pictures more."
+        )
+    asked = {test["test"] for test in facts["tests"]}
+    kinds = [("normal", "Errors are not normal"), ("breusch_pagan", "Their variance changes")]
+    kinds.append(("durbin_watson", "Neighbouring rows are alike"))
+    meanings = [[what, *_MEANING[kind]] for kind, what in kinds if kind in asked or kind == "normal"]
+    head = ["if", "this is in doubt", "and this still stands"]
+    return [*parts, text(*notes), table("What a failure means, and what it does not", head, meanings, words=(1, 2))]
+
+
+def _collinearity(facts: Facts) -> list[Part]:
+    lead = (
+        "If a column is nearly a combination of others, the data cannot tell their effects apart. Predictions do not "
+        "suffer; single coefficients do."
+    )
+    if facts["vif"] is None:
+        return [text(lead, f"{listed(facts['aliased'])} are combinations of the columns before.")]
+    rows = []
+    pairs = zip(facts["vif"]["term"], facts["vif"]["vif"], strict=True)
+    for term, v in sorted(pairs, key=lambda pair: -(pair[1] or np.inf)):
+        if v is None:
+            said, mark = "a combination of the others: its own effect cannot be known", "bad"
+        else:
+            said = f"standard error {told(float(np.sqrt(v)), 2)} times that of unrelated columns"
+            mark = "look" if v > INFLATED and "[" not in term else ""
+        rows.append([term, {"text": told(v, 3) if v is not None else "∞", "mark": mark}, said])
+    note = "Levels of one category are related by what they are." if any("[" in term for term in facts["names"]) else ""
+    return [text(lead, note), table("Variance inflation", ["column", "VIF", "meaning"], rows, words=(2,))]
+
+
+def _influence(facts: Facts) -> list[Part]:
+    found, n = facts["influence"], facts["n"]
+    above = found["n_above"]
+    lead = (
+        f"Cook's distance is how far all coefficients move together if a row is left out. Its largest value here is "
+        f"{told(found['largest'], 3)}; over {STRONG:g} a row weighs heavily, over {told(found['line'], 2)} (4/n) it is "
+        "worth a look."
+    )
+    parts = [text(lead)]
+    if found.get("rows"):
+        rows = []
+        columns = found["rows"]
+        shown = [aligned(columns[name]) for name in ("y", "fitted", "residual", "leverage")]
+        for i, place in enumerate(columns["place"]):
+            distance = columns["cooks_distance"][i]
+            cells = [column[i] for column in shown]
+            mark = "look" if distance > STRONG else ""
+            share = told(columns["leverage"][i], 2)
+            said = f"pulls its own fitted value with weight {share}"
+            rows.append([place, *cells, {"text": told(distance, 3), "mark": mark}, said])
+        head = ["row", facts["target"], "fitted", "residual", "leverage", "Cook's distance", "meaning"]
+        caption = f"The {count(len(rows), 'row')} of {n} with the largest Cook's distances"
+        parts.append(table(caption, head, rows, words=(6,)))
+    if "refused" in found:
+        return [*parts, text(f"What leaving them out would change cannot be worked out: {found['refused']}")]
+    out = f"the {count(found['n_out'], 'row')}" if above else "the first row"
+    several = found["n_out"] > 1
+    first = found["rows"]["place"][0] if found.get("rows") else "the first row"
+    rows = []
+    shown = [aligned(found[name]) for name in ("with", "without_first", *(["without"] if several else []))]
+    for i, term in enumerate(found["terms"]):
+        moved = found["moved"][i]
+        mark = "look" if moved is not None and abs(moved) > 1 else ""
+        size = {"text": told(moved, 2), "mark": mark}
+        rows.append([term, *(column[i] for column in shown), size, _moved(moved)])
+    head = [
+        "term",
+        "all rows",
+        f"without {first}",
+        *([f"without {out}"] if several else []),
+        "change in standard errors",
+    ]
+    what = f"{out} above 4/n" if several else first
+    caption = f"Coefficients with all rows, and without {first}" + (f" or {out} above 4/n" if several else "")
+    return [
+        *parts,
+        table(caption, [*head, "meaning"], rows, words=(len(head),)),
+        text(
+            f"Without {what}, R² would be {told(found['r_squared'], 3)} and σ {told(found['sigma'], 3)}.",
+            "The change is that of leaving all of them out." if several else "",
+        ),
+    ]
+
+
+def _moved(moved: float | None) -> str:
+    if moved is None:
+        return "not known"
+    if abs(moved) > 1:
+        return "moves by more than its standard error"
+    return "hardly moves" if abs(moved) < 0.3 else "moves within its standard error"
+
+
+def _computed(facts: Facts) -> list[tuple[str, str, str]]:
+    found = facts["statistics"]
+    return [
+        ("Method", str(found["method"]), "gram is the fast summary; exact computes in twice the digits."),
+        ("Condition", told(found["condition"], 3), "Of the scaled columns: 1 is best, each factor 10 costs a digit."),
+        ("Digits to trust", digits(found["digits"]), "Decimal digits of the weakest coefficient that are certain."),
+    ]
+
+
+def _refit_data(facts: Facts) -> dict[str, Any] | None:
+    if not facts["refit"]:
+        return None
+    terms = facts["terms"]
+    estimate = dict(zip(terms["term"], terms["estimate"], strict=True))
+    return {**facts["refit"], "names": facts["names"], "target": facts["target"], "estimate": estimate}

@@ -1,0 +1,202 @@
+"""Pictures of what a regression leaves over: is it bent, normal, even, and does a row weigh too much?
+
+Every function draws on the axes it is given, or on new ones, and returns them. The rows must be those of the fit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from linearly.evidence.inference import augment
+from linearly.evidence.normality import anderson_darling
+from linearly.report import look
+from linearly.report.look import BLACK, BLUE, GREY, ORANGE, VERMILION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+SIZE = (5.4, 4.1)
+_MOST_DRAWN = 5000
+_CLEAR = 3.0  # standard errors from which on a bend or a trend is called one
+_NAMED = 3  # rows that get their number
+STRONG = 0.5  # Cook's distance from which on a row moves the fit
+
+
+def plot_residuals(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+    """Residuals against fitted values: a line through the middle means that a straight line was right."""
+    told = _rows(model, X, y)
+    return draw_residuals(ax, told["fitted"], told["residual"])
+
+
+def plot_qq(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+    """Standardised residuals against what normal ones would be: points on the line mean that they are."""
+    return draw_qq(ax, _rows(model, X, y)["standardized_residual"])
+
+
+def plot_scale_location(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+    """The size of residuals against fitted values: a level line means that errors are as large everywhere."""
+    told = _rows(model, X, y)
+    return draw_scale_location(ax, told["fitted"], told["standardized_residual"])
+
+
+def plot_leverage(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+    """Standardised residuals against leverage, with the lines from which on a row alone moves the fit."""
+    told = _rows(model, X, y)
+    k = int(model.solution_.rank) + int(model.solution_.has_intercept)
+    number = np.arange(len(told["fitted"]))
+    return draw_leverage(ax, told["leverage"], told["standardized_residual"], told["cooks_distance"], number, k)
+
+
+def draw_residuals(ax: Axes | None, fitted: Array, residual: Array) -> Axes:
+    """Residuals against fitted values."""
+    ax = look.axes(ax, SIZE)
+    ax.axhline(0, color=GREY, linewidth=1, linestyle=":")
+    x, y = _few(fitted, residual)
+    look.dots(ax, x, y)
+    _draw_trend(ax, fitted, residual)
+    t = bend(fitted, residual)
+    message = "No clear bend: a straight line will do"
+    if not np.isfinite(t):
+        message = "Residuals against fitted values"
+    elif abs(t) > _CLEAR:
+        message = f"The residuals bend {'up' if t > 0 else 'down'} at both ends: a straight line misses something"
+    return look.frame(ax, message, "fitted value", "residual")
+
+
+def draw_qq(ax: Axes | None, standardized: Array) -> Axes:
+    """Quantiles of the residuals against those of the normal distribution."""
+    ax = look.axes(ax, SIZE)
+    values = np.sort(standardized[np.isfinite(standardized)])
+    n = len(values)
+    expected = ndtri((np.arange(1, n + 1) - 0.5) / max(n, 1))
+    reach = 1.08 * max(float(np.abs(expected).max(initial=1.0)), 1.0)
+    ax.plot([-reach, reach], [-reach, reach], color=GREY, linewidth=1, linestyle=":")
+    x, y = _few(expected, values)
+    look.dots(ax, x, y)
+    p = anderson_darling(values).p_value if n >= 8 and np.ptp(values) > 0 else np.nan
+    message = "Residuals against normal ones"
+    if p >= 0.05:
+        message = "Close to the line: the residuals are about normal"
+    elif np.isfinite(p):
+        skew = float((values**3).mean() / (values**2).mean() ** 1.5)
+        tails = float((values**4).mean() / (values**2).mean() ** 2)
+        what = "lean to one side" if abs(skew) > 0.7 else "have heavy tails" if tails > 3.5 else "are not normal"
+        message = f"Off the line: the residuals {what}"
+    return look.frame(ax, message, "what a normal residual would be", "standardised residual")
+
+
+def draw_scale_location(ax: Axes | None, fitted: Array, standardized: Array) -> Axes:
+    """The root of the size of residuals against fitted values."""
+    ax = look.axes(ax, SIZE)
+    known = np.isfinite(standardized)
+    fitted, size = fitted[known], np.sqrt(np.abs(standardized[known]))
+    x, y = _few(fitted, size)
+    look.dots(ax, x, y)
+    _draw_trend(ax, fitted, size)
+    t = _slope(fitted, size)
+    message = "The spread is about the same everywhere"
+    if not np.isfinite(t):
+        message = "Size of residuals against fitted values"
+    elif abs(t) > _CLEAR:
+        message = f"The spread {'grows' if t > 0 else 'falls'} with the fitted value"
+    ax.set_ylim(bottom=0)
+    return look.frame(ax, message, "fitted value", "√|standardised residual|")
+
+
+def draw_leverage(
+    ax: Axes | None, leverage: Array, standardized: Array, cooks: Array, number: NDArray[Any], k: int
+) -> Axes:
+    """Residuals against leverage, contours of Cook's distance for k coefficients, and the numbers of the worst rows."""
+    ax = look.axes(ax, SIZE)
+    known = np.isfinite(standardized) & np.isfinite(leverage)
+    leverage, standardized, cooks, number = leverage[known], standardized[known], cooks[known], number[known]
+    ax.axhline(0, color=GREY, linewidth=1, linestyle=":")
+    x, y = _few(leverage, standardized)
+    look.dots(ax, x, y)
+    right = 1.12 * float(leverage.max(initial=0.02))
+    top = 1.25 * float(np.abs(standardized).max(initial=2.0))
+    along = np.linspace(right / 200, min(right, 0.999), 200)
+    for distance in (STRONG, 1.0):
+        # D = r² h / (k (1 − h)), solved for r.
+        edge = np.sqrt(distance * k * (1 - along) / along)
+        if edge.min() < top:
+            for sign in (1, -1):
+                ax.plot(along, sign * edge, color=VERMILION, linewidth=1, linestyle="--" if distance < 1 else "-")
+            ax.text(
+                along[-1], min(edge[-1], top), f" {distance:g}", color=BLACK, fontsize=look.SMALL, va="center",
+                clip_on=False,
+            )  # fmt: skip
+    worst = np.argsort(-cooks, kind="stable")[:_NAMED]
+    for place, i in enumerate(worst.tolist()):
+        strong = cooks[i] > STRONG
+        ax.plot(
+            leverage[i], standardized[i], marker="o", markersize=7, linestyle="", markerfacecolor="none",
+            color=VERMILION if strong else BLUE,
+        )  # fmt: skip
+        ax.annotate(
+            str(number[i]), (leverage[i], standardized[i]), xytext=(6, -12 if place == 1 else 4),
+            textcoords="offset points", fontsize=look.SMALL, color=BLACK,
+        )  # fmt: skip
+    ax.set_xlim(0, right)
+    ax.set_ylim(-top, top)
+    strong = np.flatnonzero(cooks > STRONG)
+    message = "No row moves the fit on its own"
+    if len(strong):
+        several = look.count(len(strong), "row alone moves", "rows alone move")
+        message = f"{several} the fit: beyond the dashed line"
+    return look.frame(ax, message, "leverage", "standardised residual")
+
+
+def _rows(model: Any, X: Any, y: Any) -> dict[str, Array]:
+    table = augment(model, X, y)
+    return {name: np.asarray(table[name], dtype=np.float64) for name in table.columns}
+
+
+def _few(x: Array, y: Array) -> tuple[Array, Array]:
+    step = -(-len(x) // _MOST_DRAWN) or 1
+    return x[::step], y[::step]
+
+
+def _draw_trend(ax: Axes, x: Array, y: Array) -> None:
+    """Means of neighbouring rows, where there are enough of them for a line."""
+    if len(x) < 20:
+        return
+    order = np.argsort(x, kind="stable")
+    groups = np.array_split(order, int(np.clip(len(x) // 12, 4, 14)))
+    ax.plot([x[g].mean() for g in groups], [y[g].mean() for g in groups], color=ORANGE, linewidth=2)
+
+
+def bend(x: Array, y: Array) -> float:
+    """How clearly y bends with x: the t statistic of x² beside 1 and x."""
+    spread = float(x.std())
+    if len(x) < 8 or spread == 0:
+        return float("nan")
+    z = (x - x.mean()) / spread
+    return _last_t(np.column_stack([np.ones_like(z), z, z**2]), y)
+
+
+def _slope(x: Array, y: Array) -> float:
+    """The t statistic of x beside 1."""
+    spread = float(x.std()) if len(x) else 0.0
+    if len(x) < 8 or spread == 0:
+        return float("nan")
+    return _last_t(np.column_stack([np.ones_like(x), (x - x.mean()) / spread]), y)
+
+
+def _last_t(Z: Array, y: Array) -> float:
+    Q, R = np.linalg.qr(Z)
+    if abs(R[-1, -1]) < 1e-9 * len(y) ** 0.5:
+        return float("nan")
+    c = Q.T @ y
+    rss = float(((y - Q @ c) ** 2).sum())
+    if rss <= 0:
+        return float("nan")
+    b = np.linalg.solve(R, c)
+    error = np.sqrt(rss / (len(y) - Z.shape[1])) / abs(R[-1, -1])
+    return float(b[-1] / error)

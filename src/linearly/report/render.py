@@ -1,0 +1,121 @@
+"""From facts to one HTML page that needs nothing else: no network, no script, no font but the reader's own."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from linearly.dataset.rows import is_rows
+from linearly.report.class_page import class_page
+from linearly.report.facts import facts
+from linearly.report.regression_page import regression_page
+from linearly.report.svg import drawing
+from linearly.report.words import Page
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_report(
+    model: Any, data: Any, path: str | os.PathLike[str], *, no_rows: bool = False, level: float = 0.95
+) -> None:
+    """Write one self-contained page about a fitted `Model`, or a fitted estimator, on these data.
+
+    Parameters
+    ----------
+    model : a fitted `Model` or estimator.
+    data : what ``model.rows`` takes, or `Rows`; they have the target. Most often the rows of the fit.
+    path : file to write; it appears whole or not at all.
+    no_rows : leave out every value of a single row: samples, influential rows, witnesses.
+    level : confidence level of all intervals.
+    """
+    rows = data if is_rows(data) else _rows(model, data)
+    write_page(Path(path), render(facts(model, rows, level=level, no_rows=no_rows)))
+
+
+def render(found: dict[str, Any]) -> str:
+    """The page that facts make."""
+    return render_page(page_of(found), found)
+
+
+def page_of(found: dict[str, Any]) -> Page:
+    """What the page of these facts says, before it is HTML."""
+    with drawing():
+        return regression_page(found) if found["kind"] == "regression" else class_page(found)
+
+
+def render_page(page: Page, found: dict[str, Any]) -> str:
+    """A page as HTML; of the facts it takes the name of the model and the version."""
+    templates = _environment()
+    style, script = (_source(name) for name in ("page.css", "refit.js"))
+    policy = [
+        "default-src 'none'",
+        f"style-src '{_hash(style)}'",
+        *([f"script-src '{_hash(script)}'"] if page.refit else []),
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    html: str = templates.get_template("page.html").render(
+        page=page, facts=found, style=style, script=script, policy="; ".join(policy)
+    )
+    return html
+
+
+def _rows(model: Any, data: Any) -> Any:
+    if not hasattr(model, "rows"):
+        raise TypeError(
+            "A report on a bare estimator takes Rows with targets, as linearly.dataset.rows.as_rows(X, y) makes them; "
+            "ly.fit gives a Model that takes data as they are."
+        )
+    return model.rows(data)
+
+
+def write_page(path: Path, page: str) -> None:
+    """The whole page or, if anything fails, the file that was there before."""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"There is no directory {str(path.parent)!r} to write the report to.") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@cache
+def _environment() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError("Reports need jinja2: pip install 'linearly[cli]'") from error
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _source(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8").strip()
+
+
+def _hash(source: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()

@@ -1,0 +1,152 @@
+"""From a matplotlib figure to SVG that lives inside a page: small, without style attributes, in the page's colours.
+
+A strict content security policy forbids style attributes, so they become plain attributes. Colours of `look` become
+classes, which the page's style sheet sets for light and dark. Identifiers are those of the figure alone.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from html import escape
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from linearly.report import look
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from matplotlib.figure import Figure
+
+INKS = {
+    look.BLACK: "ink",
+    "#444444": "line",
+    look.GREY: "grey",
+    look.PALE: "pale",
+    "#EEEEEE": "faint",
+    look.BLUE: "blue",
+    look.ORANGE: "orange",
+    look.GREEN: "green",
+    look.PURPLE: "purple",
+    look.SKY: "sky",
+    look.YELLOW: "yellow",
+    look.VERMILION: "vermilion",
+    "#FFFFFF": "paper",
+}
+_CLASS = {colour.lower(): name for colour, name in INKS.items()}
+_NUMBERS = {"d", "x", "y", "transform", "points", "width", "height", "r", "cx", "cy"}
+_DEFAULTS = {("opacity", "1"), ("stroke-linejoin", "miter"), ("stroke-linejoin", "round"), ("stroke-linecap", "butt")}
+_SCALE = 4 / 3  # pixels to the point: as large as it would print
+_EMPTY = {"path", "use", "rect", "image", "line", "circle"}
+
+_SETTINGS: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "linearly",
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
+    "text.parse_math": False,  # a column may be called $x$
+    "path.simplify_threshold": 0.3,  # points: contours of a grid become straight where they are
+}
+
+
+def drawing() -> AbstractContextManager[None]:
+    """Settings of matplotlib under which figures for a page are drawn; they are put back afterwards."""
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise ImportError("Reports need matplotlib: pip install 'linearly[cli]'") from error
+    context: AbstractContextManager[None] = mpl.rc_context(_SETTINGS)
+    return context
+
+
+def inline(figure: Figure, name: str, title: str, description: str) -> str:
+    """The figure as an <svg> element with a title and a description for those who do not see it."""
+    text = io.StringIO()
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)  # once; savefig alone would draw everything twice for it
+        figure.set_layout_engine(None)
+    figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
+    root = ElementTree.fromstring(text.getvalue())
+    referred: dict[str, str] = {}
+    for element in root.iter():
+        for value in element.attrib.values():
+            for found in re.findall(r"url\(#([^)]+)\)|^#(.+)$", value):
+                identifier = found[0] or found[1]
+                referred.setdefault(identifier, f"{name}-{len(referred)}")
+    body = "".join(_written(child, referred) for child in root)
+    box = _short(root.attrib["viewBox"])
+    width, height = (round(_SCALE * float(side)) for side in box.split()[2:])
+    return (
+        f'<svg class="figure" role="img" aria-labelledby="{name}-title {name}-desc" viewBox="{box}" width="{width}" '
+        f'height="{height}"><title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">'
+        f"{escape(description)}</desc>{body}</svg>"
+    )
+
+
+def _written(element: ElementTree.Element, referred: dict[str, str]) -> str:
+    tag = element.tag.rpartition("}")[2]
+    if tag in ("metadata", "style"):
+        return ""
+    attributes = dict(_attributes(element, referred))
+    inside = "".join(_written(child, referred) for child in element)
+    if tag == "g" and not attributes:
+        return inside
+    unseen = tag == "path" and attributes.get("fill") == "none" == attributes.get("stroke", "none")
+    if (tag in ("g", "defs") and not inside) or (unseen and "class" not in attributes):
+        return ""
+    if tag in ("text", "tspan"):
+        inside = escape(element.text or "", quote=False) + inside
+    told = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
+    return f"<{tag}{told}/>" if tag in _EMPTY and not inside else f"<{tag}{told}>{inside}</{tag}>"
+
+
+def _attributes(element: ElementTree.Element, referred: dict[str, str]) -> Iterator[tuple[str, str]]:
+    classes = []
+    style: dict[str, str] = {}
+    for key, value in element.attrib.items():
+        key = key.rpartition("}")[2]
+        if key == "style":
+            style = dict(_style(value))
+        elif key == "id":
+            if value in referred:
+                yield "id", referred[value]
+        elif key in ("href", "clip-path"):
+            yield key, re.sub(r"#([^)]+)", lambda found: "#" + referred[found[1]], value)
+        elif (key, value) not in _DEFAULTS and not value.startswith("rotate(-0 "):
+            yield key, _short(value) if key in _NUMBERS else value
+    for key, value in style.items():
+        colour = _CLASS.get(value.lower()) if key in ("fill", "stroke") else None
+        if colour is not None and not (colour == "paper" and element.tag.endswith("text")):
+            classes.append(f"{key[0]}-{colour}")
+        elif (key, value) not in _DEFAULTS:
+            yield key, value
+    # matplotlib leaves out a black fill; what is drawn by <use> takes the fill from there.
+    shape = element.tag.endswith(("}text", "}use", "}path")) and "id" not in element.attrib
+    if shape and style and "fill" not in style:
+        classes.append("f-ink")
+    if classes:
+        yield "class", " ".join(classes)
+
+
+def _style(text: str) -> Iterator[tuple[str, str]]:
+    for part in text.split(";"):
+        key, _, value = (piece.strip() for piece in part.partition(":"))
+        if key == "font":
+            size = re.search(r"([\d.]+)px", value)
+            if size:
+                yield "font-size", size[1]
+            if "bold" in value:
+                yield "font-weight", "bold"
+        elif key and key not in ("font-family",):
+            yield key, value
+
+
+def _short(numbers: str) -> str:
+    """Two decimals are a hundredth of a point; a dot is a line of next to no length, which printers need."""
+    told = re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), numbers)
+    told = re.sub(r"(?<![\d.])-0(?![\d.])", "0", told)
+    told = re.sub(r"M (\S+) (\S+)\s*L \1 \2\s*", r"M\1 \2h.01", told)
+    return re.sub(r"\s*([MLQCZz])\s*", r"\1", re.sub(r"\s+", " ", told)).strip()

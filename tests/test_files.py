@@ -1,0 +1,511 @@
+"""Files: the same fit as in memory, in as many passes as promised, in memory that does not grow with the rows."""
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import require
+from pyarrow import csv, feather, ipc
+
+import linearly as ly
+from linearly.dataset import csv as text
+from linearly.dataset.design import DesignRows, design_of
+from linearly.dataset.files import FileTables, file_tables, stream_tables, write_tables
+
+N, P = 2000, 4
+
+
+def table(n: int = N, seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, P))
+    score = X @ np.arange(1.0, P + 1) + rng.standard_normal(n)
+    columns = {f"f{j}": X[:, j] for j in range(P)}
+    separable = (X @ np.ones(P) > 0).astype(np.int64)
+    return pa.table(
+        {**columns, "y": score, "label": (score > 0).astype(np.int64), "kind": np.where(score > 1, "hi", "lo")}
+        | {"side": separable}
+    )
+
+
+FEATURES = [f"f{j}" for j in range(P)]
+
+
+def parquet(data: pa.Table, folder: Path) -> Path:
+    pq.write_table(data, folder / "t.parquet", row_group_size=300)
+    return folder / "t.parquet"
+
+
+def parquet_directory(data: pa.Table, folder: Path) -> Path:
+    inner = folder / "parts" / "deep"
+    inner.mkdir(parents=True)
+    half = len(data) // 2
+    pq.write_table(data.slice(0, half), folder / "parts" / "a.parquet", row_group_size=200)
+    pq.write_table(data.slice(half), inner / "b.parquet")
+    (folder / "parts" / "_SUCCESS").touch()
+    (folder / "parts" / "README.md").write_text("not a table")
+    return folder / "parts"
+
+
+def plain_csv(data: pa.Table, folder: Path) -> Path:
+    csv.write_csv(data, folder / "t.csv")
+    return folder / "t.csv"
+
+
+def gzipped_csv(data: pa.Table, folder: Path) -> Path:
+    (folder / "t.csv.gz").write_bytes(gzip.compress(plain_csv(data, folder).read_bytes()))
+    return folder / "t.csv.gz"
+
+
+def zstd_csv(data: pa.Table, folder: Path) -> Path:
+    with pa.output_stream(folder / "t.csv.zst", compression="zstd") as stream:
+        csv.write_csv(data, stream)
+    return folder / "t.csv.zst"
+
+
+def arrow_file(data: pa.Table, folder: Path) -> Path:
+    feather.write_feather(data, folder / "t.arrow", chunksize=700)
+    return folder / "t.arrow"
+
+
+def arrow_stream(data: pa.Table, folder: Path) -> Path:
+    with ipc.new_stream(folder / "t.arrows", data.schema) as writer:
+        writer.write_table(data, max_chunksize=500)
+    return folder / "t.arrows"
+
+
+def without_suffix(data: pa.Table, folder: Path) -> Path:
+    return parquet(data, folder).rename(folder / "table")
+
+
+KINDS = [parquet, parquet_directory, plain_csv, gzipped_csv, zstd_csv, arrow_file, arrow_stream, without_suffix]
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(text, "PIECE", 2**13)
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
+def stored(request, tmp_path):
+    return request.param(table(), tmp_path)
+
+
+def matrix(data: pa.Table) -> np.ndarray:
+    return np.column_stack([data[name].to_numpy() for name in FEATURES])
+
+
+# --- the same fit ---------------------------------------------------------------------------------
+
+
+def test_least_squares_is_the_fit_in_memory(stored):
+    data = table()
+    model = ly.LinearRegression().fit(ly.scan(stored, target="y", features=FEATURES))
+    expected = ly.LinearRegression().fit(matrix(data), data["y"].to_numpy())
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=1e-9)
+    assert tuple(model.feature_names_in_) == tuple(FEATURES)
+    assert model.n_passes_ == 1
+
+
+@pytest.mark.parametrize(
+    "estimator", [ly.LinearDiscriminantAnalysis(), ly.LogisticRegression()], ids=lambda e: type(e).__name__
+)
+@pytest.mark.parametrize("target", ["label", "kind"])
+def test_classifiers_are_the_fit_in_memory(stored, estimator, target):
+    data = table()
+    model = estimator.fit(ly.scan(stored, target=target, features=FEATURES))
+    coef, classes = model.coef_, model.classes_.tolist()
+    assert classes == ([0, 1] if target == "label" else ["hi", "lo"])
+    estimator.fit(matrix(data), data[target].to_numpy(zero_copy_only=False))
+    np.testing.assert_allclose(coef, estimator.coef_, rtol=1e-8, atol=1e-10)
+
+
+def test_perceptron_is_the_fit_in_memory(stored):
+    data = table()
+    model = ly.Perceptron(shuffle=False, max_passes=200).fit(ly.scan(stored, target="side", features=FEATURES))
+    expected = ly.Perceptron(shuffle=False, max_passes=200).fit(matrix(data), data["side"].to_numpy())
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10, atol=1e-12)
+    assert model.n_updates_ == expected.n_updates_
+
+
+def test_same_bits_on_one_thread_and_two(stored, monkeypatch):
+    rows = ly.scan(stored, target="y", features=FEATURES)
+    monkeypatch.setenv("LINEARLY_NUM_THREADS", "2")
+    two = ly.LinearRegression().fit(rows)
+    monkeypatch.setenv("LINEARLY_NUM_THREADS", "1")
+    one = ly.LinearRegression().fit(rows)
+    assert one.coef_.tobytes() == two.coef_.tobytes()
+    assert one.intercept_ == two.intercept_
+
+
+def test_text_columns_learn_their_levels_over_all_rows(tmp_path):
+    pq.write_table(pa.table({"z": ["a"] * 5, "y": np.arange(5.0)}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"z": ["b", "c", "c", "b"], "y": [7.0, 9, 9, 7]}), tmp_path / "2.parquet")
+    model = ly.LinearRegression().fit(ly.scan(tmp_path, target="y"))
+    assert model.feature_names_in_.tolist() == ["z[b]", "z[c]"]
+    np.testing.assert_allclose([model.intercept_, *model.coef_], [2, 5, 7])
+
+
+def test_few_large_row_groups_are_shared_out(tmp_path, monkeypatch):
+    from linearly.dataset import columnar
+
+    monkeypatch.setattr(columnar, "_LARGE_GROUP", 100)
+    monkeypatch.setattr(columnar, "rows_in_chunk", lambda wanted: 250)
+    pq.write_table(table(), tmp_path / "one.parquet")
+    units = list(file_tables(tmp_path / "one.parquet")._units())
+    assert [unit.rows for unit in units] == [250] * 8
+    model = ly.LinearRegression().fit(ly.scan(tmp_path / "one.parquet", target="y", features=FEATURES))
+    expected = ly.LinearRegression().fit(matrix(table()), table()["y"].to_numpy())
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [parquet, plain_csv, arrow_file])
+def test_rows_with_missing_values_are_dropped(kind, tmp_path):
+    data = table()
+    x = data["f1"].to_numpy().copy()
+    gaps = np.arange(N) % 7 == 3
+    column = pa.array(x, mask=gaps)
+    data = data.set_column(1, "f1", column)
+    rows = ly.scan(kind(data, tmp_path), target="y", features=FEATURES, missing="drop")
+    model = ly.LinearRegression().fit(rows)
+    expected = ly.LinearRegression().fit(matrix(table())[~gaps], data["y"].to_numpy()[~gaps])
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
+    assert (rows.n_rows, rows.n_dropped) == (N, gaps.sum())
+
+
+def test_weights_come_from_a_column(tmp_path):
+    data = table().append_column("w", pa.array(np.arange(N) % 3, pa.int32()))
+    model = ly.LinearRegression().fit(ly.scan(parquet(data, tmp_path), target="y", features=FEATURES, weight="w"))
+    weight = (np.arange(N) % 3).astype(float)
+    expected = ly.LinearRegression().fit(matrix(data), data["y"].to_numpy(), sample_weight=weight)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
+
+
+# --- chunks ---------------------------------------------------------------------------------------
+
+
+def test_chunks_tile_the_rows_in_order(stored):
+    tables = file_tables(stored).select(["y", "kind"])
+    start, seen = 0, []
+    for chunk in tables:
+        assert chunk.start == start
+        assert chunk.frame.columns == ["y", "kind"]
+        start += len(chunk)
+        seen.append(chunk.frame["y"].to_numpy())
+    np.testing.assert_allclose(np.concatenate(seen), table()["y"].to_numpy(), rtol=1e-14)
+    assert tables.n_rows in (None, N)
+    assert (tables.n_rows is None) == (stored.name.startswith("t.csv") or stored.suffix == ".arrows")
+
+
+def test_places_name_the_row_of_the_file(tmp_path):
+    chunks = list(file_tables(parquet_directory(table(), tmp_path)))
+    assert chunks[0].where(0) == f"row 0 of {tmp_path / 'parts' / 'a.parquet'}"
+    assert chunks[1].where(5) == f"row 205 of {tmp_path / 'parts' / 'a.parquet'}"
+    assert chunks[-1].where(1) == f"row 1 of {tmp_path / 'parts' / 'deep' / 'b.parquet'}"
+    assert chunks[-1].start == N // 2
+
+
+def test_columns_that_are_not_asked_for_are_not_read(tmp_path):
+    path = parquet(table(), tmp_path)
+    group = pq.read_metadata(path).row_group(2)
+    at = next(group.column(j) for j in range(group.num_columns) if group.column(j).path_in_schema == "f3")
+    with open(path, "r+b") as file:
+        file.seek(at.data_page_offset)
+        file.write(b"\xff" * 200)
+    ly.LinearRegression().fit(ly.scan(path, target="y", features=["f0", "f1"]))
+    with pytest.raises(ValueError, match=r"Rows 600 to 899 of .*t\.parquet cannot be read"):
+        ly.LinearRegression().fit(ly.scan(path, target="y", features=["f0", "f3"]))
+
+
+def test_progress_counts_all_rows(stored):
+    tables = file_tables(stored)
+    lock, told = threading.Lock(), [0]
+
+    def on_progress(rows):
+        with lock:
+            told[0] += rows
+
+    tables.on_progress = on_progress
+    DesignRows(tables, design_of(tables.schema, target="y", features=FEATURES)).fold(lambda block: len(block))
+    assert told[0] == N
+
+
+def test_pandas_row_labels_are_no_feature(tmp_path):
+    import pandas as pd
+
+    pd.DataFrame({"x": [1.0, 2, 4], "y": [1.0, 2, 3]}, index=["a", "b", "c"]).to_parquet(tmp_path / "p.parquet")
+    assert list(file_tables(tmp_path / "p.parquet").schema) == ["x", "y"]
+
+
+# --- ways to give files ---------------------------------------------------------------------------
+
+
+def test_globs_lists_urls_and_open_files(tmp_path):
+    data = table()
+    paths = [tmp_path / f"{k}.csv" for k in range(3)]
+    for k, path in enumerate(paths):
+        csv.write_csv(data.slice(k * 600, 600 if k < 2 else N), path)
+    expected = ly.LinearRegression().fit(matrix(data), data["y"].to_numpy()).coef_
+    with open(parquet(data, tmp_path), "rb") as file:
+        sources = [
+            str(tmp_path / "*.csv"),
+            paths,
+            [str(tmp_path / "[01].csv"), paths[2]],
+            f"file://{tmp_path}/t.parquet",
+            f"file://{tmp_path}/*.csv",
+            file,
+            io.BytesIO((tmp_path / "t.parquet").read_bytes()),
+        ]
+        for source in sources:
+            model = ly.LinearRegression(covariance="HC1").fit(ly.scan(source, target="y", features=FEATURES))
+            np.testing.assert_allclose(model.coef_, expected, rtol=1e-10)
+        assert not file.closed
+
+
+@pytest.mark.parametrize("kind", [plain_csv, gzipped_csv, arrow_stream])
+def test_standard_input(kind, tmp_path):
+    code = (
+        "import linearly as ly; m = ly.LinearRegression().fit(ly.scan('-', target='y', features=['f0', 'f1']));"
+        "print(m.method_, m.n_passes_, repr(float(m.coef_[0])))"
+    )
+    with subprocess.Popen(["cat", kind(table(), tmp_path)], stdout=subprocess.PIPE) as pipe:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdin=pipe.stdout, capture_output=True, text=True, check=True
+        )
+    method, passes, coef = done.stdout.split()
+    data = table()
+    expected = ly.LinearRegression().fit(matrix(data)[:, :2], data["y"].to_numpy()).coef_[0]
+    assert (method, passes) == ("qr", "1")
+    assert float(coef) == pytest.approx(expected, rel=1e-10)
+
+
+def test_what_is_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*nothing\.csv"):
+        ly.scan(tmp_path / "nothing.csv", target="y")
+    with pytest.raises(FileNotFoundError, match=r"No file matches .*\*\.csv"):
+        ly.scan(tmp_path / "*.csv", target="y")
+    with pytest.raises(FileNotFoundError, match="no Parquet, Arrow or CSV file"):
+        ly.scan(tmp_path, target="y")
+    with pytest.raises(TypeError, match="binary mode"):
+        ly.scan(io.StringIO("x,y\n1,2\n"), target="y")
+    with pytest.raises(ValueError, match="list of files is empty"):
+        ly.scan([], target="y")
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+
+def reader(data: pa.Table) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(data.schema, data.to_batches(max_chunksize=300))
+
+
+def test_one_shot_stream_takes_the_triangle_at_once():
+    data = table()
+    rows = ly.scan(reader(data), target="y", features=FEATURES)
+    assert rows.one_shot
+    model = ly.LinearRegression().fit(rows)
+    expected = ly.LinearRegression(method="qr").fit(matrix(data), data["y"].to_numpy())
+    assert (model.method_, model.n_passes_) == ("qr", 1)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
+    with pytest.raises(ValueError, match=r"the RecordBatchReader is a one-shot stream and was read already.*file"):
+        ly.LinearRegression().fit(rows)
+
+
+def test_one_shot_stream_says_what_takes_another_pass():
+    with pytest.raises(ValueError, match=r"levels of 'kind' take a pass.*one-shot"):
+        ly.scan(reader(table()), target="y", features=["f0", "kind"])
+    with pytest.raises(ValueError, match="one-shot stream and was read already"):
+        ly.LinearRegression(covariance="HC1").fit(ly.scan(reader(table()), target="y", features=FEATURES))
+    with pytest.raises(ValueError, match="one-shot stream and was read already"):
+        ly.LogisticRegression().fit(ly.scan(reader(table()), target="label", features=FEATURES))
+
+
+def test_pipes_are_read_once():
+    class Pipe(io.RawIOBase):
+        def __init__(self, data):
+            self.inner = io.BytesIO(data)
+
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            return self.inner.readinto(memoryview(buffer)[:1000])
+
+    sink = io.BytesIO()
+    csv.write_csv(table(), sink)
+    rows = ly.scan(Pipe(sink.getvalue()), target="y", features=FEATURES)
+    model = ly.LinearRegression().fit(rows)
+    expected = ly.LinearRegression().fit(matrix(table()), table()["y"].to_numpy())
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
+    with pytest.raises(ValueError, match="one-shot"):
+        ly.LinearRegression().fit(rows)
+    pq.write_table(table(), sink := io.BytesIO())
+    with pytest.raises(ValueError, match="save it to a file first"):
+        ly.scan(Pipe(sink.getvalue()), target="y")
+
+
+def test_polars_lazy_frames_are_collected_at_each_pass(tmp_path):
+    data = table()
+    rows = ly.scan(pl.scan_parquet(parquet(data, tmp_path)), target="label", features=FEATURES)
+    assert not rows.one_shot
+    model = ly.LogisticRegression().fit(rows)
+    expected = ly.LogisticRegression().fit(matrix(data), data["label"].to_numpy())
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8)
+
+
+def test_duckdb_relations(tmp_path):
+    try:
+        import duckdb
+    except ImportError:
+        require(False, "needs duckdb")
+    data = table()
+    relation = duckdb.connect().read_parquet(str(parquet(data, tmp_path))).filter("f0 > 0")
+    model = ly.LinearRegression().fit(ly.scan(relation, target="y", features=FEATURES))
+    keep = data["f0"].to_numpy() > 0
+    expected = ly.LinearRegression().fit(matrix(data)[keep], data["y"].to_numpy()[keep])
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
+
+
+def test_stream_tables_take_anything_with_an_arrow_stream():
+    class Arrow:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return table().__arrow_c_stream__(requested_schema)
+
+    tables = stream_tables(Arrow())
+    assert isinstance(tables, FileTables)
+    assert tables.one_shot
+    assert tables.fold(len) == N
+
+
+# --- passes and memory ----------------------------------------------------------------------------
+
+
+class Counting(FileTables):
+    """File tables that count the passes over them."""
+
+    passes = 0
+
+    def _units(self):
+        Counting.passes += 1
+        return super()._units()
+
+    def select(self, columns):
+        chosen = super().select(columns)
+        return Counting(chosen.files, chosen.wanted)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "target", "budget"),
+    [
+        (ly.LinearRegression(), "y", 1),
+        (ly.LinearRegression(covariance="HC1"), "y", 2),
+        (ly.LinearDiscriminantAnalysis(), "label", 1),
+        (ly.LogisticRegression(), "label", None),
+    ],
+    ids=str,
+)
+def test_pass_budget(estimator, target, budget, tmp_path):
+    tables = Counting(file_tables(parquet(table(), tmp_path)).files)
+    design = design_of(tables.schema, target=target, features=FEATURES)
+    if target == "label":
+        design = design.with_labels()
+    design = design.learn(tables)
+    Counting.passes = 0
+    estimator.fit(DesignRows(tables, design))
+    # The search of a logistic model is preceded by a count of the classes and a look at the range of the columns.
+    before = 2 if budget is None else 0
+    assert Counting.passes == estimator.n_passes_ + before
+    assert budget in (None, Counting.passes)
+
+
+_PEAK = """
+import sys, linearly as ly
+rows = ly.scan(sys.argv[1], target=sys.argv[3])
+getattr(ly, sys.argv[2])(**eval(sys.argv[4])).fit(rows)
+print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.parametrize(
+    ("estimator", "target", "options"),
+    [
+        ("LinearRegression", "y", {}),
+        ("LinearDiscriminantAnalysis", "side", {}),
+        ("LogisticRegression", "side", {"alpha": 1.0}),
+        ("Perceptron", "side", {"max_passes": 2, "shuffle": False}),
+    ],
+)
+def test_memory_does_not_grow_with_the_rows(estimator, target, options, tmp_path):
+    require(os.path.exists("/proc/self/status"), "needs /proc")
+    rng = np.random.default_rng(0)
+    n, p = 200_000, 10
+    X = rng.standard_normal((n, p))
+    columns = {f"x{j}": X[:, j] for j in range(p)}
+    columns[target] = X.sum(axis=1) if target == "y" else (X.sum(axis=1) > 0).astype(np.int32)
+    part = pa.table(columns)  # 16 MB: eight of them would show
+    peaks = {}
+    for parts in (2, 8):
+        folder = tmp_path / str(parts)
+        folder.mkdir()
+        for k in range(parts):
+            pq.write_table(part, folder / f"{k}.parquet", row_group_size=50_000)
+        command = [sys.executable, "-c", _PEAK, str(folder), estimator, target, repr(options)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        peaks[parts] = int(done.stdout) / 1024
+    assert peaks[8] - peaks[2] < 40, peaks
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.csv.gz"])
+def test_written_tables_are_read_again(name, tmp_path):
+    chunks = [
+        {"a": np.array([None, None], dtype=object), "b": np.array([1.5, np.nan]), "c": pa.array(["x", None])},
+        {"a": np.array(["u", None], dtype=object), "b": np.array([2.5, 3.5]), "c": pa.array([None, "y"])},
+        {"a": np.array([None, None], dtype=object), "b": np.array([None, 1.0], dtype=object), "c": pa.array(["", "z"])},
+    ]
+    assert write_tables(tmp_path / name, iter(chunks)) == 6
+    back = pa.concat_tables([chunk.frame.to_native() for chunk in file_tables(tmp_path / name)])
+    assert back["a"].to_pylist() == [None, None, "u", None, None, None]
+    assert back["c"].to_pylist() == ["x", None, None, "y", "", "z"]
+    assert [value for value in back["b"].to_pylist() if value is not None and value == value] == [1.5, 2.5, 3.5, 1.0]
+    assert os.listdir(tmp_path) == [name]
+    assert oct(os.stat(tmp_path / name).st_mode)[-3:] == "644" or os.umask(os.umask(0)) != 0o022
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.csv.gz"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_interrupted_writing_leaves_the_old_file(name, error, tmp_path):
+    write_tables(tmp_path / name, [{"a": np.arange(3)}])
+    before = (tmp_path / name).read_bytes()
+
+    def chunks():
+        yield {"a": np.arange(5)}
+        raise error
+
+    with pytest.raises(error):
+        write_tables(tmp_path / name, chunks())
+    assert (tmp_path / name).read_bytes() == before
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_what_cannot_be_written(tmp_path):
+    with pytest.raises(ValueError, match=r"\.parquet, \.csv or \.csv\.gz"):
+        write_tables(tmp_path / "t.xlsx", [{"a": np.arange(3)}])
+    with pytest.raises(ValueError, match="not one chunk"):
+        write_tables(tmp_path / "t.csv", [])
+    with pytest.raises(ValueError, match="Column 'a' began as int64 and goes on as string"):
+        write_tables(tmp_path / "t.csv", [{"a": np.arange(3)}, {"a": np.array(["x"], dtype=object)}])
+    with pytest.raises(ValueError, match="A chunk has the columns"):
+        write_tables(tmp_path / "t.csv", [{"a": np.arange(3)}, {"b": np.arange(3)}])
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,318 @@
+"""The lab in a real browser: points by hand, films by step, files, links, pictures, and a notebook's cell."""
+
+import contextlib
+import json
+import shutil
+import threading
+
+import pytest
+from conftest import require
+from test_lab import CSV, running
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
+WAIT = 60_000  # milliseconds: a busy machine is not a broken page
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    require(chromium, "needs Chromium: apt-get install chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        require(False, "needs playwright: pip install 'linearly[test]'")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with running() as lab:
+        yield lab
+
+
+@contextlib.contextmanager
+def opened(browser, url, **options):
+    """A page that must not complain."""
+    complaints = []
+    context = browser.new_context(**({"viewport": {"width": 1280, "height": 800}} | options))
+    page = context.new_page()
+    page.set_default_timeout(WAIT)
+    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else 0)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    try:
+        page.goto(url)
+        page.wait_for_selector("[data-ready=true]")
+        yield page
+        assert not complaints
+    finally:
+        context.close()
+
+
+@pytest.fixture
+def page(browser, lab):
+    with opened(browser, lab.url) as page:
+        yield page
+
+
+def place(page, x, y):
+    """Pixels of a point of the plane."""
+    script = """([x, y]) => {
+        const plane = document.querySelector('.linearly-lab').lab.main, box = plane.svg.getBoundingClientRect();
+        return [box.left + plane.X(x), box.top + plane.Y(y)];
+    }"""
+    return page.evaluate(script, [x, y])
+
+
+def click(page, x, y, **options):
+    page.mouse.click(*place(page, x, y), **options)
+
+
+def count(page):
+    return page.locator("#plot .point").count()
+
+
+def settled(page, expression, argument=None):
+    page.wait_for_function(expression, arg=argument)
+
+
+def choose(page, box, value):
+    page.select_option(box, value)
+
+
+def badge(page):
+    return page.locator("#verdict .badge").inner_text()
+
+
+def test_points_by_clicking_and_a_perceptron_by_steps(page):
+    page.click("#clear")
+    settled(page, "() => !document.querySelector('#plot .point')")
+    assert "two colours" in page.locator("#verdict").inner_text()
+    for k, (x, y) in enumerate([(-3, 2), (-2, 1), (-2.5, -1), (-1, 2.5)]):
+        click(page, x, y)
+        settled(page, "n => document.querySelectorAll('#plot .point').length === n", k + 1)
+    page.locator(".swatches button").nth(1).click()
+    for k, (x, y) in enumerate([(2, 1), (3, -1), (1.5, -2), (0.5, -0.5)]):
+        click(page, x, y)
+        settled(page, "n => document.querySelectorAll('#plot .point').length === n", k + 5)
+    assert badge(page) == "A line separates these classes"
+    page.click("#reset")
+    settled(page, "() => document.querySelector('#where').textContent.startsWith('update 0 ')")
+    steps = 0
+    while page.locator("#step").is_enabled():
+        page.click("#step")
+        steps += 1
+        settled(page, "t => document.querySelector('#where').textContent.startsWith(`update ${t} `)", steps)
+    assert steps > 0
+    settled(page, "() => document.querySelector('#verdict').textContent.includes('0 of 8 points wrong')")
+    assert "100" in page.locator("#metrics").inner_text() or "1.000" in page.locator("#metrics").inner_text()
+    assert "ly.Perceptron" in page.locator("#code").text_content()
+
+
+def test_a_drag_breaks_separability_and_moves_the_witness(page):
+    assert badge(page) == "A line separates these classes"
+    points = page.evaluate("() => document.querySelector('.linearly-lab').lab.state.points")
+    index = next(i for i, point in enumerate(points) if point[2] == 1)
+    blues = [point for point in points if point[2] == 0]
+    home = place(page, *points[index][:2])
+    deep = place(page, sum(p[0] for p in blues) / len(blues), sum(p[1] for p in blues) / len(blues))
+    page.mouse.move(*home)
+    page.mouse.down()
+    for k in range(1, 9):
+        page.mouse.move(home[0] + (deep[0] - home[0]) * k / 8, home[1] + (deep[1] - home[1]) * k / 8)
+    page.mouse.up()
+    settled(page, "() => document.querySelector('#verdict .badge').dataset.kind === 'overlapping'")
+    settled(page, "() => document.querySelector('#plot .meeting')")
+    assert page.locator("#plot .hull").count() >= 1
+    proof = page.locator("#verdict .proof").inner_text()
+    assert str(index) in proof
+    page.keyboard.press("Control+z")
+    settled(page, "() => document.querySelector('#verdict .badge').dataset.kind === 'separable'")
+    assert page.locator("#plot .meeting").count() == 0
+
+
+def test_flip_delete_and_the_keyboard(page):
+    before = count(page)
+    points = page.evaluate("() => document.querySelector('.linearly-lab').lab.state.points")
+    page.keyboard.down("Shift")
+    click(page, *points[0][:2])
+    page.keyboard.up("Shift")
+    settled(page, "() => document.querySelector('.linearly-lab').lab.state.points[0][2] === 1")
+    click(page, *points[1][:2])
+    page.keyboard.press("Delete")
+    settled(page, "n => document.querySelectorAll('#plot .point').length === n", before - 1)
+    page.focus("#plot")
+    page.keyboard.press("2")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    settled(page, "n => document.querySelectorAll('#plot .point').length === n", before)
+    assert page.evaluate("() => document.querySelector('.linearly-lab').lab.state.points.at(-1)[2]") == 1
+    page.keyboard.press("]")
+    page.keyboard.press("Shift+ArrowUp")
+    first = page.evaluate("() => document.querySelector('.linearly-lab').lab.state.points[0]")
+    settled(page, "y => document.querySelector('.linearly-lab').lab.state.points[0][1] > y", points[0][1])
+    assert first[0] == points[0][0]
+
+
+@pytest.mark.parametrize("name", ["logistic", "lda", "qda", "indicator", "voted", "averaged", "pocket", "batch"])
+def test_every_classifier_is_drawn(page, name):
+    choose(page, "#preset", "three")
+    choose(page, "#algorithm", name)
+    settled(page, "name => document.querySelector('.linearly-lab').lab.state.algorithm === name", name)
+    settled(page, "() => document.querySelectorAll('#metrics .confusion tbody tr').length === 3")
+    shaded = page.evaluate("() => Boolean(document.querySelector('.plane canvas').dataset.used)")
+    assert shaded == (name in ("logistic", "lda", "qda", "voted"))
+
+
+@pytest.mark.parametrize("name", ["least_squares", "gradient_descent", "ridge", "bias_variance"])
+def test_every_curve_is_drawn(page, name):
+    choose(page, "#algorithm", name)
+    if name != "bias_variance":
+        choose(page, "#preset", "cloud")
+        settled(page, "() => document.querySelectorAll('#plot .squares path').length === 28")
+    settled(page, "() => document.querySelector('#plot .curve path')")
+    settled(page, "name => document.querySelector('.linearly-lab').lab.state.algorithm === name", name)
+
+
+def test_a_csv_is_loaded_by_its_columns(page):
+    page.set_input_files("#file", {"name": "pets.csv", "mimeType": "text/csv", "buffer": CSV.encode()})
+    page.wait_for_selector("dialog[open]")
+    page.select_option("#column-x", "height")
+    page.select_option("#column-y", "weight")
+    page.click("#load")
+    settled(page, "() => document.querySelector('.linearly-lab').lab.state.names[0] === 'height'")
+    settled(page, "() => document.querySelectorAll('#plot .point').length === 40")
+    assert page.locator(".swatches button").count() == 2
+
+
+def test_a_link_restores_the_state(browser, lab, page):
+    choose(page, "#preset", "xor")
+    choose(page, "#algorithm", "logistic")
+    choose(page, "#rival", "qda")
+    settled(page, "() => document.querySelectorAll('.plane').length === 2")
+    page.click("#share")
+    settled(page, "() => location.hash.length > 40")
+    state = page.evaluate("() => document.querySelector('.linearly-lab').lab.state")
+    with opened(browser, page.url) as other:
+        settled(other, "() => document.querySelector('.linearly-lab').lab.state.rival === 'qda'")
+        assert other.evaluate("() => document.querySelector('.linearly-lab').lab.state") == state
+        assert other.locator(".plane").count() == 2
+
+
+def test_play_runs_to_the_end_and_scrubbing_goes_back(page):
+    choose(page, "#preset", "xor")
+    settled(page, "() => document.querySelector('.linearly-lab').lab.film.count > 100")
+    choose(page, "#speed", "30")
+    page.click("#play")
+    settled(page, "() => document.querySelector('#play').title === 'Pause'")
+    settled(page, "() => document.querySelector('#play').title === 'Play'")
+    assert page.evaluate("() => document.querySelector('.linearly-lab').lab.atEnd")
+    box = page.locator("#track").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 10)
+    script = (
+        "() => { const { frame, film } = document.querySelector('.linearly-lab').lab; return [frame, film.count]; }"
+    )
+    frame, frames = page.evaluate(script)
+    assert 0.4 < frame / frames < 0.6
+    page.focus("#track")
+    page.keyboard.press("Home")
+    settled(page, "() => document.querySelector('#where').textContent.startsWith('update 0 ')")
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_the_picture_is_saved(page, kind, tmp_path):
+    choose(page, "#algorithm", "lda")
+    settled(page, "() => document.querySelector('.plane canvas').dataset.used")
+    with page.expect_download() as download:
+        page.click(f"#{kind}")
+    path = tmp_path / f"plane.{kind}"
+    download.value.save_as(path)
+    data = path.read_bytes()
+    if kind == "svg":
+        import xml.etree.ElementTree as tree
+
+        root = tree.fromstring(data)
+        assert root.tag.endswith("svg")
+        assert data.count(b'class="point"') == 44
+    else:
+        assert data.startswith(b"\x89PNG")
+        assert len(data) > 10_000
+
+
+@pytest.mark.parametrize("width", [360, 820, 1280, 1920])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_fits_every_screen(browser, lab, width, theme):
+    with opened(browser, lab.url, viewport={"width": width, "height": 800}, color_scheme=theme) as page:
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert page.evaluate("() => document.querySelector('.linearly-lab').dataset.theme") == theme
+        plane = page.locator("#plot").bounding_box()
+        assert plane["height"] > 250
+        assert plane["width"] > (0.9 * width if width < 1080 else 0.45 * width)
+
+
+def test_everything_to_press_has_a_name(page):
+    script = """() => {
+        const said = (one) => one.getAttribute('aria-label') || one.textContent.trim();
+        const named = (one) => said(one) || one.closest('label')?.textContent.trim();
+        const all = document.querySelectorAll('button, select, input, [role=slider], [tabindex="0"]');
+        return [...all].filter((one) => !named(one)).map((one) => one.outerHTML.slice(0, 80));
+    }"""
+    assert page.evaluate(script) == []
+
+
+def test_the_widget_runs_in_a_notebooks_page(browser, tmp_path):
+    """anywidget's contract: the module's `render` gets a model that sends to and hears from Python."""
+    try:
+        import anywidget  # noqa: F401
+    except ImportError:
+        require(False, "needs anywidget: pip install 'linearly[lab]'")
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    from linearly.lab.widget import LabWidget
+
+    widget = LabWidget()
+    sent = []
+    widget.send = sent.append
+    host = b"""<!doctype html><meta charset=utf-8><link rel=icon href=data:,><link rel=stylesheet href=widget.css>
+<p>A cell above</p><div id=cell></div><script type=module>
+import widget from "./widget.js";
+const heard = [];
+const model = { on: (name, f) => heard.push(f), off: () => {}, get: () => null, set: () => {}, save_changes: () => {},
+  send: async (content) => {
+    const reply = await fetch("comm", { method: "POST", body: JSON.stringify(content) }).then((r) => r.json());
+    for (const f of heard) f(reply, []); } };
+widget.render({ model, el: document.getElementById("cell") });
+</script>"""
+    files = {"/": (host, "text/html")}
+    files |= {"/widget.js": (LabWidget._esm, "text/javascript"), "/widget.css": (LabWidget._css, "text/css")}
+
+    class Kernel(BaseHTTPRequestHandler):
+        def answer(self, body, kind):
+            body = body if isinstance(body, bytes) else str(body).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self):
+            self.answer(*files[self.path])
+
+        def do_POST(self):
+            content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            widget._heard(widget, content, [])
+            self.answer(json.dumps(sent.pop()), "application/json")
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Kernel) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with opened(browser, f"http://127.0.0.1:{server.server_port}/") as page:
+            settled(page, "() => document.querySelectorAll('#plot .point').length === 44")
+            page.select_option("#algorithm", "lda")
+            settled(page, "() => document.querySelector('.plane canvas').dataset.used")
+            assert widget.session.state.algorithm == "lda"
+        server.shutdown()
