@@ -5,9 +5,10 @@ Can a line separate them?
 Ones and fives by density and symmetry: no. The proof is a handful of rows.
 """
 
-import linearly as ly
 import numpy as np
 from sklearn.datasets import load_digits
+
+import linearly as ly
 
 digits = load_digits()
 chosen = np.isin(digits.target, [1, 5])

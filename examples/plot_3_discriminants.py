@@ -5,9 +5,10 @@ Normal classes: LDA and QDA
 LDA gives all classes one covariance, QDA each its own; the boundary is a line, or a curve.
 """
 
-import linearly as ly
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
+
+import linearly as ly
 
 X, y = load_wine(as_frame=True, return_X_y=True)
 X = X[["alcohol", "color_intensity"]]

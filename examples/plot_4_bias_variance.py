@@ -5,8 +5,9 @@ Bias, variance, and the right degree
 Polynomials of growing degree on a curve that is known: what is lost by being too simple, and by being too free.
 """
 
-import linearly as ly
 import numpy as np
+
+import linearly as ly
 
 rng = np.random.default_rng(7)
 x = rng.uniform(-1, 1, 40)

@@ -435,6 +435,7 @@ print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.st
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "target", "options"),
     [

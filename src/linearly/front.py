@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.ledger import Ledger, LedgerRows
 from linearly.dataset.design import Design, DesignRows, design_of, refuse_options
+from linearly.dataset.kept import kept
 from linearly.dataset.rows import OneBlock, Rows
 from linearly.dataset.sources import as_tables
 from linearly.dataset.tables import Chunk, Tables, known_columns
@@ -82,7 +83,8 @@ def fit(
     if not design.intercept:
         params = {"fit_intercept": False, **params}
     estimator = estimator_of(chosen, params)
-    rows = LedgerRows(DesignRows(tables, design))
+    plain = DesignRows(tables, design)
+    rows = LedgerRows(kept(plain) if MODELS[chosen].iterates else plain)
     estimator.fit(rows)
     return Model(estimator, design, chosen, ledger=rows.ledger, n_dropped=rows.rows.n_dropped, note=note)
 
@@ -294,9 +296,7 @@ class Model:
                 "combined. Fit both with the design of one: ly.fit(data, like=model, …)."
             )
         if not hasattr(type(self.estimator), "__add__"):
-            raise ValueError(
-                f"Model {self.model!r} is not read off a sum over rows: fit all rows together instead."
-            )
+            raise ValueError(f"Model {self.model!r} is not read off a sum over rows: fit all rows together instead.")
 
     def _new_tables(self, data: Any, keep: Sequence[str] = ()) -> Tables:
         tables = as_tables(data)

@@ -107,7 +107,7 @@ class Design:
         terms = tuple(replace(term, factors=tuple(lessons[f] for f in term.factors)) for term in self.terms)
         for term in terms:
             if term.width > MOST_COLUMNS:
-                raise ValueError(f"The term {term.label} has {term.width} columns: more than {MOST_COLUMNS} is too many.")
+                raise ValueError(f"The term {term.label} has {term.width} columns; {MOST_COLUMNS} are the most.")
         if target is not None and target.labels and not target.classes:
             target = replace(target, classes=found[target.factor.needs[0]].ordered(target.factor.needs[0]))
         return replace(self, terms=terms, target=target)

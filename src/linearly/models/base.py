@@ -145,7 +145,7 @@ def gathered(rows: Rows, most: int) -> tuple[Array, NDArray[Any]] | None:
         if cells > most:
             return None
         X.append(part.rounded() if hasattr(part, "rounded") else part)
-        y.append(block.y)
+        y.append(np.asarray(block.y))
     return np.concatenate(X), np.concatenate(y)
 
 

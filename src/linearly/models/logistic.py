@@ -384,8 +384,8 @@ class LogisticRegression(ScoreClassifier):
             here = gathered(rows, _GATHERED)
             if here is None:
                 warnings.warn(
-                    "The coefficients grow without end, as they do where a hyperplane separates the classes; these rows "
-                    'are too many here to prove it. Use bias_reduction="firth" or alpha > 0 for finite coefficients.',
+                    "The coefficients grow without end, as they do where a hyperplane separates the classes; rows "
+                    'are too many to prove it. Use bias_reduction="firth" or alpha > 0 for finite coefficients.',
                     SeparationWarning,
                     stacklevel=3,
                 )

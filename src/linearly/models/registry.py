@@ -7,25 +7,26 @@ from typing import Any, NamedTuple
 
 
 class Entry(NamedTuple):
-    """Where an estimator is defined, and whether it predicts labels."""
+    """Where an estimator is defined, whether it predicts labels, and whether it takes pass after pass."""
 
     module: str
     name: str
     classifies: bool
+    iterates: bool = False
 
 
 MODELS = {
     "linear": Entry("linearly.models.regression", "LinearRegression", False),
     "ridge": Entry("linearly.models.ridge", "RidgeCV", False),
-    "logistic": Entry("linearly.models.logistic", "LogisticRegression", True),
+    "logistic": Entry("linearly.models.logistic", "LogisticRegression", True, True),
     "lda": Entry("linearly.models.discriminant", "LinearDiscriminantAnalysis", True),
     "qda": Entry("linearly.models.discriminant", "QuadraticDiscriminantAnalysis", True),
     "least-squares": Entry("linearly.models.indicator", "LeastSquaresClassifier", True),
-    "perceptron": Entry("linearly.models.perceptron", "Perceptron", True),
-    "batch": Entry("linearly.models.batch_perceptron", "BatchPerceptron", True),
-    "pocket": Entry("linearly.models.pocket", "PocketPerceptron", True),
-    "voted": Entry("linearly.models.perceptron", "VotedPerceptron", True),
-    "averaged": Entry("linearly.models.perceptron", "AveragedPerceptron", True),
+    "perceptron": Entry("linearly.models.perceptron", "Perceptron", True, True),
+    "batch": Entry("linearly.models.batch_perceptron", "BatchPerceptron", True, True),
+    "pocket": Entry("linearly.models.pocket", "PocketPerceptron", True, True),
+    "voted": Entry("linearly.models.perceptron", "VotedPerceptron", True, True),
+    "averaged": Entry("linearly.models.perceptron", "AveragedPerceptron", True, True),
 }
 
 

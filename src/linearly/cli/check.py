@@ -1,0 +1,131 @@
+"""`linearly check`: a look at the data before any fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from linearly.cli.failures import one_line
+from linearly.cli.inputs import read
+from linearly.cli.options import common, data_argument, names
+from linearly.cli.progress import Progress
+from linearly.cli.screen import answer, bold, compact, count, dim, put_json, quoted, status, width, wrapped
+
+if TYPE_CHECKING:
+    from linearly.dataset.tables import Tables
+
+COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
+MOST_COLUMNS = 40  # listed
+
+
+@click.command()
+@data_argument
+@click.option("--target", "-t", metavar="COLUMN", help="The column to predict.")
+@click.option("--without", multiple=True, callback=names, metavar="A,B", help="Leave these columns out.")
+@click.option("--weight", metavar="COLUMN", help="A column of row weights.")
+@common
+def check(data: str, target: str | None, without: tuple[str, ...], weight: str | None, as_json: bool) -> None:
+    """Look at DATA before any fit: what will go wrong, and the remedy.
+
+    Columns and their kinds, missing values, constant, duplicate and collinear columns by name, identifiers, scale,
+    counts of labels, and whether the labels can be told apart without an error. The exit code is 0 whatever is found.
+
+    \b
+    Example:
+      linearly check carseats.csv --target Sales
+    """
+    from linearly.cli.findings import findings
+    from linearly.cli.profile import profile
+    from linearly.dataset.tables import known_columns
+
+    with Progress() as progress:
+        tables: Tables = read(data, progress)
+        known_columns([target] if target is not None else [], tables.schema, "target column")
+        known_columns([*without, *([weight] if weight is not None else [])], tables.schema)
+        tables = tables.select([name for name in tables.schema if name not in without])
+        found = profile(tables, counted=target)
+        told = list(findings(tables, found, target, weight))
+    columns = [_row(name, column) for name, column in found.columns.items()]
+    n = next(iter(found.columns.values())).n
+    if as_json:
+        tally = {level: sum(one.level == level for one in told) for level in COLOURS}
+        put_json({"rows": n, "columns": columns, "findings": [one._asdict() for one in told], "counts": tally})
+        return
+    answer(f"{bold(data)}   {count(n, 'row')}   {count(len(columns), 'column')}\n")
+    answer(_columns(columns, target, weight))
+    answer()
+    for level in COLOURS:
+        for one in told:
+            if one.level == level:
+                answer(_line(one))
+    problems = sum(one.level == "problem" for one in told)
+    notes = sum(one.level == "note" for one in told)
+    answer()
+    answer(f"{count(problems, 'problem')}, {count(notes, 'note')}" if problems + notes else "nothing stands in the way")
+    if target is not None and data != "-":
+        status(f"next: {next_command(data, target, without, weight, told)}")
+
+
+def next_command(data: str, target: str, without: tuple[str, ...], weight: str | None, told: list[Any]) -> str:
+    """The fit that heeds what was found."""
+    options = [option for one in told for option in one.options]
+    left_out = dict.fromkeys([*without, *(name for option, name in options if option == "--without")])
+    words = ["linearly", "fit", quoted(data), "--target", quoted(target)]
+    words += ["--weight", quoted(weight)] if weight is not None else []
+    words += ["--without", quoted(",".join(left_out))] if left_out else []
+    for option, value in dict(option for option in options if option[0] != "--without").items():
+        words += [option, value]
+    return " ".join(words)
+
+
+def _row(name: str, column: Any) -> dict[str, Any]:
+    from linearly.dataset.terms import MOST_LEVELS
+
+    row: dict[str, Any] = {"column": name, "kind": column.kind, "missing": column.missing}
+    row["levels"] = len(column.levels) if 0 < len(column.levels) <= MOST_LEVELS else None
+    row["many"] = len(column.levels) > MOST_LEVELS
+    if column.kind in ("numbers", "whole numbers") and column.high >= column.low:
+        row |= {"low": column.low, "high": column.high, "mean": column.total / max(column.present - column.infinite, 1)}
+    elif column.kind in ("text", "true/false"):
+        row["examples"] = sorted(map(str, column.levels))[:5]
+    return row
+
+
+def _columns(rows: list[dict[str, Any]], target: str | None, weight: str | None) -> str:
+    from linearly.cli.fit_screen import laid_out
+
+    shown = rows[:MOST_COLUMNS]
+    roles = {target: "target", weight: "weight"}
+    columns = [
+        ("column", False, [row["column"] for row in shown]),
+        ("kind", False, [row["kind"] for row in shown]),
+        ("different", True, ["> 1000" if row["many"] else str(row["levels"] or "–") for row in shown]),
+        ("missing", True, [f"{row['missing']:,}" if row["missing"] else "–" for row in shown]),
+        ("", False, [roles.get(row["column"], "") for row in shown]),
+    ]
+    if not any(columns[-1][2]):
+        columns.pop()
+    room = width() - max(len(line) for line in map(click.unstyle, laid_out(columns))) - 2
+    columns.insert(4, ("values", False, [_cut(_values(row), max(room, 12)) for row in shown]))
+    lines = laid_out(columns)
+    if len(rows) > MOST_COLUMNS:
+        lines.append(dim(f"… {len(rows) - MOST_COLUMNS:,} more columns; --json has them all"))
+    return "\n".join(lines)
+
+
+def _values(row: dict[str, Any]) -> str:
+    if "low" in row:
+        return f"{compact(row['low'])} to {compact(row['high'])}, mean {compact(row['mean'])}"
+    more = " …" if row["many"] or (row["levels"] or 0) > 5 else ""
+    return ", ".join(row.get("examples", ())) + more
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _line(one: Any) -> str:
+    lead = f"{one.level:<8} "
+    text = f"{one.about}: {one.text}" + (f". {one_line(one.remedy[0].upper() + one.remedy[1:])}" if one.remedy else "")
+    return click.style(f"{one.level:<8}", fg=COLOURS[one.level]) + wrapped(text, lead)[8:]

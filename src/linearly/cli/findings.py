@@ -1,0 +1,300 @@
+"""What will go wrong with a table before any fit, and the remedy: each finding is ok, a note or a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linearly.algorithm.gram import Gram
+from linearly.algorithm.triangular import rounded
+from linearly.cli.profile import Column, Profile
+from linearly.cli.screen import count, percent
+from linearly.dataset.design import DesignRows, design_of
+from linearly.dataset.tables import Tables
+from linearly.dataset.terms import MOST_LEVELS
+
+PROVEN = 2_000_000  # numbers (rows × columns × classes) up to which separability is decided
+_FAR = 1e6  # sizes of the mean, in standard deviations, from which a column is far from zero
+_APART = 1e6  # ratio of spreads from which columns are of different size
+_COLLINEAR = 10.0  # variance inflation
+
+
+class Finding(NamedTuple):
+    """One line: how bad, about what, what it is, what to do."""
+
+    level: str  # ok, note, problem
+    about: str
+    text: str
+    remedy: str = ""
+    options: tuple[tuple[str, str], ...] = ()  # of a fit that heeds it
+
+
+def _drop(name: str) -> tuple[tuple[str, str], ...]:
+    return (("--without", name),)
+
+
+_DROP_ROWS = (("--missing", "drop"),)
+
+
+def findings(tables: Tables, found: Profile, target: str | None, weight: str | None) -> Iterator[Finding]:
+    """Everything that is worth saying, columns first."""
+    n = next(iter(found.columns.values())).n
+    if n == 0:
+        yield Finding("problem", "rows", "there are none", "give a file with rows")
+        return
+    features = {name: column for name, column in found.columns.items() if name not in (target, weight)}
+    yield from _missing(found, target)
+    usable = {}
+    for name, column in features.items():
+        finding = _unusable(name, column)
+        if finding is None:
+            usable[name] = column
+        else:
+            yield finding
+    if not usable:
+        yield Finding("problem", "columns", "there is no column to predict from")
+        return
+    if target is not None:
+        yield from _target(target, found.columns[target], n)
+    yield from _numbers(tables, found, usable, target, weight)
+
+
+# --- single columns -------------------------------------------------------------------------------
+
+
+def _missing(found: Profile, target: str | None) -> Iterator[Finding]:
+    gaps = {name: column.missing for name, column in found.columns.items() if column.missing}
+    if not gaps:
+        yield Finding("ok", "missing values", "none")
+    n = next(iter(found.columns.values())).n
+    for name, missing in sorted(gaps.items(), key=lambda item: -item[1])[:12]:
+        share = f"missing in {count(missing, 'row')} of {n:,}"
+        if name == target:
+            text = f"the target is {share}"
+            yield Finding("problem", name, text, "--missing drop leaves those rows out", _DROP_ROWS)
+        elif missing > 0.3 * n:
+            yield Finding("problem", name, share, f"leave the column out: --without {name}", _drop(name))
+        else:
+            yield Finding("problem", name, share, "fill the gaps, or --missing drop leaves those rows out", _DROP_ROWS)
+    if len(gaps) > 12:
+        yield Finding("note", "missing values", f"in {len(gaps) - 12} columns more")
+
+
+def _unusable(name: str, column: Column) -> Finding | None:
+    """Why a column cannot be a feature, or should not; None if it can."""
+    out = f"leave it out: --without {name}"
+    if column.kind == "dates":
+        text, remedy = "holds dates or times", f"turn them into numbers (days, month, hour), or {out}"
+    elif column.kind == "other":
+        text, remedy = "holds neither numbers nor text", out
+    elif column.missing > 0.3 * column.n:
+        return Finding("note", name, "has too many gaps to be looked at further", out)
+    elif column.infinite:
+        text, remedy = f"is infinite in {count(column.infinite, 'row')}", f"correct them, or {out}"
+    elif column.constant:
+        text, remedy = f"is constant ({next(iter(column.levels))!r} in every row)", out
+    elif column.identifies:
+        many = f"more than {MOST_LEVELS}" if len(column.levels) > MOST_LEVELS else str(len(column.levels))
+        text, remedy = f"looks like an identifier: {many} different texts", out
+    elif column.kind == "text" and len(column.levels) > MOST_LEVELS:
+        text, remedy = f"has more than {MOST_LEVELS} levels", f"group them, or {out}"
+    else:
+        return None
+    return Finding("problem", name, text, remedy, _drop(name))
+
+
+def _odd(usable: dict[str, Column]) -> Iterator[Finding]:
+    for name, column in usable.items():
+        if column.numbers_rows:
+            text = f"numbers the rows, {column.low:.0f} to {column.high:.0f}: it looks like an identifier"
+            yield Finding("note", name, text, f"leave it out: --without {name}", _drop(name))
+        elif column.kind == "text" and len(column.levels) > max(20, 0.05 * column.present):
+            text = f"has {len(column.levels)} levels in {count(column.present, 'row')}: a column for each but one"
+            yield Finding("note", name, text, "group the rare ones")
+
+
+def _target(name: str, column: Column, n: int) -> Iterator[Finding]:
+    if column.kind in ("dates", "other"):
+        yield Finding("problem", name, f"the target holds {column.kind}", "choose a column of numbers or labels")
+        return
+    if column.constant:
+        yield Finding("problem", name, "the target is constant: there is nothing to predict", "choose another column")
+        return
+    if column.kind == "text" and len(column.levels) > max(50, n // 4):
+        yield Finding("problem", name, f"the target has {len(column.levels)} different labels", "group them")
+        return
+    if column.kind in ("numbers", "whole numbers"):
+        values = sorted(column.levels)
+        if len(values) == 2:
+            told = f"the target holds only {values[0]:g} and {values[1]:g}, and would be fitted as a number"
+            yield Finding("note", name, told, "if these are labels: --model logistic")
+        elif column.kind == "whole numbers" and len(values) <= 10 and n >= 10 * len(values):
+            told = f"the target holds {len(values)} whole numbers, and would be fitted as a number"
+            yield Finding("note", name, told, "if these are labels: --model logistic")
+        else:
+            yield Finding("ok", name, f"the target holds numbers, {column.low:.4g} to {column.high:.4g}: linear")
+    if column.counts is not None and len(column.levels) <= 50 and (column.kind in ("text", "true/false")):
+        yield from _balance(name, column)
+
+
+def _balance(name: str, column: Column) -> Iterator[Finding]:
+    assert column.counts is not None
+    ranked = column.counts.most_common()
+    total = sum(column.counts.values())
+    told = ", ".join(f"{label} {rows:,}" for label, rows in ranked[:6]) + (" …" if len(ranked) > 6 else "")
+    label, rows = ranked[-1]
+    if rows < 10:
+        text = f"the label {label!r} has {count(rows, 'row')} only ({told})"
+        yield Finding("problem", name, text, "find more of them, or join labels")
+    elif rows < 0.1 * total:
+        always = percent(ranked[0][1] / total)
+        text = f"{label!r} is rare: {told}; always saying {ranked[0][0]!r} is right {always} of the time"
+        yield Finding("note", name, text, "look at recall, not at accuracy")
+    else:
+        yield Finding("ok", name, f"the target holds {len(ranked)} labels: {told}")
+
+
+# --- columns together -----------------------------------------------------------------------------
+
+
+def _numbers(
+    tables: Tables, found: Profile, usable: dict[str, Column], target: str | None, weight: str | None
+) -> Iterator[Finding]:
+    """What only the numbers show: combinations, sizes, separability."""
+    yield from _odd(usable)
+    n = next(iter(found.columns.values())).n
+    coded = {name: c for name, c in usable.items() if c.kind != "text" or len(c.levels) <= 100}
+    about = found.columns.get(target) if target is not None else None
+    if about is None or about.kind in ("dates", "other") or about.constant or not coded:
+        target = None
+    if not coded:
+        return
+    design = design_of(tables.schema, target=target, features=list(coded), weight=weight, missing="drop")
+    labels = about is not None and target is not None and 2 <= len(about.levels) <= 50
+    if labels and about is not None and about.kind in ("text", "true/false"):
+        design = design.with_labels()
+    design = design.learn(tables)
+    if len(design.names) > 2000:
+        yield Finding("note", "columns", f"{len(design.names)} columns after coding: collinearity is not looked for")
+        return
+    features = replace(design, target=None, weight=None)
+    rows = DesignRows(tables, features)
+    gram = rows.fold(Gram.of)
+    if gram.n < n:
+        text = f"{count(gram.n, 'row')} of {n:,} are without gaps; scale, collinearity and overlap are about those"
+        yield Finding("note", "rows", text)
+    p = len(design.names)
+    if gram.n <= p:
+        text = f"{count(gram.n, 'complete row')} for {p} columns after coding: a fit would be arbitrary"
+        yield Finding("problem", "rows", text, "use fewer columns, or a penalty: --alpha 1", (("--alpha", "1"),))
+        return
+    yield from _size(gram, design.names)
+    yield from _collinear(gram, design.names)
+    if labels and design.target is not None and design.target.labels:
+        yield from _separable(tables, design, gram.n)
+
+
+def _size(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
+    mean = np.asarray(rounded(gram.mean)) * gram.gauge.unit + gram.gauge.shift
+    spread = np.sqrt(gram.squares / max(gram.n - 1, 1))
+    quiet = True
+    for j in np.flatnonzero((spread > 0) & (np.abs(mean[: len(spread)]) > _FAR * spread))[:6]:
+        quiet = False
+        text = f"is far from zero: mean {mean[j]:.4g}, spread {spread[j]:.2g}"
+        yield Finding("note", names[j], text, "linearly copes; subtract the mean for other software")
+    varied = np.flatnonzero(spread > 0)
+    if len(varied) > 1:
+        low, high = varied[np.argmin(spread[varied])], varied[np.argmax(spread[varied])]
+        if spread[high] > _APART * spread[low]:
+            quiet = False
+            text = f"{names[high]} is spread {spread[high] / spread[low]:.1g} times as wide as {names[low]}"
+            yield Finding("note", "scale", text, "rescale them for ridge and the perceptrons")
+    if quiet:
+        yield Finding("ok", "scale", "columns are of comparable size")
+
+
+def _collinear(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
+    solution = gram.select(None, True).solve() if len(gram.gauge.unit) > gram.p else _aliased(gram)
+    aliased = [j for j in solution.aliased if gram.squares[j] > 0]
+    correlation = _correlation(gram)
+    out = set(solution.aliased)
+    kept = [j for j in range(len(names)) if j not in out]
+    for j in aliased[:12]:
+        yield _combination(j, kept, correlation, gram, names)
+    inflation = np.diagonal(np.linalg.pinv(correlation[np.ix_(kept, kept)])) if len(kept) > 1 else np.ones(len(kept))
+    high = sorted((k for k in range(len(kept)) if inflation[k] > _COLLINEAR), key=lambda k: -inflation[k])
+    for k in high[:6]:
+        j = kept[k]
+        others = [i for i in kept if i != j]
+        near = max(others, key=lambda i: abs(correlation[i, j]))
+        text = f"is nearly a combination of others (VIF {inflation[k]:.3g}), nearest {names[near]}"
+        text += f", correlation {correlation[near, j]:.3f}"
+        yield Finding("note", names[j], text, "leave one of them out, or ridge: --cv")
+    if not aliased and not high:
+        worst = int(np.argmax(inflation)) if len(kept) else 0
+        told = f" (largest VIF {inflation[worst]:.2f}, {names[kept[worst]]})" if len(kept) > 1 else ""
+        yield Finding("ok", "collinearity", f"none{told}")
+
+
+def _aliased(gram: Gram) -> Any:
+    """The solution of a problem with a target that does not matter: only the rank of the columns does."""
+    p = gram.p
+    widened = replace(
+        gram,
+        gauge=replace(gram.gauge, shift=np.append(gram.gauge.shift, 0.0), unit=np.append(gram.gauge.unit, 1.0)),
+        mean=np.append(np.asarray(rounded(gram.mean)), 0.0),
+        cross=np.pad(np.asarray(rounded(gram.cross)), ((0, 1), (0, 1))),
+    )
+    assert len(widened.gauge.unit) == p + 1
+    return widened.select(None, True).solve()
+
+
+def _correlation(gram: Gram) -> Any:
+    cross = np.asarray(rounded(gram.cross))[: gram.p, : gram.p]
+    size = np.sqrt(np.where(np.diagonal(cross) > 0, np.diagonal(cross), 1.0))
+    return cross / size / size[:, None]
+
+
+def _combination(j: int, kept: list[int], correlation: Any, gram: Gram, names: tuple[str, ...]) -> Finding:
+    """What a column is a combination of."""
+    remedy = f"leave it out: --without {names[j].partition('[')[0]}"
+    equal = [i for i in kept if abs(correlation[i, j]) > 1 - 1e-12]
+    if equal:
+        i = equal[0]
+        mean = np.asarray(rounded(gram.mean)) * gram.gauge.unit + gram.gauge.shift
+        same = np.isclose(gram.squares[i], gram.squares[j], rtol=1e-9) and np.isclose(mean[i], mean[j], rtol=1e-9)
+        twin = "is a duplicate of" if same and correlation[i, j] > 0 else "is a multiple of"
+        return Finding("problem", names[j], f"{twin} {names[i]}", remedy, _drop(names[j].partition("[")[0]))
+    share = np.linalg.lstsq(correlation[np.ix_(kept, kept)], correlation[kept, j], rcond=None)[0]
+    parts = [names[i] for i, b in zip(kept, share, strict=True) if abs(b) > 1e-6]
+    told = ", ".join(parts[:6]) + (" …" if len(parts) > 6 else "")
+    return Finding("problem", names[j], f"is a combination of {told}", remedy, _drop(names[j].partition("[")[0]))
+
+
+def _separable(tables: Tables, design: Any, n: int) -> Iterator[Finding]:
+    from linearly.algorithm.separability import separability
+
+    K = len(design.target.classes)
+    name = design.target.factor.label
+    if n * len(design.names) * (K - 1) > PROVEN:
+        yield Finding("note", name, "separability is not looked for in so many rows")
+        return
+    blocks = [block for block in DesignRows(tables, design) if len(block)]
+    y = np.array(design.target.classes)[np.concatenate([block.y for block in blocks])]
+    if len(np.unique(y)) < 2:
+        yield Finding("problem", name, "the complete rows have one label only", "fill the gaps first")
+        return
+    certificate = separability(np.concatenate([block.X for block in blocks]), y, names=design.names)
+    if certificate.verdict == "overlapping":
+        yield Finding(
+            "ok", name, "labels overlap: logistic regression has an estimate; a plain perceptron never settles"
+        )
+        return
+    apart = "without an error" if certificate.verdict == "separable" else "but for ties"
+    columns = ", ".join(column for column, _ in certificate.separating_columns[:4])
+    rule = "; ".join(certificate.rules[:2]) or f"by a hyperplane in {columns}"
+    remedy = "logistic regression has no estimate: --alpha 1, or --model lda; or does a column give the answer away?"
+    yield Finding("problem", name, f"labels can be told apart {apart} ({rule})", remedy, (("--alpha", "1"),))

@@ -1,0 +1,235 @@
+"""What `fit` has to say about a model, as plain facts: for the screen and for --json."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linearly.dataset.rows import Block, Rows
+    from linearly.front import Model
+
+KINDS = {
+    "linear": "linear regression",
+    "ridge": "ridge regression",
+    "logistic": "logistic regression",
+    "lda": "linear discriminant analysis",
+    "qda": "quadratic discriminant analysis",
+    "least-squares": "least squares on indicators",
+    "perceptron": "perceptron",
+    "batch": "batch perceptron",
+    "pocket": "pocket perceptron",
+    "voted": "voted perceptron",
+    "averaged": "averaged perceptron",
+}
+LOOKED_AT = 100_000  # rows up to which the training rows are read again to see how the fit went
+TESTED = 5_000  # rows up to which residuals are tested for normality
+
+
+def model_facts(model: Model, seen: int | None = None) -> dict[str, Any]:
+    """What the model knows about itself, without rows; `seen` is how many there were, where it does not know."""
+    from linearly.models.least_squares import LeastSquares
+
+    estimator = model.estimator
+    penalised = getattr(estimator, "solution_", None) is not None and isinstance(estimator, LeastSquares)
+    alpha = float(estimator.solution_.alpha) if penalised else float(getattr(estimator, "alpha", 0.0) or 0.0)
+    kind = KINDS["ridge" if model.model == "linear" and alpha > 0 else model.model]
+    facts: dict[str, Any] = {
+        "model": model.model,
+        "kind": kind,
+        "target": model.target,
+        "formula": model.design.formula,
+        "features": list(model.design.features),
+        "columns": list(model.names),
+        "rows": rows_of(estimator) or seen,
+        "dropped": model.n_dropped,
+        "passes": int(estimator.n_passes_) if hasattr(estimator, "n_passes_") else None,
+        "note": model.note,
+    }
+    if alpha > 0:
+        facts["alpha"] = alpha
+        facts["alpha_chosen"] = hasattr(estimator, "alpha_")
+    if model.classes:
+        facts["classes"] = list(model.classes)
+    if isinstance(estimator, LeastSquares):
+        facts |= _least_squares(model)
+    elif model.model == "logistic":
+        facts |= _logistic(model)
+    else:
+        facts |= _classifier(model)
+    return facts
+
+
+def rows_of(estimator: Any) -> int | None:
+    """How many rows an estimator was fitted to, as far as it knows."""
+    for source in ("solution_", "summary_", "labels_summary_"):
+        if hasattr(estimator, source):
+            return int(getattr(estimator, source).n)
+    return int(estimator.n_rows_) if hasattr(estimator, "n_rows_") else None
+
+
+def references(model: Model) -> dict[str, Any]:
+    """For each column of the design that is a level of a category: the level it is held against."""
+    found: dict[str, Any] = {}
+    for term in model.design.terms:
+        (factor, *others), full = term.factors, any(term.full)
+        if not others and not full and hasattr(factor, "reference"):
+            found |= dict.fromkeys(term.names(), factor.reference)
+    return found
+
+
+def _least_squares(model: Model) -> dict[str, Any]:
+    from linearly.evidence.diagnostics import vif
+    from linearly.evidence.inference import glance, tidy
+
+    estimator = model.estimator
+    solution = estimator.solution_
+    facts: dict[str, Any] = {"statistics": glance(estimator).row(0), "terms": _terms(model, tidy(estimator))}
+    facts["covariance"] = estimator.covariance
+    facts["aliased"] = [model.names[j] for j in solution.aliased]
+    if len(model.names) > 1 and solution.has_intercept and hasattr(estimator.summary_, "squares"):
+        facts["vif"] = list(vif(estimator))
+    if hasattr(estimator, "cv_errors_"):
+        facts["folds"] = int(estimator.fold_errors_.shape[1])
+    return facts
+
+
+def _logistic(model: Model) -> dict[str, Any]:
+    import numpy as np
+
+    from linearly.evidence.inference import glance, tidy
+    from linearly.evidence.likelihood import plain_label
+
+    estimator = model.estimator
+    facts: dict[str, Any] = {"statistics": glance(estimator).row(0), "separated": estimator.separation_ is not None}
+    if len(model.classes) > 2:
+        facts["reference"] = plain_label(estimator.reference_)
+    if estimator._root is None:
+        return facts | {"terms": []}
+    terms = _terms(model, tidy(estimator))
+    with np.errstate(over="ignore"):
+        for term in terms:
+            if term["term"] != "Intercept":
+                odds = np.exp([term["estimate"], term["conf_low"], term["conf_high"]])
+                term |= dict(zip(("odds_ratio", "odds_low", "odds_high"), odds.tolist(), strict=True))
+    return facts | {"terms": terms}
+
+
+def _terms(model: Model, table: Any) -> list[dict[str, Any]]:
+    against = references(model)
+    terms = list(table)
+    for term in terms:
+        if term["term"] in against:
+            term["against"] = against[term["term"]]
+    return terms
+
+
+def _classifier(model: Model) -> dict[str, Any]:
+    import numpy as np
+
+    estimator = model.estimator
+    facts: dict[str, Any] = {}
+    if hasattr(estimator, "stopped_because_"):
+        facts |= {"updates": int(estimator.n_updates_), "stopped_because": str(estimator.stopped_because_)}
+        error = float(getattr(estimator, "training_error_", np.nan))
+        if not np.isnan(error):
+            facts["training_error"] = error
+    if hasattr(estimator, "priors_"):
+        counts, priors = estimator.summary_.counts, estimator.priors_
+        facts["groups"] = [
+            {"class": label, "rows": int(n), "prior": float(prior), "means": dict(zip(model.names, means, strict=True))}
+            for label, n, prior, means in zip(model.classes, counts, priors, estimator.means_, strict=True)
+        ]
+    coef = getattr(estimator, "coef_", None)
+    if coef is not None:
+        rows = np.hstack([np.reshape(estimator.intercept_, (-1, 1)), np.reshape(coef, (-1, len(model.names)))])
+        heads = model.classes[1:] if len(rows) == 1 else model.classes
+        names = ["Intercept", *model.names]
+        facts["coefficients"] = [
+            {"term": name, "scores": {str(head): float(row[j]) for head, row in zip(heads, rows, strict=True)}}
+            for j, name in enumerate(names)
+        ]
+    return facts
+
+
+def look_again(model: Model, rows: Rows) -> dict[str, Any]:
+    """How the fit went on its own rows: tests of residuals, or the share of labels that are right."""
+    from linearly.models.least_squares import LeastSquares
+
+    if isinstance(model.estimator, LeastSquares):
+        return {"tests": _residual_tests(model.estimator, rows), "two_values": _two_values(rows)}
+    return {"training": _hits(model.estimator, rows)}
+
+
+def _two_values(rows: Rows) -> list[float] | None:
+    """The two values of a target that has no more than those."""
+    import numpy as np
+
+    found: set[float] = set()
+    for block in rows:
+        found.update(np.unique(np.asarray(block.y, dtype=np.float64))[:3].tolist())
+        if len(found) > 2:
+            return None
+    return sorted(found) if len(found) == 2 else None
+
+
+def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:
+    import numpy as np
+    from scipy.special import chdtrc
+
+    from linearly.algorithm.gram import Gram
+    from linearly.algorithm.ladder import Ask
+    from linearly.dataset.mapped import MappedRows
+    from linearly.evidence.inference import plain, row_parts
+    from linearly.evidence.normality import shapiro_wilk
+
+    solution = estimator.solution_
+    _, residual, _, weight = row_parts(rows, solution)
+    residual = (residual * np.sqrt(weight))[weight > 0]
+    found = []
+    # Residuals that are all rounding say nothing about errors.
+    if float((residual**2).sum()) <= 1e-24 * float(solution.tss[0]):
+        return []
+    if 8 <= len(residual) <= TESTED:
+        normal = shapiro_wilk(residual)
+        found.append({"test": "shapiro_wilk", "statistic": normal.statistic, "p_value": normal.p_value, "n": normal.n})
+
+    def squared(block: Block) -> Block:
+        X = plain(block.X)
+        w = np.ones(len(X)) if block.weight is None else block.weight
+        error = np.asarray(block.y, dtype=np.float64).ravel() - solution.predict(X)[:, 0]
+        present = None if block.weight is None else (w > 0).astype(np.float64)
+        return replace(block, X=X, y=w * error**2, weight=present)
+
+    about = Ask().of(MappedRows(rows, squared).fold(Gram.of))
+    if about.rank > 0 and about.tss[0] > 0:
+        statistic = float(about.n * (1 - about.rss[0] / about.tss[0]))
+        p_value = float(chdtrc(about.rank, statistic))
+        found.append({"test": "breusch_pagan", "statistic": statistic, "p_value": p_value, "n": about.n})
+    return found
+
+
+def _hits(estimator: Any, rows: Rows) -> dict[str, Any]:
+    """The share of rows whose label is told rightly, beside that of the commonest label."""
+    import numpy as np
+
+    from linearly.dataset.rows import OneBlock
+
+    K = len(estimator.classes_)
+
+    def tally(block: Block) -> Any:
+        if not len(block):
+            return np.zeros(K + 1)
+        assert block.y is not None
+        w = np.ones(len(block)) if block.weight is None else block.weight
+        right = estimator.predict(OneBlock(replace(block, y=None))) == estimator.classes_[block.y]
+        return np.append(np.bincount(block.y, w, minlength=K), (w * right).sum())
+
+    *counts, right = rows.fold(tally)
+    total = float(sum(counts))
+    common = int(np.argmax(counts))
+    return {
+        "accuracy": float(right) / total,
+        "commonest": estimator.classes_.tolist()[common],
+        "commonest_share": float(counts[common]) / total,
+    }

@@ -1,0 +1,67 @@
+"""All commands under one name."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import click
+
+from linearly.cli.check import check
+from linearly.cli.compare import compare
+from linearly.cli.completion import completion
+from linearly.cli.demo import demo
+from linearly.cli.fit import fit
+from linearly.cli.models import diff, export, merge, show
+from linearly.cli.options import debug_option
+from linearly.cli.pages import lab, report
+from linearly.cli.predict import evaluate, predict
+
+
+class InOrder(click.Group):
+    """A group whose commands are listed in the order in which one needs them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is asked for; where there is none, those that are spelt alike."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            near = get_close_matches(args[0], self.commands, n=2, cutoff=0.5)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"The commands are {', '.join(self.commands)}."
+            raise click.UsageError(f"There is no command {args[0]!r}. {hint}", ctx) from None
+
+
+def print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    """Print the version and stop."""
+    if value and not ctx.resilient_parsing:
+        from linearly import __version__
+
+        click.echo(f"linearly {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Show the version."
+)
+@debug_option
+def cli() -> None:
+    """Linear models on your own files: fit, check, compare, predict, export.
+
+    \b
+    Example:
+      linearly check  carseats.csv --target Sales
+      linearly fit    carseats.csv --target Sales -o model.json
+      linearly report model.json carseats.csv -o report.html
+
+    DATA is a CSV, Parquet or Arrow file, a directory, a quoted glob, or - for standard input. Answers go to standard
+    output, all else to standard error. Every command takes --json and --help.
+    """
+
+
+for command in (demo, check, fit, compare, show, predict, evaluate, report, diff, merge, export, lab, completion):
+    cli.add_command(command)

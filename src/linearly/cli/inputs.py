@@ -1,0 +1,161 @@
+"""Data that a command is given: files or standard input, watched while they are read, some rows held out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from linearly.cli.failures import near_files
+from linearly.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from linearly.dataset.tables import Chunk, Tables
+    from linearly.front import Model
+
+S = TypeVar("S")
+
+_FINEST = 1000  # a share is a fraction with at most this denominator
+_SAMPLED = 2**20  # bytes of a text file by which its rows are estimated
+
+
+def read(data: str, progress: Progress) -> WatchedTables:
+    """The tables that a command is given by a path, a glob, a directory, a URL, or - for standard input."""
+    from linearly.dataset.files import file_tables
+
+    try:
+        tables = file_tables(_standard_input() if data == "-" else data)
+    except FileNotFoundError as absent:
+        raise FileNotFoundError(f"{absent}{near_files(data)}") from None
+    return WatchedTables(tables, progress, _expected_rows(tables))
+
+
+def load_model(path: str) -> Model:
+    """The model in a file."""
+    from linearly.front import load
+
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"There is no model file {path}.{near_files(path)}")
+    return load(path)
+
+
+def _standard_input() -> Any:
+    """Standard input, put into a temporary file where it cannot be read twice."""
+    import shutil
+    import tempfile
+
+    given = sys.stdin.buffer
+    if given.seekable():
+        return given
+    spool: Any = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the process ends)
+    shutil.copyfileobj(given, spool)
+    spool.seek(0)
+    spool.raw.name = "standard input"
+    return spool
+
+
+class WatchedTables:
+    """Tables that tell a `Progress` of every chunk that is done."""
+
+    def __init__(self, tables: Tables, progress: Progress, expected: int | None = None) -> None:
+        self.tables, self.progress, self.expected = tables, progress, expected
+        self.schema = tables.schema
+
+    def __iter__(self) -> Iterator[Chunk]:
+        self.progress.begin(self.expected)
+        for chunk in self.tables:
+            yield chunk
+            self.progress.advance(len(chunk))
+
+    def fold(self, f: Callable[[Chunk], S]) -> S:
+        """The sum of f over the chunks."""
+        self.progress.begin(self.expected)
+
+        def watched(chunk: Chunk) -> S:
+            value = f(chunk)
+            self.progress.advance(len(chunk))
+            return value
+
+        return self.tables.fold(watched)
+
+    def select(self, columns: Sequence[str]) -> WatchedTables:
+        """The same rows with some of the columns."""
+        return WatchedTables(self.tables.select(columns), self.progress, self.expected)
+
+
+def _expected_rows(tables: Any) -> int | None:
+    """How many rows there will be: as files say, or for text by the length of the first lines."""
+    known: int | None = getattr(tables, "n_rows", None)
+    if known is not None:
+        return known
+    total = 0.0
+    for file in getattr(tables, "files", ()):
+        path = getattr(getattr(file, "location", None), "path", None)
+        if path is None or not os.path.isfile(path) or not path.lower().endswith((".csv", ".tsv", ".txt")):
+            return None
+        head = file.location.head(_SAMPLED)
+        total += os.path.getsize(path) * head.count(b"\n") / max(len(head), 1)
+    return round(total) or None
+
+
+class PickedTables:
+    """Every so-many-th row of tables, or all the others: row i is held out where ⌊(i + 1) share⌋ > ⌊i share⌋."""
+
+    def __init__(self, tables: Tables, share: Fraction, *, held: bool) -> None:
+        self.tables, self.share, self.held = tables, share, held
+        self.schema = tables.schema
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return map(Pick(self.share, self.held), self.tables)
+
+    def fold(self, f: Callable[[Chunk], S]) -> S:
+        """The sum of f over the chunks."""
+        pick = Pick(self.share, self.held)
+        return self.tables.fold(lambda chunk: f(pick(chunk)))
+
+    def select(self, columns: Sequence[str]) -> PickedTables:
+        """The same rows with some of the columns."""
+        return PickedTables(self.tables.select(columns), self.share, held=self.held)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The rows of a chunk that are held out, or those that are not, with their places."""
+
+    share: Fraction
+    held: bool
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        import numpy as np
+
+        a, b = self.share.numerator, self.share.denominator
+        number = chunk.start + np.arange(len(chunk) + 1, dtype=np.int64)
+        before = number * a // b  # rows held out before each
+        rows = np.flatnonzero((np.diff(before) > 0) == self.held)
+        start = int(before[0]) if self.held else chunk.start - int(before[0])
+        return replace(chunk.rows(np.isin(np.arange(len(chunk)), rows)), start=start, place=_picked(chunk, rows))
+
+
+def _picked(chunk: Chunk, rows: Any) -> Any:
+    from linearly.dataset.rows import Place
+
+    @dataclass(frozen=True)
+    class Picked(Place):
+        """Places of the rows that were picked."""
+
+        def where(self, i: int) -> str:
+            """The i-th of them, where it was before."""
+            return chunk.where(int(rows[i]))
+
+    return Picked("" if chunk.place is None else chunk.place.name)
+
+
+def split(tables: Tables, share: float) -> tuple[PickedTables, PickedTables]:
+    """The rows to fit to, and those held out."""
+    exact = Fraction(share).limit_denominator(_FINEST)
+    if not 0 < exact < 1:
+        raise ValueError(f"A share of {share:g} leaves nothing on one side: hold out between 0.001 and 0.999.")
+    return PickedTables(tables, exact, held=False), PickedTables(tables, exact, held=True)

@@ -1,0 +1,157 @@
+"""Model files without data: `show`, `diff`, `merge` and `export`."""
+
+from __future__ import annotations
+
+import sys
+from functools import reduce
+from operator import add
+from typing import Any
+
+import click
+
+from linearly.cli.inputs import load_model
+from linearly.cli.options import common, model_argument
+from linearly.cli.screen import answer, bold, count, put_json, saved, status, wrapped
+
+
+@click.command()
+@model_argument
+@common
+def show(model: str, as_json: bool) -> None:
+    """Show a saved model on one screen.
+
+    \b
+    Example:
+      linearly show model.json
+    """
+    from linearly.cli.fit_facts import model_facts
+    from linearly.cli.fit_screen import fit_screen
+
+    facts = model_facts(load_model(model))
+    if as_json:
+        put_json(facts)
+    else:
+        answer(fit_screen(facts))
+
+
+@click.command()
+@click.argument("first", metavar="A", type=click.Path())
+@click.argument("second", metavar="B", type=click.Path())
+@common
+def diff(first: str, second: str, as_json: bool) -> None:
+    """What changed from model A to model B: term by term, and a test of all terms together.
+
+    No data are read: model files carry their summaries. For linear models the test is Chow's, for logistic ones Wald's.
+
+    \b
+    Example:
+      linearly diff january.json february.json
+    """
+    from linearly.evidence.difference import chow, diff
+    from linearly.evidence.table import Table
+
+    a, b = load_model(first), load_model(second)
+    table = diff(a, b)
+    if not as_json:
+        answer(f"{bold(a.target)}   {first} → {second}\n")
+        answer(str(Table({name: table[name] for name in table.columns})))
+        answer()
+        for line in table.notes:
+            answer(wrapped(line))
+        return
+    found: dict[str, Any] = {"first": first, "second": second, "terms": table, "notes": table.notes}
+    if hasattr(a.estimator, "solution_") and not a.classes:
+        try:
+            found["chow"] = chow(a.estimator, b.estimator)
+        except ValueError:
+            found["chow"] = None
+    put_json(found)
+
+
+@click.command()
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path())
+@click.option("--output", "-o", metavar="FILE", required=True, help="Save the merged model: all.json.")
+@common
+def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
+    """Merge models of different rows into the model of all rows, without the rows.
+
+    Works for models that are read off a sum: linear, ridge, lda, qda, least-squares. Fit the later ones with --like the
+    first, so that all read their columns alike.
+
+    \b
+    Example:
+      linearly fit january.csv -t Sales -o january.json
+      linearly fit february.csv --like january.json -o february.json
+      linearly merge january.json february.json -o both.json
+    """
+    if len(models) < 2:
+        raise click.UsageError("Name at least two model files to merge.")
+    if not output.lower().endswith(".json"):
+        raise click.UsageError(f"{output}: a model file must end in .json.")
+    from linearly.cli.fit_facts import model_facts
+    from linearly.cli.fit_screen import fit_screen
+
+    merged = reduce(add, map(load_model, models))
+    merged.save(output)
+    facts = model_facts(merged) | {"merged": list(models), "saved": output}
+    if as_json:
+        put_json(facts)
+        return
+    answer(fit_screen(facts))
+    saved(output)
+
+
+@click.command()
+@model_argument
+@click.option("--to", "kind", type=click.Choice(["sql", "onnx", "python"]), required=True, help="What to write.")
+@click.option("--dialect", metavar="NAME", help="Of SQL: duckdb, sqlite, postgres, bigquery, snowflake, … [duckdb]")
+@click.option("--table", metavar="NAME", help="The table that the SQL reads. [data]")
+@click.option("--float32", "narrow", is_flag=True, help="Write ONNX in single precision, for runtimes without float64.")
+@click.option("--output", "-o", metavar="FILE", help="Write to a file; ONNX needs one.")
+@common
+def export(
+    model: str, kind: str, dialect: str | None, table: str | None, narrow: bool, output: str | None, as_json: bool
+) -> None:
+    """Write a model as SQL, as ONNX, or as a Python function without dependencies.
+
+    What is written is checked against the model before it is given out.
+
+    \b
+    Examples:
+      linearly export model.json --to sql --dialect postgres --table customers
+      linearly export model.json --to onnx -o model.onnx
+      linearly export model.json --to python -o predict.py
+    """
+    if kind != "sql" and (dialect or table):
+        raise click.UsageError("--dialect and --table are for --to sql.")
+    if kind != "onnx" and narrow:
+        raise click.UsageError("--float32 is for --to onnx.")
+    if kind == "onnx" and output is None:
+        raise click.UsageError("ONNX is not text: name a file with -o model.onnx.")
+    fitted = load_model(model)
+    if kind == "onnx":
+        from linearly.export.onnx import to_onnx
+
+        assert output is not None
+        to_onnx(fitted, output, dtype="float32" if narrow else "float64")
+        text = None
+    elif kind == "sql":
+        from linearly.export.sql import to_sql
+
+        text = to_sql(fitted, dialect=dialect or "duckdb", table=table or "data")
+    else:
+        from linearly.export.python import to_python
+
+        text = to_python(fitted)
+    if text is not None and output is not None:
+        from linearly.export.disk import write_whole
+
+        write_whole(output, text.encode())
+    if as_json:
+        put_json({"to": kind, "saved": output} if output is not None else {"to": kind, "text": text})
+    elif output is not None:
+        saved(output)
+    elif text is not None:
+        answer(text.rstrip("\n"))
+        if sys.stdout.isatty():
+            status(f"{kind} of {fitted.target} on {count(len(fitted.design.features), 'column')}")

@@ -1,0 +1,77 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Answer with JSON.")
+debug_option = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show where an error comes from, and every warning."
+)
+data_argument = click.argument("data", metavar="DATA")
+model_argument = click.argument("model", metavar="MODEL", type=click.Path())
+level_option = click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
+)
+
+
+def common(f: F) -> F:
+    """The options of every command."""
+    return json_option(debug_option(f))
+
+
+def names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Columns, named by repeating an option or with commas between them."""
+    return tuple(name.strip() for part in value for name in part.split(",") if name.strip())
+
+
+def design_options(f: F) -> F:
+    """What to predict from which columns."""
+    for option in reversed(
+        (
+            click.option("--target", "-t", metavar="COLUMN", help="The column to predict."),
+            click.option(
+                "--formula", "-f", metavar="TEXT", help="Instead of a target, as in R: 'Sales ~ Price + log(Income)'."
+            ),
+            click.option(
+                "--features", multiple=True, callback=names, metavar="A,B", help="Predict from these columns only."
+            ),
+            click.option("--without", multiple=True, callback=names, metavar="A,B", help="Leave these columns out."),
+            click.option("--weight", metavar="COLUMN", help="A column of row weights."),
+            click.option(
+                "--missing",
+                type=click.Choice(["error", "drop"]),
+                default="error",
+                show_default=True,
+                help="What to do with rows that have missing values.",
+            ),
+        )
+    ):
+        f = option(f)
+    return f
+
+
+def chosen_features(
+    schema: Any, target: str | None, formula: str | None, features: tuple[str, ...], without: tuple[str, ...],
+    weight: str | None,
+) -> list[str] | None:  # fmt: skip
+    """The features that the options ask for; None means all columns."""
+    if formula is not None and (features or without):
+        raise click.UsageError("A formula names its own columns: leave --features and --without out.")
+    if not without:
+        return list(features) or None
+    from linearly.dataset.tables import known_columns
+
+    known_columns(without, schema)
+    return [name for name in features or schema if name not in {*without, target, weight}]
+
+
+def one_aim(target: str | None, formula: str | None) -> None:
+    """Refuse both or neither of target and formula."""
+    if (target is None) == (formula is None):
+        raise click.UsageError("Say what to predict: --target COLUMN or --formula 'COLUMN ~ TERMS', one of the two.")

@@ -1,0 +1,73 @@
+"""`linearly report`, a page about a model, and `linearly lab`, a page to play with."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from contextlib import suppress
+
+import click
+
+from linearly.cli.failures import near_files
+from linearly.cli.inputs import load_model, read
+from linearly.cli.options import common, data_argument, model_argument
+from linearly.cli.progress import Progress
+from linearly.cli.screen import put_json, saved
+
+
+@click.command()
+@model_argument
+@data_argument
+@click.option("--output", "-o", metavar="FILE", default="report.html", show_default=True, help="The page to write.")
+@click.option("--no-rows", is_flag=True, help="Leave out every value of a single row.")
+@common
+def report(model: str, data: str, output: str, no_rows: bool, as_json: bool) -> None:
+    """Write one self-contained page about a model and the rows of DATA: pictures, tests, influence.
+
+    \b
+    Example:
+      linearly report model.json carseats.csv -o report.html
+    """
+    if not output.lower().endswith((".html", ".htm")):
+        raise click.UsageError(f"{output}: a report must end in .html.")
+    fitted = load_model(model)
+    with Progress() as progress:
+        fitted.report(output, read(data, progress), no_rows=no_rows)
+    if as_json:
+        put_json({"saved": output, "rows": progress.rows})
+        return
+    saved(output)
+
+
+@click.command()
+@click.argument("data", metavar="[DATA]", required=False)
+@click.option("--x", metavar="COLUMN", help="The column across.")
+@click.option("--y", metavar="COLUMN", help="The column upwards.")
+@click.option("--target", "-t", metavar="COLUMN", help="The column to predict.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the server; 0 takes a free one.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+@common
+def lab(
+    data: str | None, x: str | None, y: str | None, target: str | None, port: int, no_browser: bool, as_json: bool
+) -> None:
+    """Open a page where models are drawn as they learn, on your rows or on points you click.
+
+    The server answers to this computer alone, and stops with Ctrl-C.
+
+    \b
+    Examples:
+      linearly lab
+      linearly lab iris.csv --x petal_length --y petal_width --target species
+    """
+    from linearly.lab.server import serve
+
+    def tell(url: str) -> None:
+        if as_json:
+            put_json({"url": url})
+            sys.stdout.flush()
+
+    if data is not None and data != "-" and not glob.has_magic(data) and "://" not in data and not os.path.exists(data):
+        raise FileNotFoundError(f"There is no file {data}.{near_files(data)}")
+    with suppress(KeyboardInterrupt):  # Ctrl-C is how the lab ends
+        serve(data, x=x, y=y, target=target, port=port, open_browser=not no_browser, announce=tell)

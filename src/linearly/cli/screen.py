@@ -1,0 +1,169 @@
+"""What goes where: answers to standard output, all else to standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from linearly.cli.failures import in_options, one_line
+
+_UNSEEN_WIDTH = 100  # of text that goes to a file or a pipe
+NARROWEST = 60
+
+
+def width() -> int:
+    """Columns that there is room for."""
+    if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
+        return max(shutil.get_terminal_size().columns, NARROWEST)
+    return _UNSEEN_WIDTH
+
+
+def answer(text: str = "") -> None:
+    """Print to standard output."""
+    click.echo(text)
+
+
+def status(text: str) -> None:
+    """Print to standard error."""
+    click.echo(text, err=True)
+
+
+def wrapped(text: str, lead: str = "") -> str:
+    """Text after a lead, in lines that fit, the later ones indented to stand below the first."""
+    indent = " " * len(lead)
+    lines = textwrap.wrap(text, width() - len(lead), break_long_words=False, break_on_hyphens=False) or [""]
+    return "\n".join((lead if i == 0 else indent) + line for i, line in enumerate(lines))
+
+
+def note(text: str) -> None:
+    """A remark on standard error."""
+    status(click.style("note: ", fg="yellow") + wrapped(text, "note: ")[6:])
+
+
+def error(text: str, kind: str = "error") -> None:
+    """What went wrong, on standard error."""
+    status(click.style(f"{kind}: ", fg="red", bold=True) + text)
+
+
+def note_warning(everything: bool = False) -> Callable[..., None]:
+    """What shows warnings: those of the library as notes, each once; of others nothing, unless `everything`."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        ours = issubclass(category, UserWarning) or category.__name__ == "RankWarning"
+        text = one_line(in_options(str(message)))
+        if text in told or not (ours or everything):
+            return
+        told.add(text)
+        note(text if ours else f"{category.__name__}: {text}")
+
+    return show
+
+
+def put_json(value: Any, indent: int | None = 2) -> None:
+    """Print as JSON; what is not a finite number becomes null."""
+    answer(json.dumps(plain(value), ensure_ascii=False, indent=indent, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Python's own numbers, strings, lists and dicts; a Table becomes a list of its rows."""
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if hasattr(value, "to_dict") and hasattr(value, "row"):
+        return [plain(row) for row in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, Iterable):
+        return [plain(part) for part in value]
+    return str(value)
+
+
+def flowing(parts: Sequence[str], gap: str = "   ", indent: str = "") -> str:
+    """Parts in one line, or in several where they do not fit."""
+    lines, room = [""], width()
+    for part in parts:
+        longer = f"{lines[-1]}{gap}{part}" if lines[-1] else part
+        if seen(longer) > room and lines[-1]:
+            lines.append(indent + part)
+        else:
+            lines[-1] = longer
+    return "\n".join(lines)
+
+
+def seen(text: str) -> int:
+    """Columns of a terminal that styled text takes."""
+    return len(click.unstyle(text))
+
+
+def bold(text: str) -> str:
+    """Text that stands out on a terminal."""
+    return click.style(text, bold=True)
+
+
+def dim(text: str) -> str:
+    """Text that stands back on a terminal."""
+    return click.style(text, dim=True)
+
+
+def count(n: int, thing: str, several: str | None = None) -> str:
+    """1 row, 2,000 rows."""
+    return f"{n:,} {thing if n == 1 else several or thing + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """4 ms, 1.3 s, 2 min."""
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms" if seconds >= 0.0005 else "< 1 ms"
+    return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds / 60:.0f} min"
+
+
+def compact(value: float) -> str:
+    """A number with at least four digits, and no exponent where it can be helped."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e10 else f"{value:.5g}"
+
+
+def probability(p: float) -> str:
+    """p < 1e-16, p 0.023."""
+    if math.isnan(p):
+        return "p –"
+    return "p < 1e-16" if p < 1e-16 else f"p {p:.2g}"
+
+
+def percent(share: float) -> str:
+    """As a percentage with as many digits as tell it from 0 and 100."""
+    return f"{100 * share:.1f} %"
+
+
+def size(path: str | os.PathLike[str]) -> str:
+    """How large a file is."""
+    n = float(Path(path).stat().st_size)
+    for unit in ("bytes", "kB", "MB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}" if unit == "bytes" or n >= 9.95 else f"{n:.1f} {unit}"
+        n /= 1000
+    return f"{n:.1f} GB"
+
+
+def saved(path: str | os.PathLike[str]) -> None:
+    """Say that a file was written."""
+    status(f"saved {path} ({size(path)})")
+
+
+def quoted(word: str) -> str:
+    """A word as the shell wants it."""
+    import shlex
+
+    return shlex.quote(word)

@@ -1,0 +1,1 @@
+"""Fitted models outside this process: model files, SQL, ONNX and plain Python."""

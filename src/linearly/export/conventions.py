@@ -1,0 +1,98 @@
+"""Conventions in words: what a reader of a model file would otherwise have to guess."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_TIE = "the class with the largest score; of equal scores the first"
+_TWO = "the second class where the score is 0 or more, else the first"
+
+
+def conventions_of(estimator: Any) -> dict[str, str]:
+    """The choices that a fitted estimator rests on, each in a sentence."""
+    name = type(estimator).__name__
+    told = {"missing values": "a row with a missing value has no prediction"}
+    if hasattr(estimator, "classes_"):
+        labels = estimator.classes_.tolist()
+        told["classes"] = "in the order of design.target.classes; codes 0, 1, … in the file are their places"
+        told["tie rule"] = _TWO if len(labels) == 2 else _TIE
+    told |= _OWN[name](estimator)
+    return told
+
+
+def _linear(estimator: Any) -> dict[str, str]:
+    penalized = bool(getattr(estimator, "penalize_intercept", False))
+    return {
+        "objective": "½ Σ w (y − b − x'β)² + ½ alpha Σ β²",
+        "divisor": "the error variance is the residual sum of squares divided by its degrees of freedom, n − rank − 1 "
+        "with an intercept; for ridge the trace of the hat matrix takes the place of the rank",
+        "intercept": _intercept(estimator, penalized),
+        "covariance": str(estimator.covariance),
+        "weights": "analytic: the variance of a row is σ²/w",
+    }
+
+
+def _ridge(estimator: Any) -> dict[str, str]:
+    return _linear(estimator) | {"alpha": "the one with the smallest mean squared error over the folds"}
+
+
+def _logistic(estimator: Any) -> dict[str, str]:
+    reference = estimator.reference_.item() if isinstance(estimator.reference_, np.generic) else estimator.reference_
+    return {
+        "objective": "−Σ w log P(y|x) + ½ alpha Σ β²",
+        "reference class": f"{reference!r}: its logit is 0",
+        "threshold": "the most probable class; for two classes, probability 0.5",
+        "intercept": _intercept(estimator, False),
+        "covariance": str(estimator.covariance),
+        "weights": "weight 2 is the row twice",
+    }
+
+
+def _gaussian(estimator: Any) -> dict[str, str]:
+    own = type(estimator).__name__ == "QuadraticDiscriminantAnalysis"
+    divisor = "each class's covariance has divisor n_k − 1" if own else "the pooled covariance has divisor N − K"
+    return {
+        "divisor": divisor,
+        "priors": "shares of the classes" if estimator.priors is None else "given",
+        "weights": "weight 2 is the row twice",
+    }
+
+
+def _indicator(estimator: Any) -> dict[str, str]:
+    return {
+        "objective": "½ ‖Y − f(X)‖² + ½ alpha ‖B‖², Y a column of 0 and 1 for each class",
+        "threshold": "for two classes, fitted value 0.5",
+        "intercept": "fitted, not penalised",
+    }
+
+
+def _perceptron(estimator: Any) -> dict[str, str]:
+    return {
+        "objective": "no y(b + x'w) ≤ 0: a tie counts as a mistake in training",
+        "intercept": "fitted, learning like the weight of a feature that is always 1"
+        if estimator.fit_intercept
+        else "none",
+    }
+
+
+def _intercept(estimator: Any, penalized: bool) -> str:
+    if not estimator.fit_intercept:
+        return "none"
+    return "fitted, penalised like the coefficients" if penalized else "fitted, not penalised"
+
+
+_OWN = {
+    "LinearRegression": _linear,
+    "RidgeCV": _ridge,
+    "LogisticRegression": _logistic,
+    "LinearDiscriminantAnalysis": _gaussian,
+    "QuadraticDiscriminantAnalysis": _gaussian,
+    "LeastSquaresClassifier": _indicator,
+    "Perceptron": _perceptron,
+    "AveragedPerceptron": _perceptron,
+    "VotedPerceptron": _perceptron,
+    "BatchPerceptron": _perceptron,
+    "PocketPerceptron": _perceptron,
+}

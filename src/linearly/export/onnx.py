@@ -1,0 +1,270 @@
+"""A model as ONNX: a graph from raw columns to predictions, in float64 or float32.
+
+There is an input for each column, n × 1: floats for numbers, strings for categories of text. The outputs are
+``prediction`` (n), ``probabilities`` (n × K) where the model has them, and ``known`` (n): false where a value is
+missing, not finite or a level that the model has not seen. There the numbers are NaN, and a label means nothing (of
+text it is empty).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from linearly.export.disk import write_whole
+from linearly.export.recipe import (
+    Constant,
+    Difference,
+    Function,
+    Indicator,
+    Input,
+    Power,
+    Product,
+    Quotient,
+    Recipe,
+    Reference,
+    Sum,
+    Tree,
+    recipe_of,
+)
+from linearly.export.trial import CLOSE, Trial
+
+try:
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+    from onnx.reference import ReferenceEvaluator
+except ImportError:  # pragma: no cover
+    raise ImportError("Export to ONNX needs onnx: pip install 'linearly[export]'.") from None
+
+OPSET = 17
+ML_OPSET = 3
+IR_VERSION = 8
+_OUTPUTS = ("prediction", "probabilities", "known")
+_KINDS = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
+_CLOSE = {"float64": CLOSE, "float32": 1e-3}
+
+
+def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64") -> bytes:
+    """The model as the bytes of an ONNX file (opset 17), checked against the model on made-up rows.
+
+    With ``path`` it is written there. float32 is what some runtimes want; it is close to the model, not equal.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> from linearly.export.onnx import to_onnx
+    >>> model = ly.fit({"x": [0.0, 1.0, 2.0, 4.0], "y": [1.0, 3.0, 5.0, 9.0]}, target="y")
+    >>> data = to_onnx(model, dtype="float32")
+    """
+    if dtype not in _KINDS:
+        raise ValueError(f"dtype must be float64 or float32, not {dtype!r}.")
+    recipe = recipe_of(model)
+    for item in recipe.inputs:
+        if item.column in ("", *_OUTPUTS) or item.column.startswith("linearly."):
+            raise ValueError(
+                f"The column {item.column!r} has the name of a part of the graph: rename it, and fit again."
+            )
+    built = _Graph(recipe, dtype).model(model)
+    onnx.checker.check_model(built, full_check=True)
+    _check(built, recipe, model, dtype)
+    data: bytes = built.SerializeToString()
+    if path is not None:
+        write_whole(path, data)
+    return data
+
+
+class _Graph:
+    """Collects the nodes; every method gives the name of what it computes, n × 1 unless said."""
+
+    def __init__(self, recipe: Recipe, dtype: str) -> None:
+        self.recipe, self.dtype = recipe, dtype
+        self.nodes: list[Any] = []
+        self.constants: dict[tuple[Any, ...], Any] = {}
+        self.at: dict[str, str] = {}  # where the value of a step or an input is
+        self.known: list[str] = []
+
+    def model(self, model: Any) -> Any:
+        recipe, head = self.recipe, self.recipe.head
+        inputs = {item.column: self.input(item) for item in recipe.inputs}
+        for step in recipe.steps:
+            self.at[step.name] = self.tree(step.tree)
+        rows = self.joined("And", self.known)
+        columns = [self.at[name] for name in recipe.features]
+        X = self.node("Concat", *columns, axis=1)
+        for center in (head.center, head.center_low):
+            if center is not None:
+                X = self.node("Sub", X, self.array(center[None, :]))
+        S = self.node("Add", self.node("MatMul", X, self.array(head.weights)), self.array(head.constants[None, :]))
+        if head.squares is not None:
+            K = len(head.squares)
+            groups = self.node("Reshape", S, self.whole([-1, K, len(head.constants) // K]))
+            total = self.node("ReduceSum", self.node("Mul", groups, groups), self.whole([2]), keepdims=0)
+            half = self.node("Mul", total, self.number(0.5))
+            S = self.node("Sub", self.array(head.squares[None, :]), half)
+        every = self.node("Cast", self.finite(S), to=TensorProto.INT64)
+        least = self.node("ReduceMin", every, axes=[1], keepdims=1)
+        rows = self.node("And", rows, self.node("Equal", least, self.whole([1])))
+        S = self.node("Where", rows, S, self.number(math.nan))
+        self.nodes.append(helper.make_node("Squeeze", [rows, self.whole([1])], ["known"]))
+        outputs = [*self.answers(S, rows), helper.make_tensor_value_info("known", TensorProto.BOOL, [None])]
+        used = {name for node in self.nodes for name in node.input}
+        constants = [tensor for name, tensor in self.constants.values() if name in used]
+        graph = helper.make_graph(self.nodes, "linearly", list(inputs.values()), outputs, constants)
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+        built = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="linearly")
+        built.doc_string = f"{model.model} model of {model.target}"
+        return built
+
+    def input(self, item: Input) -> Any:
+        name, text = item.column, item.kind == "text"
+        self.at[item.name] = name
+        if text:
+            places = list(range(len(item.levels)))
+            self.at[item.name] = self.place(name, [str(level) for level in item.levels], places, -1)
+            if item.unseen == "error":
+                self.known.append(self.node("GreaterOrEqual", self.at[item.name], self.whole([0])))
+            else:
+                self.known.append(self.node("Equal", self.place(name, [""], [0], 1), self.whole([1])))
+        else:
+            self.known.append(self.finite(name))
+            if item.levels and item.unseen == "error":
+                same = [self.node("Equal", name, self.number(float(level))) for level in item.levels]
+                self.known.append(self.joined("Or", same))
+        return helper.make_tensor_value_info(name, TensorProto.STRING if text else _KINDS[self.dtype], [None, 1])
+
+    def place(self, text: str, keys: list[str], values: list[int], default: int) -> str:
+        options: dict[str, Any] = {"keys_strings": keys, "values_int64s": values, "default_int64": default}
+        return self.node("LabelEncoder", text, domain="ai.onnx.ml", **options)
+
+    def finite(self, name: str) -> str:
+        return self.node("LessOrEqual", self.node("Abs", name), self.number(float(np.finfo(self.dtype).max)))
+
+    def joined(self, operator: str, names: list[str]) -> str:
+        total = names[0]
+        for name in names[1:]:
+            total = self.node(operator, total, name)
+        return total
+
+    def tree(self, tree: Tree) -> str:
+        match tree:
+            case Constant(value):
+                return self.number(value)
+            case Reference(name):
+                return self.at[name]
+            case Indicator(name, level):
+                return self.indicator(name, level)
+            case Sum(a, b):
+                return self.node("Add", self.tree(a), self.tree(b))
+            case Difference(a, b):
+                return self.node("Sub", self.tree(a), self.tree(b))
+            case Product(a, b):
+                return self.node("Mul", self.tree(a), self.tree(b))
+            case Quotient(a, b):
+                return self.node("Div", self.tree(a), self.tree(b))
+            case Power(a, exponent):
+                return self.node("Pow", self.tree(a), self.number(exponent))
+            case Function(name, a):
+                return self.function(name, self.tree(a))
+
+    def indicator(self, name: str, level: Any) -> str:
+        item = next(item for item in self.recipe.inputs if item.name == name)
+        wanted = self.whole([item.levels.index(level)]) if item.kind == "text" else self.number(float(level))
+        return self.node("Cast", self.node("Equal", self.at[name], wanted), to=_KINDS[self.dtype])
+
+    def function(self, name: str, of: str) -> str:
+        one = self.number(1.0)
+        match name:
+            case "log10" | "log2":
+                return self.node("Div", self.node("Log", of), self.number(math.log(10.0 if name == "log10" else 2.0)))
+            case "log1p":  # x log(1 + x) / ((1 + x) − 1): rounding errors of 1 + x cancel (Kahan)
+                moved = self.node("Add", one, of)
+                ratio = self.node("Div", self.node("Mul", of, self.node("Log", moved)), self.node("Sub", moved, one))
+                return self.node("Where", self.node("Equal", moved, one), of, ratio)
+            case "expm1":  # (u − 1) x / log u with u = exp(x), by the same argument
+                u = self.node("Exp", of)
+                rise = self.node("Sub", u, one)
+                ratio = self.node("Div", self.node("Mul", rise, of), self.node("Log", u))
+                near = self.node("Where", self.node("Equal", u, one), of, ratio)
+                return self.node("Where", self.node("Greater", self.node("Abs", of), one), rise, near)
+            case "tan":  # runtimes lack it in float64
+                return self.node("Div", self.node("Sin", of), self.node("Cos", of))
+        return self.node(name.capitalize(), of)  # abs, cos, exp, log, sin, sqrt
+
+    def answers(self, S: str, rows: str) -> list[Any]:
+        head, labels, kind = self.recipe.head, self.recipe.labels, _KINDS[self.dtype]
+        if head.rule == "number":
+            self.nodes.append(helper.make_node("Squeeze", [S, self.whole([1])], ["prediction"]))
+            return [helper.make_tensor_value_info("prediction", kind, [None])]
+        if head.rule == "sign":
+            place = self.node("Cast", self.node("GreaterOrEqual", S, self.number(0.0)), to=TensorProto.INT64)
+        elif head.rule == "two":
+            first, second = (self.node("Gather", S, self.whole([k]), axis=1) for k in range(2))
+            place = self.node("Cast", self.node("GreaterOrEqual", second, first), to=TensorProto.INT64)
+        else:
+            place = self.node("ArgMax", self.node("Where", rows, S, self.number(0.0)), axis=1, keepdims=1)
+        values = np.array([*labels, ""], dtype=object) if isinstance(labels[0], str) else np.array(labels)
+        if isinstance(labels[0], str):
+            place = self.node("Where", rows, place, self.whole([len(labels)]))
+        chosen = self.node("Gather", self.constant(values, ("labels",)), place, axis=0)
+        self.nodes.append(helper.make_node("Squeeze", [chosen, self.whole([1])], ["prediction"]))
+        told = {"U": TensorProto.STRING, "O": TensorProto.STRING, "b": TensorProto.BOOL, "f": TensorProto.DOUBLE}
+        outputs = [helper.make_tensor_value_info("prediction", told.get(values.dtype.kind, TensorProto.INT64), [None])]
+        if head.probabilities is not None:
+            self.probabilities(S)
+            outputs.append(helper.make_tensor_value_info("probabilities", kind, [None, len(labels)]))
+        return outputs
+
+    def probabilities(self, S: str) -> None:
+        if self.recipe.head.probabilities == "softmax":
+            top = self.node("ReduceMax", S, axes=[1], keepdims=1)
+            parts = self.node("Exp", self.node("Sub", S, top))
+            total = self.node("ReduceSum", parts, self.whole([1]), keepdims=1)
+            self.nodes.append(helper.make_node("Div", [parts, total], ["probabilities"]))
+            return
+        one = self.number(1.0)
+        small = self.node("Exp", self.node("Neg", self.node("Abs", S)))
+        share = self.node("Div", one, self.node("Add", one, small))
+        rare = self.node("Mul", small, share)
+        positive = self.node("GreaterOrEqual", S, self.number(0.0))
+        columns = [self.node("Where", positive, rare, share), self.node("Where", positive, share, rare)]
+        self.nodes.append(helper.make_node("Concat", columns, ["probabilities"], axis=1))
+
+    # --- nodes and constants
+
+    def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        name = f"linearly.{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
+        return name
+
+    def number(self, value: float) -> str:
+        return self.constant(np.full((1, 1), value, dtype=self.dtype), ("number", repr(value)))
+
+    def array(self, values: Any) -> str:
+        return self.constant(np.ascontiguousarray(values, dtype=self.dtype), ("array", len(self.constants)))
+
+    def whole(self, values: list[int]) -> str:
+        return self.constant(np.array(values, dtype=np.int64), ("whole", *values))
+
+    def constant(self, values: Any, key: tuple[Any, ...]) -> str:
+        if key not in self.constants:
+            name = f"linearly.constant.{len(self.constants)}"
+            self.constants[key] = name, numpy_helper.from_array(values, name)
+        return str(self.constants[key][0])
+
+
+def feed(recipe: Recipe, columns: dict[str, list[Any]], dtype: str) -> dict[str, Any]:
+    """Raw columns as the inputs of the graph."""
+    kinds = {item.column: object if item.kind == "text" else dtype for item in recipe.inputs}
+    return {name: np.array(columns[name], dtype=kind)[:, None] for name, kind in kinds.items()}
+
+
+def _check(built: Any, recipe: Recipe, model: Any, dtype: str) -> None:
+    trial = Trial(model)
+    with np.errstate(all="ignore"):
+        outputs = ReferenceEvaluator(built).run(None, feed(recipe, trial.columns, dtype))
+    named = dict(zip((output.name for output in built.graph.output), outputs, strict=True))
+    probabilities = named.get("probabilities")
+    trial.compare(named["prediction"].tolist(), probabilities, "ONNX graph", _CLOSE[dtype])

@@ -1,0 +1,366 @@
+"""What of a fitted estimator goes into a model file, and how the estimator is made again from it.
+
+Each estimator has its parameters and its state: the attributes that it needs to predict, to be summarised, merged and
+taken apart. Both are fixed lists; a file can name nothing that is not on them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from linearly.algorithm.optimizer import Path
+from linearly.dataset.rows import numbered
+from linearly.export.arrays import Numbers
+from linearly.export.codec import (
+    Amount,
+    Codec,
+    Float,
+    Label,
+    Listed,
+    Maybe,
+    NumberOr,
+    Record,
+    Refused,
+    Sizes,
+    Truth,
+    Whole,
+    Words,
+    keys,
+)
+from linearly.export.summaries import BY_CLASS, COURSE, FOLDS, LEAST_SQUARES_SUMMARY, SOLUTION, Course
+from linearly.models.least_squares import LeastSquares
+from linearly.models.logistic import COVARIANCES as LOGISTIC_COVARIANCES
+from linearly.models.logistic import SOLVERS
+from linearly.models.perceptron import INITS, WEIGHTINGS
+from linearly.models.pocket import INITS as POCKET_INITS
+from linearly.models.registry import MODELS
+from linearly.models.regression import COVARIANCES, METHODS
+
+
+class Absent(Maybe):
+    """An attribute that the estimator may lack; null in the file."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a certificate of separability said; the rows that prove it are not in the file."""
+
+    verdict: str
+    text: str
+
+    def sentence(self) -> str:
+        """The verdict, its proof and its meaning in words."""
+        return self.text
+
+
+class _ProofCodec(Record):
+    def encode(self, value: Any) -> Any:
+        return super().encode(Proof(value.verdict, value.sentence()))
+
+
+class Kind(NamedTuple):
+    """An estimator's parameters and state, and what follows from the state."""
+
+    parameters: Mapping[str, Codec]
+    state: Mapping[str, Codec]
+    derive: Callable[[Any, dict[str, Any], Sizes], None] = lambda estimator, state, sizes: None
+    given: Callable[[Any], dict[str, Any]] = lambda estimator: {}  # parts of the state that are no attributes
+
+
+# --- least squares --------------------------------------------------------------------------------
+
+
+def _read_solution(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
+    solution = state["solution_"]
+    if len(solution.root) not in (sizes["p"], sizes["p"] + 1):
+        raise Refused("the root of the covariance has not as many rows as the model has terms")
+    if (solution.form == "centred") != (solution.mean is not None):
+        raise Refused("a centred solution needs the means of the features, and no other has them")
+    estimator._several = False
+    if "folds_" in state:
+        estimator.summary_ = state["folds_"].total()
+    if hasattr(estimator, "fold_errors_"):
+        estimator.cv_errors_ = estimator.fold_errors_.mean(axis=1)
+    LeastSquares._read(estimator, solution)
+
+
+_LEAST_SQUARES: dict[str, Codec] = {
+    "solution_": SOLUTION,
+    "method_": Words(("gram", "exact", "qr")),
+    "n_passes_": Whole(),
+}
+_LINEAR = Kind(
+    {
+        "alpha": Amount(0.0),
+        "fit_intercept": Truth(),
+        "penalize_intercept": Truth(),
+        "covariance": Words(COVARIANCES),
+        "method": Words(METHODS),
+    },
+    {
+        "summary_": LEAST_SQUARES_SUMMARY,
+        **_LEAST_SQUARES,
+        "meat_": Absent(Numbers(("k", "rank", "rank"), finite=False)),
+    },
+    _read_solution,
+)
+_RIDGE = Kind(
+    {
+        "alphas": Maybe(Listed(Amount(0.0))),
+        "cv": NumberOr(Whole(2), Words(("loo",))),
+        "fit_intercept": Truth(),
+    },
+    {
+        "folds_": Absent(FOLDS),
+        "summary_": Absent(LEAST_SQUARES_SUMMARY),
+        **_LEAST_SQUARES,
+        "alpha_": Float(least=0.0),
+        "alphas_": Numbers(("alphas",)),
+        "fold_errors_": Numbers(("alphas", "folds"), finite=False),
+    },
+    _read_solution,
+    lambda estimator: {"summary_": None} if hasattr(estimator, "folds_") else {},
+)
+
+
+# --- classifiers that are read off a summary ------------------------------------------------------
+
+
+def _read_indicator(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
+    solution = state["solution_"]
+    estimator.multilabel_ = False
+    estimator.coef_, estimator.intercept_ = solution.coef.T.copy(), solution.intercept.copy()
+    if sizes["K"] == 2:
+        estimator.coef_, estimator.intercept_ = estimator.coef_[1:], estimator.intercept_[1:] - 0.5
+
+
+_GAUSSIAN: dict[str, Codec] = {"priors": Maybe(Listed(Amount(0.0))), "shrinkage": Maybe(Amount(0.0))}
+_BY_CLASS: dict[str, Codec] = {"summary_": BY_CLASS, "n_passes_": Whole()}
+_MEANS: dict[str, Codec] = {
+    "priors_": Numbers(("K",), positive=True),
+    "means_": Numbers(("K", "p")),
+    "_center": Numbers(("p",)),
+    "_constants": Numbers(("K",)),
+}
+_LDA = Kind(
+    _GAUSSIAN,
+    {
+        **_BY_CLASS,
+        **_MEANS,
+        "covariance_": Numbers(("p", "p")),
+        "shrinkage_": Float(least=0.0),
+        "coef_": Numbers(("v", "p")),
+        "intercept_": Numbers(("v",)),
+        "scalings_": Numbers(("p", "directions")),
+        "explained_variance_ratio_": Numbers(("directions",)),
+        "_n_features_out": Whole(size="directions"),
+        "_coefficients": Numbers(("p", "K")),
+        "_common": Numbers(("p",)),
+    },
+)
+_QDA = Kind(
+    _GAUSSIAN,
+    {
+        **_BY_CLASS,
+        **_MEANS,
+        "covariances_": Numbers(("K", "p", "p")),
+        "shrinkage_": Numbers(("K",)),
+        "_roots": Numbers(("p", "roots")),
+        "_moved": Numbers(("roots",)),
+    },
+)
+_INDICATOR = Kind({"alpha": Amount(0.0)}, {**_BY_CLASS, "solution_": SOLUTION}, _read_indicator)
+
+
+# --- logistic regression --------------------------------------------------------------------------
+
+
+def _read_logits(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
+    K, p = sizes["K"], sizes["p"]
+    reference = estimator._reference()
+    columns = [k for k in range(K) if k != reference]
+    estimator._coefficients, estimator._constants = np.zeros((p, K)), np.zeros(K)
+    estimator._coefficients[:, columns] = estimator.coef_.T
+    estimator._constants[columns] = estimator.intercept_
+    estimator.reference_ = estimator.classes_[reference]
+    estimator.multilabel_ = False
+    terms = len(columns) * (p + int(estimator.fit_intercept))
+    if estimator._root is not None and len(estimator._root) != terms:
+        raise Refused(f"the root of the covariance has {len(estimator._root)} rows, and the model {terms} terms")
+
+
+_LOGISTIC = Kind(
+    {
+        "alpha": Amount(0.0),
+        "bias_reduction": Maybe(Words(("firth",))),
+        "reference": Label(),
+        "solver": Words(SOLVERS),
+        "fit_intercept": Truth(),
+        "covariance": Words(LOGISTIC_COVARIANCES),
+    },
+    {
+        "coef_": Numbers(("logits", "p")),
+        "intercept_": Numbers(("logits",)),
+        "n_rows_": Whole(),
+        "n_passes_": Whole(),
+        "converged_": Truth(),
+        "log_likelihood_": Float(),
+        "null_log_likelihood_": Float(),
+        "condition_": Float(finite=False),
+        "separation_": Maybe(_ProofCodec(Proof, {"verdict": Words(longest=40), "text": Words()})),
+        "path_": Record(
+            Path,
+            {
+                "loss": Numbers(("passes",), finite=False),
+                "gradient_norm": Numbers(("passes",), finite=False),
+                "step": Numbers(("passes",), finite=False),
+            },
+        ),
+        "_class_weights": Numbers(("K",)),
+        "_root": Maybe(Numbers(("logit_terms", "rank"), finite=False)),
+        "_inner": Maybe(Numbers(("rank", "rank"), finite=False)),
+    },
+    _read_logits,
+)
+
+
+# --- perceptrons ----------------------------------------------------------------------------------
+
+
+def _go_on(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
+    shuffle = check_random_state(estimator.random_state) if estimator.shuffle else None
+    if (state["course"].log is not None) != estimator.is_its_log:
+        raise Refused("a voted perceptron is its mistake log, and no other has one in the file")
+    estimator._training = state["course"].training(
+        averaged=estimator.averaged, intercept=bool(estimator.fit_intercept), K=sizes["K"], shuffle=shuffle
+    )
+    estimator._tell()
+
+
+def _listed_mistakes(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
+    estimator.mistakes_per_pass_ = estimator.mistakes_per_pass_.tolist()
+
+
+def _course(estimator: Any) -> dict[str, Any]:
+    return {"course": Course.of(estimator._training, estimator.is_its_log)}
+
+
+_RANDOM: dict[str, Codec] = {"shuffle": Truth(), "random_state": Maybe(Whole())}
+_TOLD: dict[str, Codec] = {"training_error_": Absent(Float(finite=False)), "stopped_because_": Words()}
+_PASSES: dict[str, Codec] = {
+    "max_passes": Whole(1),
+    "tolerance": Whole(),
+    "fit_intercept": Truth(),
+    **_RANDOM,
+}
+_COUNTS: dict[str, Codec] = {
+    "coef_": Numbers(("v", "p")),
+    "intercept_": Numbers(("v",)),
+    "n_passes_": Whole(),
+    "n_updates_": Whole(),
+    "mistakes_per_pass_": Numbers(("passes",), "i8"),
+    **_TOLD,
+}
+_ONLINE: dict[str, Codec] = {"course": COURSE, **_TOLD}
+
+KINDS: dict[str, Kind] = {
+    "LinearRegression": _LINEAR,
+    "RidgeCV": _RIDGE,
+    "LogisticRegression": _LOGISTIC,
+    "LinearDiscriminantAnalysis": _LDA,
+    "QuadraticDiscriminantAnalysis": _QDA,
+    "LeastSquaresClassifier": _INDICATOR,
+    "Perceptron": Kind({**_PASSES, "init": Words(INITS)}, _ONLINE, _go_on, _course),
+    "AveragedPerceptron": Kind(_PASSES, _ONLINE, _go_on, _course),
+    "VotedPerceptron": Kind({**_PASSES, "weighting": Words(WEIGHTINGS)}, _ONLINE, _go_on, _course),
+    "BatchPerceptron": Kind(
+        {"max_passes": Whole(1), "epsilon": Amount(0.0), "fit_intercept": Truth()}, _COUNTS, _listed_mistakes
+    ),
+    "PocketPerceptron": Kind(
+        {"max_updates": Whole(1), "fit_intercept": Truth(), "init": Words(POCKET_INITS), **_RANDOM},
+        {**_COUNTS, "best_update_": Whole(), "error_path_": Numbers(("updates",), "i8")},
+        _listed_mistakes,
+    ),
+}
+
+
+# --- from an estimator to plain JSON and back -----------------------------------------------------
+
+
+def estimators_of(model: str) -> tuple[str, ...]:
+    """The estimators that a model by this name may have: ridge with an alpha of its own is a linear model."""
+    return (MODELS[model].name, MODELS["linear"].name) if model == "ridge" else (MODELS[model].name,)
+
+
+def estimator_to_plain(estimator: Any) -> dict[str, Any]:
+    """Name, parameters and state of a fitted estimator."""
+    name = type(estimator).__name__
+    if name not in KINDS:
+        raise Refused(f"a {name} is none of the estimators that a model file can hold")
+    kind = KINDS[name]
+    parameters = {n: _parameter(n, codec, getattr(estimator, n)) for n, codec in kind.parameters.items()}
+    given = kind.given(estimator)
+    state = {n: c.encode(given[n] if n in given else _attribute(estimator, n, c)) for n, c in kind.state.items()}
+    return {"name": name, "parameters": parameters, "state": state}
+
+
+def estimator_from_plain(plain: Any, model: str, classes: tuple[Any, ...], names: tuple[str, ...]) -> Any:
+    """The fitted estimator of `estimator_to_plain`, for a model with these classes and columns."""
+    given = keys(plain, "estimator", ("name", "parameters", "state"))
+    allowed = estimators_of(model)
+    if given["name"] not in allowed:
+        raise Refused(f"estimator.name must be {' or '.join(allowed)} for model {model}")
+    kind, sizes = KINDS[given["name"]], _sizes(given["name"], len(names), len(classes))
+    wanted = keys(given["parameters"], "estimator.parameters", tuple(kind.parameters))
+    parameters = {n: c.decode(wanted[n], f"estimator.parameters.{n}", sizes) for n, c in kind.parameters.items()}
+    estimator = _class(given["name"])(**{n: list(v) if isinstance(v, tuple) else v for n, v in parameters.items()})
+    for check in ("_ask", "_check_parameters", "_check"):
+        if hasattr(estimator, check):
+            getattr(estimator, check)()
+    estimator.n_features_in_ = len(names)
+    if names != numbered(len(names)):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    if classes:
+        estimator.classes_ = np.array(classes)
+    wanted = keys(given["state"], "estimator.state", tuple(kind.state))
+    state: dict[str, Any] = {}
+    for name, codec in kind.state.items():
+        value = codec.decode(wanted[name], f"estimator.state.{name}", sizes)
+        if value is None and isinstance(codec, Absent):
+            continue
+        state[name] = value
+        if name.endswith("_") or name.startswith("_"):
+            setattr(estimator, name, value)
+    kind.derive(estimator, state, sizes)
+    return estimator
+
+
+def _class(name: str) -> Any:
+    (module,) = {entry.module for entry in MODELS.values() if entry.name == name}
+    return getattr(importlib.import_module(module), name)
+
+
+def _sizes(name: str, p: int, K: int) -> Sizes:
+    m = p + 1 if K == 0 else p
+    vectors = 1 if K == 2 else K
+    return {"p": p, "K": K, "k": max(K, 1), "m": m, "1 + m": m + 1, "v": vectors, "logits": max(K - 1, 0)}
+
+
+def _attribute(estimator: Any, name: str, codec: Codec) -> Any:
+    return getattr(estimator, name, None) if isinstance(codec, Absent) else getattr(estimator, name)
+
+
+def _parameter(name: str, codec: Codec, value: Any) -> Any:
+    try:
+        return codec.encode(value)
+    except (TypeError, ValueError):
+        raise Refused(
+            f"the parameter {name} is {type(value).__name__}, which a model file cannot hold; set it to something "
+            f"plain first: model.estimator.set_params({name}=…)"
+        ) from None

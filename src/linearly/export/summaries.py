@@ -1,0 +1,205 @@
+"""Codecs of what estimators rest on: summaries (Gram, Triangle, ByClass, Folds), solutions, perceptron trainings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.algorithm.classes import ByClass
+from linearly.algorithm.gauge import Gauge
+from linearly.algorithm.gram import Gram
+from linearly.algorithm.mistake_log import MistakeLog, Recorder
+from linearly.algorithm.solution import Solution
+from linearly.algorithm.training import Training
+from linearly.algorithm.triangle import Triangle
+from linearly.algorithm.validation import Folds
+from linearly.export.arrays import Exact, Numbers
+from linearly.export.codec import Float, Listed, Maybe, OneOf, Record, Refused, Together, Truth, Whole, Words
+
+# Sizes: p features, k targets, m columns of [X | Y], K classes; v vectors of weights, 1 for two classes.
+GAUGE = Record(Gauge, {"shift": Numbers(("m",)), "unit": Numbers(("m",), positive=True)})
+GRAM = Record(
+    Gram,
+    {
+        "n": Whole(),
+        "weight": Exact(()),
+        "log_weight": Float(),
+        "p": Whole(size="p"),
+        "gauge": GAUGE,
+        "mean": Exact(("m",)),
+        "cross": Exact(("m", "m")),
+        "intercept": Truth(),
+    },
+    "Gram",
+)
+TRIANGLE = Record(
+    Triangle,
+    {
+        "n": Whole(),
+        "log_weight": Float(),
+        "p": Whole(size="p"),
+        "gauge": GAUGE,
+        "R": Numbers(("1 + m", "1 + m")),
+        "intercept": Truth(),
+    },
+    "Triangle",
+)
+BY_CLASS = Record(ByClass, {"parts": Listed(GRAM, size="K")}, "ByClass")
+FOLDS = Record(Folds, {"parts": Listed(GRAM, most=1000)}, "Folds")
+LEAST_SQUARES_SUMMARY = OneOf((GRAM, TRIANGLE))
+
+SOLUTION = Record(
+    Solution,
+    {
+        "coef": Numbers(("p", "k")),
+        "intercept": Numbers(("k",)),
+        "rank": Whole(),
+        "aliased": Listed(Whole()),
+        "rss": Numbers(("k",), finite=False),
+        "tss": Numbers(("k",), finite=False),
+        "dof": Float(finite=False),
+        "root": Numbers(("terms", "rank"), finite=False),
+        "shrinkage": Numbers(("rank", "rank"), finite=False),
+        "n": Whole(),
+        "weight": Float(),
+        "log_weight": Float(),
+        "condition": Float(finite=False),
+        "digits": Float(finite=False),
+        "sound_digits": Float(finite=False),
+        "sure": Truth(),
+        "alpha": Float(least=0.0),
+        "form": Words(("centred", "plain", "constant")),
+        "mean": Maybe(Exact(("p",))),
+        "at_mean": Numbers(("k",)),
+        "exact": Together((Exact(("p", "k")), Exact(("k",)))),
+    },
+)
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """A mistake log with its rows: the voted perceptron."""
+
+    rows: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    rivals: NDArray[np.int32]
+    times: NDArray[np.int64]
+    features: NDArray[np.float64]
+    which: NDArray[np.int64]
+
+    @staticmethod
+    def of(log: MistakeLog) -> Mistakes:
+        """What is to be kept of a log."""
+        features = log.features.toarray() if hasattr(log.features, "toarray") else log.features
+        assert log.which is not None
+        return Mistakes(log.rows, log.codes, log.rivals, log.times, features, log.which)
+
+    def recorder(self, K: int, seen: int) -> Recorder:
+        """A recorder that has collected this log; a log that cannot be one is refused."""
+        n, distinct = len(self.rows), len(self.features)
+        ends = (0, distinct, self.which), (0, max(K, 2), self.codes), (0, max(K, 2), self.rivals)
+        if any(len(a) and (a.min() < low or a.max() >= high) for low, high, a in ends):
+            raise Refused("the mistake log speaks of rows or classes that are not there")
+        if n and (self.times[0] < 1 or self.times[-1] > seen or (np.diff(self.times) <= 0).any()):
+            raise Refused("the mistake log is not in the order of its mistakes")
+        ids = np.full(distinct, -1, dtype=np.int64)
+        ids[self.which] = self.rows
+        if (ids < 0).any() or (ids[self.which] != self.rows).any() or len(np.unique(ids)) != distinct:
+            raise Refused("the mistake log does not say which rows its mistakes were made on")
+        recorder = Recorder(room=np.inf)
+        recorder.parts = [(self.rows, self.codes, self.rivals, self.times)]
+        recorder.kept = [(ids, self.features)] if distinct else []
+        return recorder
+
+
+@dataclass(frozen=True)
+class Course:
+    """A perceptron's training as far as it went, so that it can go on."""
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64] | None
+    coef_sum: NDArray[np.float64] | None
+    intercept_sum: NDArray[np.float64] | None
+    seen: int
+    largest: float
+    exponent: int
+    mistakes: NDArray[np.int64]
+    updates: int
+    log: Mistakes | None
+
+    @staticmethod
+    def of(training: Training, with_log: bool) -> Course:
+        """The course of a training, with its mistaken rows where they are the model."""
+        weights = training.weights
+        U = weights.U if weights.U is None or not weights.interleaved else weights.U.T
+        log = Mistakes.of(training.log()) if with_log else None
+        return Course(
+            np.ascontiguousarray(weights.coef),
+            weights.b,
+            U if U is None else np.ascontiguousarray(U),
+            weights.c,
+            weights.seen,
+            weights.largest,
+            training.exponent,
+            np.array(training.mistakes, dtype=np.int64),
+            training.updates,
+            log,
+        )
+
+    def training(self, *, averaged: bool, intercept: bool, K: int, shuffle: Any) -> Training:
+        """The training that was, ready to go on; one that is not of this kind is refused."""
+        have = self.intercept is not None, self.coef_sum is not None, self.intercept_sum is not None
+        if have != (intercept, averaged, intercept and averaged):
+            raise Refused("the training does not fit the parameters of the perceptron")
+        vectors, p = self.coef.shape
+        training = Training(vectors, p, intercept=intercept, averaged=averaged, shuffle=shuffle, exponent=self.exponent)
+        weights = training.weights
+        weights.W, weights.b, weights.U, weights.c = self.coef, self.intercept, self.coef_sum, self.intercept_sum
+        weights.seen, weights.largest = self.seen, self.largest
+        training.mistakes, training.updates = self.mistakes.tolist(), self.updates
+        training.record = None if self.log is None else self.log.recorder(K, self.seen)
+        training.new_rows()
+        return training
+
+
+MISTAKES = Record(
+    Mistakes,
+    {
+        "rows": Numbers(("mistakes",), "i8"),
+        "codes": Numbers(("mistakes",), "i4"),
+        "rivals": Numbers(("mistakes",), "i4"),
+        "times": Numbers(("mistakes",), "i8"),
+        "features": Numbers(("distinct", "p")),
+        "which": Numbers(("mistakes",), "i8"),
+    },
+)
+COURSE = Record(
+    Course,
+    {
+        "coef": Numbers(("v", "p")),
+        "intercept": Maybe(Numbers(("v",))),
+        "coef_sum": Maybe(Numbers(("v", "p"))),
+        "intercept_sum": Maybe(Numbers(("v",))),
+        "seen": Whole(),
+        "largest": Float(least=0.0),
+        "exponent": Whole(least=-2000),
+        "mistakes": Numbers(("passes",), "i8"),
+        "updates": Whole(),
+        "log": Maybe(MISTAKES),
+    },
+)
+
+# By the names they have in the schema.
+RECORDS: dict[str, Record] = {
+    "gauge": GAUGE,
+    "Gram": GRAM,
+    "Triangle": TRIANGLE,
+    "ByClass": BY_CLASS,
+    "Folds": FOLDS,
+    "solution": SOLUTION,
+    "mistakes": MISTAKES,
+    "course": COURSE,
+}

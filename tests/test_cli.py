@@ -1,0 +1,745 @@
+"""The command line: answers, exit codes, JSON, standard input, bad input, interruption, and its page in the docs."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import screens
+
+pytest.importorskip("click", reason="the command line needs click")
+pytest.importorskip("pyarrow", reason="the command line needs pyarrow")
+
+import linearly as ly
+from linearly.cli.failures import in_options, sentence
+from linearly.cli.group import cli
+from linearly.cli.inputs import read, split
+from linearly.cli.main import main
+from linearly.cli.progress import Progress, short
+from linearly.dataset.kept import kept
+from linearly.dataset.sources import as_tables
+from linearly.models.registry import MODELS
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = tuple(cli.commands)
+CLEAN = ("--without", "customer,currency", "--missing", "drop")
+
+
+class Result:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in a directory with loans.csv; its exit code and what it said."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    screens.prepare(tmp_path)
+
+    def run(*words):
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        return Result(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def model(run):
+    """A logistic model of loans.csv."""
+    assert run("fit", "loans.csv", "-t", "repaid", *CLEAN, "-o", "model.json").code == 0
+    return "model.json"
+
+
+def real(*words, **options):
+    """The command in a process of its own."""
+    return subprocess.run([sys.executable, "-m", "linearly", *words], capture_output=True, check=False, **options)
+
+
+# --- light, listed, documented --------------------------------------------------------------------
+
+
+def test_answers_without_importing_anything_heavy():
+    asked = [["--version"], ["--help"], *([name, "--help"] for name in COMMANDS), ["completion", "zsh"], ["frobnicate"]]
+    code = (
+        "import json, sys; from linearly.cli.main import main; asked = json.loads(sys.argv[1]);"
+        "codes = [main(words) for words in asked]; print(json.dumps([codes, sorted(sys.modules)]), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(asked)], capture_output=True, text=True, check=True)
+    codes, modules = json.loads(done.stderr.splitlines()[-1])
+    assert codes == [0] * (len(asked) - 1) + [2]
+    loaded = {name.partition(".")[0] for name in modules}
+    assert not loaded & {"numpy", "scipy", "sklearn", "narwhals", "pyarrow", "pandas", "polars", "matplotlib", "rich"}
+
+
+def test_the_cli_extra_is_enough(run):
+    code = (
+        "import sys\n"
+        "for name in ('formulaic', 'onnx', 'sqlglot', 'starlette', 'uvicorn'):\n"
+        "    sys.modules[name] = None\n"
+        "from linearly.cli.main import main\n"
+        "clean = ['--without', 'customer,currency', '--missing', 'drop']\n"
+        "for words in (['demo'], ['check', 'loans.csv', '-t', 'repaid'],\n"
+        "              ['fit', 'loans.csv', '-t', 'repaid', *clean, '-o', 'm.json'],\n"
+        "              ['predict', 'm.json', 'loans.csv', '-o', 'a.parquet'], ['evaluate', 'm.json', 'loans.csv'],\n"
+        "              ['report', 'm.json', 'loans.csv'], ['export', 'm.json', '--to', 'python']):\n"
+        "    assert main(words) == 0, words\n"
+        "assert main(['export', 'm.json', '--to', 'sql']) == 1\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'linearly[export]'" in done.stderr.splitlines()[-1]
+
+
+def test_version(run):
+    assert run("--version").out == f"linearly {ly.__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_an_example_json_and_debug(run, name):
+    told = run(name, "--help").out
+    assert f"linearly {name}" in re.split(r"Examples?:\n", told)[1]
+    assert "--json" in told
+    assert "--debug" in told
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_place_in_the_docs(name):
+    headings = [line for line in screens.PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("## ")]
+    assert any(f"`linearly {name}`" in line for line in headings)
+
+
+def test_the_screens_in_the_docs_are_true(run, tmp_path, monkeypatch, require):
+    require(all(map(find_spec, ("onnx", "sqlglot", "formulaic"))), "needs linearly[export,formula]")
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = screens.blocks(screens.PAGE.read_text(encoding="utf-8"))
+    assert len(shown) > 5
+    for block in shown:
+        assert screens.timeless(screens.replayed(block)) == screens.timeless(block)
+
+
+def test_the_package_names_the_command():
+    assert 'linearly = "linearly.cli.main:main"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+# --- every command answers with JSON --------------------------------------------------------------
+
+
+def two_models(run):
+    assert run("fit", "earlier.csv", "-t", "income", *CLEAN, "-o", "a.json").code == 0
+    assert run("fit", "later.csv", "--like", "a.json", "-o", "b.json").code == 0
+
+
+JSON = {
+    "demo": (["demo", "loans"], {"demo", "title", "saved", "amount", "granted_errors"}),
+    "check": (["check", "loans.csv", "-t", "repaid"], {"rows", "columns", "findings", "counts"}),
+    "fit": (["fit", "loans.csv", "-t", "income", *CLEAN, "--holdout", "0.2"], {"terms", "statistics", "tests", "vif"}),
+    "compare": (["compare", "loans.csv", "-t", "income", *CLEAN], {"models", "baseline", "folds", "score"}),
+    "show": (["show", "model.json"], {"terms", "statistics", "classes"}),
+    "predict": (["predict", "model.json", "loans.csv"], {"prediction", "probability[no]", "probability[yes]"}),
+    "evaluate": (["evaluate", "model.json", "loans.csv"], {"metrics", "confusion", "rows", "notes"}),
+    "report": (["report", "model.json", "loans.csv", "-o", "page.html"], {"saved"}),
+    "diff": (["diff", "a.json", "b.json"], {"terms", "chow", "notes"}),
+    "merge": (["merge", "a.json", "b.json", "-o", "c.json"], {"terms", "merged", "saved"}),
+    "export": (["export", "model.json", "--to", "python"], {"to", "text"}),
+    "completion": (["completion", "fish"], {"shell", "script"}),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "lab"])
+def test_json(run, model, name):
+    if name in ("diff", "merge"):
+        two_models(run)
+    words, keys = JSON[name]
+    result = run(*words, "--json")
+    assert result.code == 0, result.err
+    assert keys <= set(result.json)
+    assert "NaN" not in result.out
+
+
+def test_json_of_the_lab_is_its_address(require):
+    require(find_spec("uvicorn") and find_spec("starlette"), "needs linearly[lab]")
+    words = [sys.executable, "-m", "linearly", "lab", "--no-browser", "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as lab:
+        told = ""
+        while not told.rstrip().endswith("}"):
+            line = lab.stdout.readline()
+            assert line, "the lab ended before it gave its address"
+            told += line
+        lab.send_signal(signal.SIGINT)
+        rest, _ = lab.communicate(timeout=60)
+    assert json.loads(told)["url"].startswith("http://127.0.0.1:")
+    assert rest == ""
+    assert lab.returncode == 0
+
+
+# --- the journey of a person with a file ----------------------------------------------------------
+
+
+def test_from_check_to_export(run, tmp_path, require):
+    checked = run("check", "loans.csv", "-t", "repaid")
+    assert checked.code == 0
+    follow = checked.err.strip().removeprefix("next: linearly ").split()
+    assert follow == ["fit", "loans.csv", "--target", "repaid", "--without", "currency,customer", "--missing", "drop"]
+    fitted = run(*follow, "-o", "model.json")
+    assert fitted.code == 0
+    assert "saved model.json" in fitted.err
+    assert "saved" not in fitted.out
+    lines = Path("loans.csv").read_text().splitlines()
+    Path("new.csv").write_text("\n".join(line.rpartition(",")[0] for line in lines) + "\n")
+    predicted = run("predict", "model.json", "new.csv")
+    header, *rows = predicted.out.splitlines()
+    assert header.replace('"', "") == "prediction,probability[no],probability[yes]"
+    assert len(rows) == 500
+    expected = ly.load("model.json").predict("loans.csv")
+    assert [row.partition(",")[0].strip('"') or None for row in rows] == expected.tolist()
+    assert run("predict", "model.json", "new.csv", "-o", "answers.parquet", "--keep", "customer").code == 0
+    kept = as_tables("answers.parquet")
+    assert list(kept.schema) == ["customer", "prediction", "probability[no]", "probability[yes]"]
+    evaluated = run("evaluate", "model.json", "loans.csv", "--json").json
+    complete = [i for i, answer in enumerate(expected) if answer is not None]
+    right = np.mean([expected[i] == lines[i + 1].rpartition(",")[2] for i in complete])
+    accuracy = next(row["value"] for row in evaluated["metrics"] if row["metric"] == "accuracy")
+    assert accuracy == pytest.approx(right, abs=1e-12)
+    exported = run("export", "model.json", "--to", "python", "-o", "answer.py")
+    assert exported.code == 0
+    names: dict[str, object] = {}
+    exec(Path("answer.py").read_text(), names)
+    row = dict(zip(lines[0].split(","), lines[1].split(","), strict=True))
+    row = {key: float(value) if value.replace(".", "").isdigit() else value for key, value in row.items()}
+    assert "no" in str(names["predict"](row))
+
+
+def test_fit_says_what_the_library_says(run):
+    found = run("fit", "loans.csv", "-t", "income", *CLEAN, "--json").json
+    whole = ly.fit("loans.csv", target="income", missing="drop", features=found["features"])
+    assert [term["estimate"] for term in found["terms"]] == whole.tidy()["estimate"].tolist()
+    assert found["rows"] == 476
+    assert found["dropped"] == 24
+    X = np.concatenate([block.X for block in whole.rows("loans.csv")])
+    y = np.concatenate([block.y for block in whole.rows("loans.csv")])
+    tests = {test["test"]: test["p_value"] for test in found["tests"]}
+    table = ly.residual_tests(ly.LinearRegression().fit(X, y), X, y)
+    for name in ("shapiro_wilk", "breusch_pagan"):
+        expected = table["p_value"][table["test"].tolist().index(name)]
+        assert tests[name] == pytest.approx(expected, rel=1e-6)
+    against = {term["term"]: term["against"] for term in found["terms"] if "against" in term}
+    assert against["job[manager]"] == "clerk"
+    assert against["repaid[yes]"] == "no"
+
+
+def test_two_numbers_may_be_labels(run):
+    lines = Path("loans.csv").read_text().splitlines()
+    Path("coded.csv").write_text("\n".join(re.sub(r"yes$", "1", re.sub(r"no$", "0", line)) for line in lines))
+    result = run("fit", "coded.csv", "-t", "repaid", *CLEAN)
+    assert result.code == 0
+    assert "--model logistic" in result.err
+    assert "--model logistic" not in run("fit", "coded.csv", "-t", "income", *CLEAN).err
+
+
+@pytest.mark.parametrize("width", ["60", "80", "120"])
+@pytest.mark.parametrize("target", ["repaid", "income", "balance"])
+def test_the_screen_fits(run, monkeypatch, width, target):
+    monkeypatch.setenv("COLUMNS", width)
+    for words in (["fit", "loans.csv", "-t", target, *CLEAN], ["check", "loans.csv", "-t", target]):
+        result = run(*words)
+        longest = max(result.out.splitlines(), key=len)
+        assert len(longest) <= max(int(width), 72), longest
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_every_model_has_a_screen(run, name):
+    target = "income" if name in ("linear", "ridge") else "repaid"
+    result = run("fit", "loans.csv", "-t", target, *CLEAN, "-m", name, "-o", f"{name}.json")
+    assert result.code == 0, result.err
+    assert "Traceback" not in result.err
+    assert run("show", f"{name}.json").code == 0
+
+
+@pytest.mark.filterwarnings("ignore:The batch perceptron did not settle")
+def test_a_model_of_many_passes_reads_a_small_file_once(run):
+    progress = Progress()
+    tables = read("loans.csv", progress)
+    fitted = ly.fit(tables, target="repaid", features=["age", "late"], model="batch", max_passes=50)
+    assert fitted.estimator.n_passes_ == 50
+    assert progress.passes == 2  # the labels, and the rows
+    rows = fitted.rows(tables)
+    assert kept(rows, most_bytes=8) is rows
+    again = type(fitted.estimator)(max_passes=50).fit(rows)
+    np.testing.assert_array_equal(again.coef_, fitted.estimator.coef_)
+
+
+def test_long_names_stay_apart(run, monkeypatch):
+    import pyarrow as pa
+    from pyarrow import csv
+
+    rng = np.random.default_rng(0)
+    columns = {f"the number of things of kind {j} that were counted": rng.normal(size=50) for j in range(5)}
+    csv.write_csv(pa.table(columns | {"y": rng.normal(size=50)}), "long.csv")
+    monkeypatch.setenv("COLUMNS", "70")
+    told = run("fit", "long.csv", "-t", "y").out
+    assert len({line[:20] for line in told.splitlines() if "…" in line}) == 5
+
+
+def test_what_can_be_told_apart_has_no_estimate(run):
+    Path("apart.csv").write_text("x,y\n" + "".join(f"{i},{'high' if i > 10 else 'low'}\n" for i in range(20)))
+    result = run("fit", "apart.csv", "-t", "y")
+    assert result.code == 0
+    assert "not estimates" in result.out
+    assert "--alpha above 0" in result.err
+
+
+def test_three_labels(run):
+    result = run("fit", "loans.csv", "-t", "job", *CLEAN)
+    assert result.code == 0
+    assert "log-odds against 'student'" in result.out
+
+
+def test_holdout_is_every_fifth_row(run):
+    found = run("fit", "loans.csv", "-t", "age", "--without", "balance", "--holdout", "0.2", "--json").json
+    assert found["rows"] == 400
+    assert found["holdout"]["rows"] == 100
+    lines = Path("loans.csv").read_text().splitlines()
+    Path("kept.csv").write_text("\n".join([lines[0], *(row for i, row in enumerate(lines[1:]) if i % 5 != 4)]) + "\n")
+    kept = run("fit", "kept.csv", "-t", "age", "--without", "balance", "--json").json
+    expected = [term["estimate"] for term in kept["terms"]]
+    np.testing.assert_allclose([term["estimate"] for term in found["terms"]], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.3, 0.5, 0.99, 1 / 7, 1e-3])
+def test_split_takes_every_row_once(share):
+    n = 200_000  # several chunks
+    kept, held = split(as_tables({"i": np.arange(n)}), share)
+    parts = [np.concatenate([chunk.frame["i"].to_numpy() for chunk in part]) for part in (kept, held)]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(n))
+    assert len(parts[1]) == int(n * Fraction(share).limit_denominator(1000))
+    for part in (kept, held):
+        starts = [chunk.start for chunk in part]
+        assert starts == np.cumsum([0, *(len(chunk) for chunk in part)])[:-1].tolist()
+
+
+def test_a_bad_row_is_named_by_its_own_line_though_rows_are_held_out(run):
+    lines = Path("loans.csv").read_text().splitlines()
+    Path("gap.csv").write_text("\n".join([*lines[:9], re.sub(r"^(\d+),\d+", r"\1,", lines[9]), *lines[10:30]]) + "\n")
+    result = run("fit", "gap.csv", "-t", "income", "--without", "balance", "--holdout", "0.25")
+    assert result.code == 1
+    assert "'age' is missing in line 10 of gap.csv" in result.err
+
+
+def test_cv_and_alpha(run):
+    chosen = run("fit", "loans.csv", "-t", "income", *CLEAN, "--cv", "--json").json
+    assert chosen["kind"] == "ridge regression"
+    assert chosen["alpha_chosen"]
+    fixed = run("fit", "loans.csv", "-t", "income", *CLEAN, "--alpha", chosen["alpha"], "--json").json
+    estimates = [[term["estimate"] for term in found["terms"]] for found in (chosen, fixed)]
+    np.testing.assert_allclose(*estimates, rtol=1e-9)
+
+
+def test_merge_is_the_fit_on_all_rows(run):
+    two_models(run)
+    merged = run("merge", "a.json", "b.json", "-o", "c.json", "--json").json
+    whole = run("fit", "loans.csv", "--like", "a.json", "--json").json
+    estimates = [[term["estimate"] for term in found["terms"]] for found in (merged, whole)]
+    np.testing.assert_allclose(*estimates, rtol=1e-9)
+    assert merged["rows"] == whole["rows"]
+    assert merged["dropped"] == whole["dropped"] == 24
+
+
+def test_compare_pairs_the_folds(run):
+    found = run("compare", "loans.csv", "-t", "repaid", *CLEAN, "-m", "lda", "-m", "logistic", "-m", "pocket", "--json")
+    models = found.json["models"]
+    assert [model["score"] for model in models] == sorted((model["score"] for model in models), reverse=True)
+    best = models[0]
+    assert best["within_error"]
+    assert best["behind"] == 0
+    for model in models[1:]:
+        apart = np.subtract(best["folds"], model["folds"])
+        assert model["behind"] == pytest.approx(apart.mean())
+        reach = 2.7764451051977987 * apart.std(ddof=1) / np.sqrt(5)  # t with 4 degrees of freedom
+        assert model["within_error"] == (apart.mean() - reach <= 0)
+
+
+def test_compare_takes_every_model_that_applies(run):
+    found = run("compare", "loans.csv", "-t", "repaid", "--features", "age,late", "--folds", "2", "--json").json
+    names = {model["model"] for model in found["models"]} | set(found["refused"])
+    assert names == {name for name, entry in MODELS.items() if entry.classifies}
+    numbers = run("compare", "loans.csv", "-t", "income", "--features", "age,late", "--json").json
+    assert {model["model"] for model in numbers["models"]} == {"linear", "ridge"}
+
+
+# --- check ----------------------------------------------------------------------------------------
+
+
+def found_in(run, columns, target="y"):
+    import pyarrow as pa
+    from pyarrow import csv
+
+    csv.write_csv(pa.table(columns), "table.csv")
+    return {
+        (one["about"], one["level"]): one for one in run("check", "table.csv", "-t", target, "--json").json["findings"]
+    }
+
+
+def test_check_names_every_trouble(run):
+    rng = np.random.default_rng(0)
+    n = 200
+    a, b, c = rng.normal(size=(3, n))
+    columns = {
+        "a": a,
+        "b": b,
+        "twin": a,
+        "scaled": 5 - 2 * b,
+        "both": a + b,
+        "near": c,
+        "nearly": c + 1e-3 * rng.normal(size=n),
+        "same": np.ones(n),
+        "who": [f"person {i}" for i in range(n)],
+        "number": np.arange(n) + 7,
+        "far": 1e9 + rng.normal(size=n),
+        "huge": 1e9 * rng.normal(size=n),
+        "y": np.where(a + b + rng.normal(size=n) > 0, "up", "down"),
+    }
+    found = found_in(run, columns)
+    assert "duplicate of a" in found["twin", "problem"]["text"]
+    assert "multiple of b" in found["scaled", "problem"]["text"]
+    assert "combination of a, b" in found["both", "problem"]["text"]
+    assert "nearest near" in found["nearly", "note"]["text"]
+    assert "constant" in found["same", "problem"]["text"]
+    assert "identifier" in found["who", "problem"]["text"]
+    assert "identifier" in found["number", "note"]["text"]
+    assert "far from zero" in found["far", "note"]["text"]
+    assert ("scale", "note") in found
+    assert "overlap" in found["y", "ok"]["text"]
+
+
+def test_check_on_what_can_be_told_apart(run):
+    x = np.r_[np.arange(30.0), np.arange(40.0, 70.0)]
+    found = found_in(run, {"x": x, "z": np.sin(x), "y": ["low"] * 30 + ["high"] * 30})
+    told = found["y", "problem"]
+    assert "without an error" in told["text"]
+    assert "exactly for 'low'" in told["text"] or "exactly for 'high'" in told["text"]
+    assert "--alpha" in told["remedy"]
+
+
+def test_check_on_numbers_that_are_labels(run):
+    rng = np.random.default_rng(0)
+    found = found_in(run, {"x": rng.normal(size=60), "y": rng.integers(0, 2, size=60)})
+    assert "--model logistic" in found["y", "note"]["remedy"]
+
+
+def test_check_on_a_rare_label(run):
+    rng = np.random.default_rng(0)
+    found = found_in(run, {"x": rng.normal(size=400), "y": np.where(np.arange(400) % 20 == 0, "rare", "common")})
+    assert "'rare' is rare" in found["y", "note"]["text"]
+
+
+def test_check_on_more_columns_than_rows(run):
+    rng = np.random.default_rng(0)
+    found = found_in(run, {f"x{j}": rng.normal(size=10) for j in range(12)} | {"y": rng.normal(size=10)})
+    assert "arbitrary" in found["rows", "problem"]["text"]
+
+
+def test_check_on_a_clean_table(run):
+    rng = np.random.default_rng(0)
+    found = found_in(run, {"a": rng.normal(size=60), "b": rng.normal(size=60), "y": rng.normal(size=60)})
+    assert {level for _, level in found} == {"ok"}
+
+
+def test_the_fit_that_check_proposes_works(run):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=60)
+    import pyarrow as pa
+    from pyarrow import csv
+
+    columns = {"a": a, "twin of a": 2 * a, "b": [None, *rng.normal(size=59)], "c": ["k"] * 60, "y": rng.normal(size=60)}
+    csv.write_csv(pa.table(columns), "my table.csv")
+    import shlex
+
+    proposed = shlex.split(run("check", "my table.csv", "-t", "y").err.removeprefix("next: linearly "))
+    result = run(*proposed)
+    assert result.code == 0
+    assert "note:" not in result.err
+
+
+# --- standard input and output --------------------------------------------------------------------
+
+
+def test_a_pipe_is_read_as_often_as_needed(run, model):
+    data = Path("loans.csv").read_bytes()
+    done = real("fit", "-", "-t", "repaid", *CLEAN, "--json", input=data)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == 476
+    done = real("predict", model, "-", input=data)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 501
+    assert done.stderr.decode() == "500 predictions of repaid\n"
+
+
+def test_parquet_through_a_pipe(run, model):
+    import pyarrow.parquet as pq
+    from pyarrow import csv
+
+    pq.write_table(csv.read_csv("loans.csv"), "loans.parquet")
+    done = real("evaluate", model, "-", "--json", input=Path("loans.parquet").read_bytes())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == 476
+
+
+def test_standard_input_that_is_a_file(run, monkeypatch):
+    with open("loans.csv") as given:
+        monkeypatch.setattr(sys, "stdin", given)
+        assert run("check", "-", "--json").json["rows"] == 500
+
+
+def test_a_reader_that_goes_away_is_no_error(run, model):
+    lines = Path("loans.csv").read_text().splitlines(keepends=True)
+    Path("long.csv").write_text("".join([lines[0], *lines[1:] * 60]))
+    with subprocess.Popen(
+        [sys.executable, "-m", "linearly", "predict", model, "long.csv"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as writer:
+        writer.stdout.readline()
+        writer.stdout.close()
+        told = writer.stderr.read()
+        writer.wait(timeout=60)
+    assert b"Traceback" not in told
+    assert b"error" not in told.lower()
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+HOSTILE = {
+    "no such file": (["fit", "loan.csv", "-t", "x"], "There is no file loan.csv. Did you mean loans.csv?"),
+    "no such model": (["show", "modle.json"], "There is no model file modle.json."),
+    "empty file": (["fit", "empty.csv", "-t", "x"], "empty.csv is empty"),
+    "header only": (["fit", "header.csv", "-t", "x"], "no rows"),
+    "empty directory": (["check", "folder"], "There is no Parquet, Arrow or CSV file in folder"),
+    "no such target": (["fit", "loans.csv", "-t", "repayed"], "no target column 'repayed'. Did you mean 'repaid'?"),
+    "no such column": (["fit", "loans.csv", "-t", "repaid", "--without", "Age"], "Did you mean 'age'?"),
+    "no such feature": (["check", "loans.csv", "-t", "repayed"], "Did you mean 'repaid'?"),
+    "missing values": (["fit", "loans.csv", "-t", "repaid"], "--missing drop"),
+    "numbers from labels": (["fit", "loans.csv", "-t", "repaid", *CLEAN, "-m", "linear"], "--model logistic"),
+    "ridge of labels": (["fit", "loans.csv", "-t", "repaid", *CLEAN, "--cv"], "holds labels"),
+    "no such parameter": (["fit", "loans.csv", "-t", "income", *CLEAN, "--param", "depth=3"], "no parameter 'depth'"),
+    "not JSON": (["show", "loans.csv"], "it is not JSON"),
+    "other JSON": (["show", "other.json"], "other.json"),
+    "a model that is a directory": (["show", "folder"], "folder"),
+    "parquet that is text": (["fit", "text.parquet", "-t", "x"], "text.parquet is not a Parquet file"),
+    "ragged rows": (["fit", "ragged.csv", "-t", "y"], "Line 3 of ragged.csv"),
+    "binary": (["check", "noise.csv"], "noise.csv"),
+    "no such label": (["evaluate", "model.json", "loans.csv", "--positive", "maybe"], "There is no label 'maybe'"),
+    "evaluate without target": (["evaluate", "model.json", "new.csv"], "There is no target column 'repaid'"),
+    "predict without a column": (["predict", "model.json", "narrow.csv"], "There is no column 'income'"),
+    "output to nowhere": (["predict", "model.json", "loans.csv", "-o", "no/where.csv"], "no"),
+    "model to nowhere": (["fit", "loans.csv", "-t", "repaid", *CLEAN, "-o", "no/where.json"], "no"),
+    "formula that runs code": (["fit", "loans.csv", "-f", "income ~ {__import__('os')}"], ""),
+    "merge with itself": (["merge", "model.json", "model.json", "-o", "m.json"], ""),
+    "an unknown dialect": (["export", "model.json", "--to", "sql", "--dialect", "klingon"], "klingon"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_bad_input_is_one_sentence(run, model, case, tmp_path):
+    Path("empty.csv").touch()
+    Path("header.csv").write_text("x,y\n")
+    Path("folder").mkdir()
+    Path("other.json").write_text('{"a": [1, 2]}')
+    Path("text.parquet").write_text("x,y\n1,2\n")
+    Path("ragged.csv").write_text("x,y\n1,2\n1,2,3\n")
+    Path("noise.csv").write_bytes(bytes(range(256)) * 8)
+    lines = Path("loans.csv").read_text().splitlines()
+    Path("new.csv").write_text("\n".join(line.rpartition(",")[0] for line in lines))
+    Path("narrow.csv").write_text("age,region\n3,north\n")
+    before = sorted(os.listdir())
+    words, expected = HOSTILE[case]
+    result = run(*words)
+    assert result.code == 1
+    assert result.out == ""
+    assert result.err.startswith("error: ")
+    assert len(result.err.splitlines()) == 1, result.err
+    assert expected in result.err
+    assert "Traceback" not in result.err
+    assert "should not happen" not in result.err, result.err
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["frobnicate"],
+        ["fit"],
+        ["fit", "loans.csv"],
+        ["fit", "loans.csv", "-t", "income", "-f", "income ~ age"],
+        ["fit", "loans.csv", "-t", "income", "--alpha", "1", "--cv"],
+        ["fit", "loans.csv", "-t", "income", "--alpha", "-1"],
+        ["fit", "loans.csv", "-t", "repaid", "-m", "lda", "--alpha", "1"],
+        ["fit", "loans.csv", "-t", "repaid", "-m", "lda", "--cv"],
+        ["fit", "loans.csv", "-t", "income", "--holdout", "1"],
+        ["fit", "loans.csv", "-t", "income", "--model", "forest"],
+        ["fit", "loans.csv", "-t", "income", "-o", "model.pickle"],
+        ["fit", "loans.csv", "-t", "income", "--param", "alpha"],
+        ["fit", "loans.csv", "--like", "model.json", "-t", "income"],
+        ["fit", "loans.csv", "-f", "income ~ age", "--without", "age"],
+        ["predict", "model.json"],
+        ["predict", "model.json", "loans.csv", "-o", "answers.xlsx"],
+        ["compare", "loans.csv"],
+        ["compare", "loans.csv", "-t", "income", "--folds", "1"],
+        ["report", "model.json", "loans.csv", "-o", "page.pdf"],
+        ["merge", "model.json", "-o", "m.json"],
+        ["export", "model.json", "--to", "onnx"],
+        ["export", "model.json", "--to", "python", "--dialect", "duckdb"],
+        ["demo", "titanic"],
+        ["demo", "loans", "-o", "page.pdf"],
+        ["completion", "tcsh"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_not_understood_exits_with_2(run, words):
+    result = run(*words)
+    assert result.code == 2
+    assert result.out == ""
+    first, second = result.err.splitlines()
+    assert first.startswith("error: ")
+    assert second.startswith("try: linearly")
+
+
+def test_debug_shows_the_trace(run):
+    assert "Traceback" in run("fit", "loan.csv", "-t", "x", "--debug").err
+    assert "Traceback" in run("--debug", "fit", "loan.csv", "-t", "x").err
+
+
+def test_warnings_are_notes(run):
+    lines = Path("loans.csv").read_text().splitlines()
+    Path("twice.csv").write_text("\n".join(f"{line},{line.split(',')[1]}x".replace("agex", "again").replace("x", "")
+                                           for line in lines))  # fmt: skip
+    result = run("fit", "twice.csv", "-t", "income", *CLEAN)
+    assert result.code == 0
+    (note,) = re.findall(r"^note: .*(?:\n {6}.*)*", result.err, flags=re.M)
+    assert "'again'" in note
+    assert "--alpha" in note
+    assert "Warning" not in result.err
+    assert ".py" not in result.err
+    assert "combination of others" in result.out
+
+
+@pytest.mark.parametrize(
+    ("said", "here"),
+    [
+        ('choose missing="drop" to', "choose --missing drop to"),
+        ('method="exact" gives more', "--param method=exact gives more"),
+        ("or set alpha > 0, for", "or set --alpha above 0, for"),
+        ("ly.fit(data, like=model, …).", "linearly fit DATA --like MODEL."),
+    ],
+)
+def test_the_library_speaks_in_options(said, here):
+    assert in_options(said) == here
+
+
+def test_a_missing_extra_names_the_install_line():
+    absent = ModuleNotFoundError("No module named 'onnx'", name="onnx")
+    assert sentence(absent) == "This needs onnx: pip install 'linearly[export]'."
+    code = "import sys; sys.modules['click'] = None; from linearly.cli.main import main; sys.exit(main(['--help']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "error: The command line needs click: pip install 'linearly[cli]'.\n"
+
+
+def test_every_extra_that_is_named_exists():
+    import tomllib
+
+    from linearly.cli.failures import EXTRAS
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for module, extra in EXTRAS.items():
+        assert any(line.startswith(module) for line in extras[extra]), module
+
+
+def test_a_failure_of_our_own_is_told_from_yours():
+    assert "should not happen" in sentence(KeyError("x"))
+
+
+# --- interrupted ----------------------------------------------------------------------------------
+
+
+def test_interrupted_while_reading(run):
+    words = [sys.executable, "-m", "linearly", "fit", "-", "-t", "y", "-o", "model.json"]
+    before = sorted(os.listdir())
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as fit:
+        # More than a pipe holds: when it is written, it is being read.
+        fit.stdin.write(b"x,y\n" + b"1,2\n" * 500_000)
+        fit.stdin.flush()
+        fit.send_signal(signal.SIGINT)
+        out, err = fit.communicate(timeout=60)
+    assert fit.returncode == 130
+    assert out == b""
+    assert err.strip() == b"interrupted: Stopped. No half-written file is left."
+    assert sorted(os.listdir()) == before
+
+
+def test_interrupted_while_writing(run, model):
+    lines = Path("loans.csv").read_text().splitlines(keepends=True)
+    Path("long.csv").write_text("".join([lines[0], *lines[1:] * 2000]))
+    Path("answers.csv").write_text("the old answers\n")
+    before = sorted(os.listdir())
+    words = [sys.executable, "-m", "linearly", "predict", model, "long.csv", "-o", "answers.csv"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as predict:
+        while sorted(os.listdir()) == before and predict.poll() is None:
+            pass
+        predict.send_signal(signal.SIGINT)
+        _, err = predict.communicate(timeout=60)
+    assert predict.returncode == 130, err
+    assert sorted(os.listdir()) == before
+    assert Path("answers.csv").read_text() == "the old answers\n"
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_bar_shows_rows_and_time_left(monkeypatch, require):
+    require(find_spec("rich"), "needs rich")
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    with Progress(patience=0.0) as progress:
+        progress.begin(3000)
+        for _ in range(3):
+            progress.advance(1000)
+        progress.begin(None)
+        progress.advance(1000)
+    told = screen.getvalue()
+    assert "pass 1" in told
+    assert "pass 2" in told
+    assert "1,000 rows" in told
+    assert "left" in told
+
+
+def test_no_bar_within_a_second_nor_without_a_terminal(monkeypatch):
+    quick, piped = Terminal(), io.StringIO()
+    for screen, patience in ((quick, 60.0), (piped, 0.0)):
+        monkeypatch.setattr(sys, "stderr", screen)
+        with Progress(patience) as progress:
+            progress.begin(10)
+            progress.advance(10)
+        assert screen.getvalue() == ""
+
+
+@pytest.mark.parametrize(("number", "told"), [(1_300_000, "1.3M"), (420_000, "420k"), (17, "17"), (2.5e9, "2.5G")])
+def test_short(number, told):
+    assert short(number) == told
