@@ -1,5 +1,7 @@
 """How the documentation is built: `make docs`."""
 
+import re
+
 import linearly
 
 project = "linearly"
@@ -29,7 +31,6 @@ autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_default_options = {"members": True, "inherited-members": False}
-# The class docstrings are plain text with a card of the algorithm: shown as they are written.
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -40,4 +41,20 @@ sphinx_gallery_conf = {
     "min_reported_time": 60,
     "within_subsection_order": "FileNameSortKey",
 }
-suppress_warnings = ["config.cache"]
+# scikit-learn's own docstrings, inherited by the estimators, refer to pages of its own.
+suppress_warnings = ["config.cache", "ref.ref", "ref.term", "toc.not_included"]
+
+
+def as_written(app, what, name, obj, options, lines):  # type: ignore[no-untyped-def]
+    """Docstrings are plain text with a card of the algorithm: a first line, and the rest as it is written."""
+    if not lines:
+        return
+    first = re.sub(r"([*|_\\])", r"\\\1", lines[0].replace("`", ""))
+    rest = [f"    {line}" for line in lines[1:]]
+    while rest and not rest[0].strip():
+        rest.pop(0)
+    lines[:] = [first, "", *(["::", "", *rest, ""] if rest else [])]
+
+
+def setup(app):  # type: ignore[no-untyped-def]
+    app.connect("autodoc-process-docstring", as_written)
