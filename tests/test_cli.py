@@ -85,6 +85,7 @@ def test_answers_without_importing_anything_heavy():
     assert not loaded & {"numpy", "scipy", "sklearn", "narwhals", "pyarrow", "pandas", "polars", "matplotlib", "rich"}
 
 
+@pytest.mark.slow
 def test_the_cli_extra_is_enough(run):
     code = (
         "import sys\n"

@@ -165,6 +165,7 @@ def run_without(modules, code):
     return run.stdout
 
 
+@pytest.mark.slow
 def test_needs_neither_pandas_nor_polars(tmp_path):
     code = f"from linearly.demos import run; print(run('digits', out={str(tmp_path / 'a.html')!r}))"
     assert run_without(["pandas", "polars"], code).rstrip().endswith("a.html")
