@@ -3,15 +3,12 @@
     python -m benchmarks.scale                  constants, predictions and Dask runs, as tables for docs/scale.md
     python -m benchmarks.scale --spark          the same with Spark
 
-The model of one fold of a Gram over n rows in P partitions on W workers, in processor seconds:
+The model of one fold of a Gram (or of any summary of s numbers) over n rows in P partitions on W workers:
 
-    a worker        n/W · t_row  +  P/W · (t_task + t_merge)
-    the scheduler   P · t_plan
-    the fold        the longer of the two, for they work side by side, and ⌈log₂ P⌉ · t_merge
+    T = n · t_row / W  +  P · t_task / W + P · t_plan  +  P · t_merge / W + depth · t_merge  +  start
 
-t_row is a row in the fold; t_task what a worker spends on a partition beside its rows; t_plan what the process here
-spends on it (graph, scheduling, bookkeeping); t_merge a merge of two summaries with its way there. Seconds are
-processor time, so that other work on the machine does not change them.
+t_row is the time of a row in the fold, t_task what a worker spends on a task beside that, t_plan what the scheduler
+here spends on a partition, t_merge a merge of two summaries with its way there, depth = ⌈log₂ P⌉.
 """
 
 from __future__ import annotations
@@ -28,7 +25,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import psutil
 
 from linearly.algorithm.gram import Gram
 from linearly.dataset.elsewhere import partitions_of
@@ -40,20 +36,11 @@ REPEATS = 5
 
 @dataclass(frozen=True)
 class Costs:
-    """Constants of a cluster, in processor seconds."""
+    """Constants of a cluster, in seconds."""
 
-    task: float  # a worker's, for a partition, beside its rows
+    task: float  # a worker's, for a partition and its merge, beside the rows
     plan: float  # the scheduler's, for a partition
-    start_worker: float  # of a fold, whatever its size
-    start_driver: float
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Processor seconds of one fold: of the busiest worker, and of the process here."""
-
-    worker: float
-    driver: float
+    start: float  # of a fold, whatever its size
 
 
 def summary_bytes(p: int) -> int:
@@ -80,16 +67,11 @@ def merge_seconds(p: int) -> float:
         return best(merge, clock=time.thread_time)
 
 
-def predicted(n: float, P: int, W: int, costs: Costs, row: float, merge: float) -> Fold:
-    """What the model says of one fold."""
+def predicted(n: float, p: int, P: int, W: int, costs: Costs, row: float, merge: float) -> float:
+    """Seconds of one fold."""
+    depth = math.ceil(math.log2(P)) if P > 1 else 0
     W = min(W, P)
-    worker = costs.start_worker + n / W * row + P / W * (costs.task + merge)
-    return Fold(worker, costs.start_driver + P * costs.plan)
-
-
-def seconds(fold: Fold, P: int, merge: float) -> float:
-    """How long a fold takes where every worker and the scheduler have a core of their own."""
-    return max(fold.worker, fold.driver) + math.ceil(math.log2(P)) * merge
+    return costs.start + n * row / W + P * (costs.task / W + costs.plan) + (P / W + depth) * merge
 
 
 def best(run: Callable[[], Any], repeats: int = REPEATS, clock: Callable[[], float] = time.perf_counter) -> float:
@@ -113,11 +95,6 @@ def _block(n: int, p: int, seed: int = 0) -> Block:
 # --- real runs ------------------------------------------------------------------------------------
 
 
-def _used(process: Any) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
-
-
 class DaskCluster:
     """Rows made by the workers and kept there: a fold then moves nothing but summaries."""
 
@@ -134,11 +111,6 @@ class DaskCluster:
             silence_logs="ERROR",
         )
         self.client = Client(self.cluster)
-        self.workers = [psutil.Process(pid) for pid in self.client.run(os.getpid).values()]
-
-    def processor_seconds(self) -> list[float]:
-        """What each worker has used so far."""
-        return [_used(worker) for worker in self.workers]
 
     def rows(self, n: int, p: int, P: int) -> Any:
         import dask.array as da
@@ -173,11 +145,6 @@ class SparkCluster:
         settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
         self.session = SparkSession.builder.master(f"local[{workers}]").config(map=settings).getOrCreate()
         self.session.sparkContext.setLogLevel("OFF")
-        self.workers = workers
-
-    def processor_seconds(self) -> list[float]:
-        """What Java and its Python workers have used so far, a share for each worker: they are threads of one process."""
-        return [sum(map(_used, psutil.Process().children(recursive=True))) / self.workers]
 
     def rows(self, n: int, p: int, P: int) -> Any:
         import linearly as ly
@@ -191,44 +158,49 @@ class SparkCluster:
         self.session.stop()
 
 
-def measured(cluster: Any, n: int, p: int, P: int, repeats: int) -> Fold:
-    """One fold of a Gram on a cluster, the cheapest of some."""
+def measured(cluster: Any, n: int, p: int, P: int, repeats: int) -> float:
+    """Seconds of one fold of a Gram on a cluster."""
     rows = cluster.rows(n, p, P)
     assert partitions_of(rows) == P
     rows.fold(Gram.of)  # workers import what they need
-    found = []
-    for _ in range(repeats):
-        here, there = time.process_time(), cluster.processor_seconds()
-        rows.fold(Gram.of)
-        after = cluster.processor_seconds()
-        found.append(Fold(max(b - a for a, b in zip(there, after, strict=True)), time.process_time() - here))
-    return Fold(min(fold.worker for fold in found), min(fold.driver for fold in found))
+    return best(lambda: rows.fold(Gram.of), repeats)
 
 
-def calibrated(cluster: Any, small: int, large: int, repeats: int) -> Costs:
-    """The costs of a cluster of one worker, from folds over next to no rows in few and in many partitions."""
+def calibrated(cluster: Any, small: int, large: int, repeats: int) -> tuple[float, float]:
+    """Start and cost of a partition of a cluster, from folds over next to no rows in few and in many partitions."""
     few, many = (measured(cluster, 16 * P, 4, P, repeats) for P in (small, large))
-    merge = merge_seconds(4)
-    each = max((many.worker - few.worker) / (large - small) - merge, 0.0)
-    plan = (many.driver - few.driver) / (large - small)
-    return Costs(each, plan, max(few.worker - small * (each + merge), 0.0), max(few.driver - small * plan, 0.0))
+    each = max((many - few) / (large - small), 0.0)
+    return max(few - small * each, 0.0), each
 
 
-def runs(make: Callable[[int], Any], sizes: list[Any], span: tuple[int, int]) -> Iterator[dict[str, Any]]:
-    """The costs, measured on one worker; then every size on one and on two, beside what the model says of it."""
-    costs = None
+def runs(
+    make: Callable[[int], Any], sizes: list[tuple[int, int, int]], span: tuple[int, int]
+) -> Iterator[dict[str, Any]]:
+    """Every size on one and on two workers, beside what the model says of it.
+
+    The cost of a partition is measured at both numbers of workers on next to no rows: what two workers halve of it is
+    the workers' part, the rest is the scheduler's.
+    """
+    found = {}
     for workers in (1, 2):
         cluster = make(workers)
         try:
-            if costs is None:
-                costs = calibrated(cluster, *span, REPEATS)
-                yield {"costs": asdict(costs)}
+            found[workers] = calibrated(cluster, *span, REPEATS)
+        finally:
+            cluster.close()
+    (start, one), (_, two) = found[1], found[2]
+    task = min(max(2 * (one - two), 0.0), one)
+    costs = Costs(task=task, plan=one - task, start=start)
+    yield {"costs": asdict(costs)}
+    for workers in (1, 2):
+        cluster = make(workers)
+        try:
             for n, p, P in sizes:
-                found = measured(cluster, n, p, P, 3)
-                told = predicted(n, P, workers, costs, row_seconds(p), merge_seconds(p))
+                seconds = measured(cluster, n, p, P, 3)
+                expected = predicted(n, p, P, workers, costs, row_seconds(p), merge_seconds(p))
                 yield {
                     "cluster": cluster.name, "n": n, "p": p, "partitions": P, "workers": workers,
-                    "predicted": asdict(told), "measured": asdict(found),
+                    "predicted": expected, "measured": seconds,
                 }  # fmt: skip
         finally:
             cluster.close()
@@ -272,10 +244,9 @@ def main() -> None:
     assert costs is not None
     for n, p, P, W in PAPER:
         if p in kernels:
-            row, merge, size = kernels[p].values()
-            told = predicted(n, P, W, costs, row, merge)
-            line = {"n": n, "p": p, "partitions": P, "workers": W, **asdict(told), "sent": P * size}
-            print(json.dumps({**line, "seconds": seconds(told, P, merge)}))
+            seconds = predicted(n, p, P, W, costs, kernels[p]["row"], kernels[p]["merge"])
+            sent = P * kernels[p]["bytes"]
+            print(json.dumps({"n": n, "p": p, "partitions": P, "workers": W, "predicted": seconds, "sent": sent}))
 
 
 if __name__ == "__main__":
