@@ -42,7 +42,8 @@ def scan(
     ----------
     source : a path, a glob, a directory, a list of paths, an open binary file, "-" for standard input, or a URL of a
         filesystem that pyarrow knows (s3://, gs://, hdfs://). Parquet, CSV (also .gz, .zst) and Arrow files are told
-        apart by their first bytes. Anything that gives Arrow batches is taken too, and so are data frames.
+        apart by their first bytes. Directories year=2024/region=eu below the given one are columns. Anything that
+        gives Arrow batches is taken too, and so are data frames.
     target : the column to predict.
     features : the columns to predict it from; all others by default. Columns that are not needed are not read.
     weight : a column of row weights.
@@ -70,6 +71,7 @@ def file_tables(source: Any) -> Tables:
     arrow_needed()
     from linearly.dataset.columnar import ArrowTable, ParquetTable, arrow_stream
     from linearly.dataset.csv import CsvFile
+    from linearly.dataset.keys import with_keys
     from linearly.dataset.locations import format_of, locations_of
 
     reader: dict[str, Callable[[Any], TableFile]] = {
@@ -84,7 +86,8 @@ def file_tables(source: Any) -> Tables:
         # A writer with nothing to write leaves an empty file behind: it holds no rows, among others that do.
         kept = [(place, kind) for place, kind in zip(locations, formats, strict=True) if place.head(1)]
         locations, formats = [place for place, _ in kept] or locations[:1], [kind for _, kind in kept] or formats[:1]
-    return FileTables([reader[kind](location) for location, kind in zip(locations, formats, strict=True)])
+    files = [reader[kind](location) for location, kind in zip(locations, formats, strict=True)]
+    return FileTables(with_keys(files, locations))
 
 
 def stream_tables(data: Any) -> Tables:

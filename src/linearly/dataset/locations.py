@@ -2,7 +2,8 @@
 
 A path, a directory, a glob, a URL of any filesystem that pyarrow knows, an open binary file, standard input. A
 `Location` gives its first bytes, its bytes from the start, or the whole of it at random; what can be read once only
-says so when it is asked again.
+says so when it is asked again. Directories below the one that was given may be keys, as Hive and Spark write them:
+year=2024/region=eu.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 _SUFFIXES = {
@@ -23,6 +26,10 @@ _SUFFIXES = {
     "csv": ("csv", "tsv", "txt", "tab", "psv"),
 }
 _WRAPPED = ("gz", "zst", "zstd", "bz2")
+_NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
+
+Keys = Mapping[str, str | None]
+NO_KEYS: Keys = MappingProxyType({})
 
 _ADVICE = (
     "Labels, the levels of text columns, robust covariances and models that iterate take passes of their own: write it "
@@ -35,6 +42,7 @@ class Location(Protocol):
 
     name: str
     one_shot: bool
+    keys: Keys  # what the directories that it is in say of all its rows; None is missing
 
     def head(self, n: int) -> bytes:
         """The first n bytes, or all if they are fewer."""
@@ -54,8 +62,8 @@ class Stored:
 
     one_shot = False
 
-    def __init__(self, filesystem: Any, path: str, name: str) -> None:
-        self.filesystem, self.path, self.name = filesystem, path, name
+    def __init__(self, filesystem: Any, path: str, name: str, keys: Keys = NO_KEYS) -> None:
+        self.filesystem, self.path, self.name, self.keys = filesystem, path, name, keys
 
     def head(self, n: int) -> bytes:
         with self.stream() as stream:
@@ -70,6 +78,8 @@ class Stored:
 
 class Opened:
     """A binary file that the user opened, or standard input; it is never closed here."""
+
+    keys = NO_KEYS
 
     def __init__(self, file: Any, name: str) -> None:
         self.file, self.name = file, name
@@ -214,25 +224,27 @@ def locations_of(source: Any) -> list[Location]:
 def _here(path: str) -> list[Location]:
     from pyarrow.fs import LocalFileSystem
 
+    root = path
     if os.path.isdir(path):
         found = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
-        found = _tables_in(path, found, os.path.relpath)
+        found = _tables_in(path, found, lambda one: _parts(os.path.relpath(one, path)))
     elif os.path.exists(path):
-        found = [path]
+        root, found = os.path.dirname(path), [path]
     else:
+        root = _fixed(path, os.sep) if glob.has_magic(path) else path
         found = sorted(one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
         if not found:
             what = "No file matches" if glob.has_magic(path) else "There is no file"
             raise FileNotFoundError(f"{what} {path}.")
     system = LocalFileSystem()
-    return [Stored(system, one, one) for one in found]
+    return _keyed([Stored(system, one, one, _keys(_parts(os.path.relpath(one, root or ".")), one)) for one in found])
 
 
 def _in_filesystem(url: str) -> list[Location]:
     from pyarrow.fs import FileSelector, FileSystem, FileType
 
     wild = glob.has_magic(url)
-    fixed = url[: next(i for i, letter in enumerate(url) if letter in "*?[")].rpartition("/")[0] if wild else url
+    fixed = _fixed(url, "/") if wild else url
     system, path = FileSystem.from_uri(fixed)
     start = url[: len(url) - len(path)] if not wild and url.endswith(path) else ""
     if not wild and system.get_file_info(path).type == FileType.File:
@@ -240,24 +252,67 @@ def _in_filesystem(url: str) -> list[Location]:
     if system.get_file_info(path).type != FileType.Directory:
         raise FileNotFoundError(f"There is no file {url}.")
     every = [info.path for info in system.get_file_info(FileSelector(path, recursive=True)) if info.is_file]
+
+    def below(one: str) -> list[str]:
+        return _parts(one.removeprefix(path))
+
     if wild:
         pattern = path.rstrip("/") + url[len(fixed) :]
         found = sorted(one for one in every if fnmatch.fnmatch(one, pattern))
     else:
-        found = _tables_in(url, every, lambda one, _: one.removeprefix(path))
+        found = _tables_in(url, every, below)
     if not found:
         raise FileNotFoundError(f"No file matches {url}.")
-    return [Stored(system, one, start + one) for one in found]
+    return _keyed([Stored(system, one, start + one, _keys(below(one), start + one)) for one in found])
 
 
-def _tables_in(folder: str, paths: Iterable[str], relative: Any) -> list[str]:
+def _fixed(pattern: str, separator: str) -> str:
+    """The directory of a glob before anything in it is wild."""
+    return pattern[: next(i for i, letter in enumerate(pattern) if letter in "*?[")].rpartition(separator)[0]
+
+
+def _parts(path: str) -> list[str]:
+    return path.replace(os.sep, "/").strip("/").split("/")
+
+
+def _tables_in(folder: str, paths: Iterable[str], below: Callable[[str], list[str]]) -> list[str]:
     """The files of a directory that hold tables, in order: hidden ones and other kinds are passed over."""
 
     def hidden(path: str) -> bool:
-        parts = relative(path, folder).replace(os.sep, "/").split("/")
-        return any(part.startswith((".", "_")) and "=" not in part for part in parts)
+        return any(part.startswith((".", "_")) and "=" not in part for part in below(path))
 
     found = sorted(path for path in paths if not hidden(path) and _named_format(path) is not None)
     if not found:
         raise FileNotFoundError(f"There is no Parquet, Arrow or CSV file in {folder}.")
     return found
+
+
+def _keys(parts: list[str], file: str) -> Keys:
+    """The keys in the names of the directories that lead to a file."""
+    keys: dict[str, str | None] = {}
+    for part in parts[:-1]:
+        name, equals, value = part.partition("=")
+        if not (name and equals):
+            continue
+        name, value = unquote(name), unquote(value)
+        if name in keys:
+            raise ValueError(f"{file} is below two directories {name}=…: rename the key of one of them.")
+        keys[name] = None if value in _NO_VALUE else value
+    return keys
+
+
+def _keyed(found: list[Stored]) -> list[Location]:
+    """The files, which must be below the same keys: a file without one would lack a column that others have."""
+    first = found[0]
+    for other in found:
+        if other.keys.keys() != first.keys.keys():
+            ours, theirs = (_told(one) for one in (first, other))
+            raise ValueError(
+                f"{first.name} is below {ours}, {other.name} is below {theirs}: give files with different keys apart, "
+                "or move them."
+            )
+    return list(found)
+
+
+def _told(file: Stored) -> str:
+    return f"the keys {', '.join(file.keys)}" if file.keys else "no key"
