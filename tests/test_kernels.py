@@ -13,12 +13,12 @@ from conftest import require
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from rationals import rational
 
 from linearly import kernels
 from linearly.dataset.polynomial import polynomial
 from linearly.kernels import _compiled, reference
 from linearly.kernels.doubled import Doubled, concatenate, outer, two_product, two_sum
+from linearly.selftest.rationals import rational
 
 EPS = np.finfo(np.float64).eps
 SETS = _compiled.instruction_sets() if _compiled is not None else ["compiled"]

@@ -1,20 +1,18 @@
 """NIST's reference data sets for least squares: how many digits are right, and whether we say so."""
 
-import json
 import warnings
 from fractions import Fraction
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from rationals import digits, least_squares, rational, worst_digits
 
 from linearly.algorithm.ladder import PrecisionWarning
 from linearly.dataset.polynomial import polynomial
 from linearly.models.regression import LinearRegression
+from linearly.selftest.nist import SETS as GOLDEN
+from linearly.selftest.rationals import digits, least_squares, rational, worst_digits
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "nist.json").read_text())["sets"]
 POLYNOMIALS = [name for name, golden in GOLDEN.items() if golden["kind"] == "poly"]
 
 

@@ -29,8 +29,10 @@ ORDER = (
     ("export", "report"),
     ("front",),
     ("demos",),
-    ("lab", "cli"),
-    ("__main__", "selftest", "versions"),
+    ("lab",),
+    ("selftest",),
+    ("cli",),
+    ("__main__", "versions"),
 )
 # An estimator hands questions about itself (summary, intervals) to the evidence, when asked and not before.
 DOORS = {("models", "evidence")}

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from rationals import digits, least_squares, square_root, worst_digits
 
 from linearly.algorithm.ladder import PrecisionWarning
 from linearly.dataset import rows as rows_module
 from linearly.models.regression import LinearRegression
+from linearly.selftest.rationals import digits, least_squares, square_root, worst_digits
 
 RNG = np.random.default_rng(20)
 N = 60

@@ -19,140 +19,13 @@ from threadpoolctl import threadpool_limits
 from linearly.algorithm import relations
 from linearly.algorithm.exact import integers, null_space, product
 from linearly.algorithm.separability import error_floor, mistake_bound, separability
+from linearly.selftest.hyperplanes import oracle, proven, rank
+from linearly.selftest.separability import hairline, random_set
 
 XOR = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
 
 
-# --- an oracle and a checker that share no line with the library ------------------------------------
-
-
-def vectors(X, y, fit_intercept=True):
-    """a of every (row, rival), K blocks of fractions, straight from the definition."""
-    classes = sorted(set(y))
-    found = {}
-    for i, (x, label) in enumerate(zip(X, y, strict=True)):
-        z = [Fraction(float(t)) for t in x] + [Fraction(1)] * fit_intercept
-        for rival in classes:
-            if rival != label:
-                blocks = {label: z, rival: [-t for t in z]}
-                found[i, rival] = [t for c in classes for t in blocks.get(c, [Fraction(0)] * len(z))]
-    return found
-
-
-def whole_columns(rows):
-    """The same rows as integers; columns and rows change their units, signs of a·v do not."""
-    columns = []
-    for column in zip(*rows, strict=True):
-        scale = math.lcm(*(t.denominator for t in column))
-        column = [int(t * scale) for t in column]
-        columns.append([t // (math.gcd(*column) or 1) for t in column])
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def oracle(X, y, fit_intercept=True):
-    """max Σ s with s ≤ a·v and 0 ≤ s ≤ 1: how many s can be 1? By the integer-preserving simplex method."""
-    A = whole_columns(list(vectors(X, y, fit_intercept).values()))
-    N, M = len(A), len(A[0])
-    T = np.zeros((2 * N + 1, 2 * M + N + 1), dtype=object)
-    T[:N, :M], T[:N, M : 2 * M] = -np.array(A, dtype=object), A
-    T[range(N), range(2 * M, 2 * M + N)] = T[range(N, 2 * N), range(2 * M, 2 * M + N)] = 1
-    T[N : 2 * N, -1] = 1
-    T[-1, 2 * M : 2 * M + N] = -1
-    columns, rows = list(range(2 * M + N)), list(range(2 * M + N, 2 * M + 3 * N))
-    denominator = 1
-    for step in itertools.count():
-        better = [j for j, t in enumerate(T[-1, :-1]) if t < 0]
-        if not better:
-            break
-        # Steepest at first, Bland's rule after that: it cannot cycle.
-        c = min(better, key=lambda j: T[-1, j] if step < 50 else columns[j])
-        candidates = [i for i in range(2 * N) if T[i, c] > 0]
-        r = min(candidates, key=lambda i: (Fraction(int(T[i, -1]), int(T[i, c])), rows[i]))
-        pivot, column, row = T[r, c], T[:, c].copy(), T[r].copy()
-        T = (T * pivot - np.outer(column, row)) // denominator
-        T[r], T[:, c] = row, -column
-        T[r, c] = denominator
-        denominator = pivot
-        columns[c], rows[r] = rows[r], columns[c]
-    best = Fraction(int(T[-1, -1]), int(denominator))
-    return {0: "overlapping", N: "separable"}.get(best, "quasi-separable")
-
-
-def rank(rows):
-    rows = [list(row) for row in rows]
-    r = 0
-    for j in range(len(rows[0])):
-        pivot = next((i for i in range(r, len(rows)) if rows[i][j]), None)
-        if pivot is None:
-            continue
-        rows[r], rows[pivot] = rows[pivot], rows[r]
-        for i in range(r + 1, len(rows)):
-            if rows[i][j]:
-                t = rows[i][j] / rows[r][j]
-                rows[i] = [a - t * b for a, b in zip(rows[i], rows[r], strict=True)]
-        r += 1
-    return r
-
-
-def related(relation, a):
-    """Positive multipliers and Σ λ a = 0."""
-    pairs = list(zip(relation.rows.tolist(), relation.rivals.tolist(), strict=True))
-    sums = [
-        sum(t * a[pair][j] for t, pair in zip(relation.multipliers, pairs, strict=True))
-        for j in range(len(a[pairs[0]]))
-    ]
-    return len(set(pairs)) == len(pairs) and min(relation.multipliers) > 0 and not any(sums)
-
-
-def proven(c, X, y):
-    """The certificate's claims, re-done in fractions by the definitions."""
-    a = vectors(X, y, c.fit_intercept)
-    p, K = len(X[0]), len(c.classes)
-    if c.witness is not None:
-        assert len(c.witness) <= (K - 1) * (p + c.fit_intercept) + 1
-        assert related(c.witness, a)
-    if c.verdict == "overlapping":
-        assert related(c.spanning, a)
-        assert len(c.spanning) <= max(1, 2 * (K - 1) * (p + c.fit_intercept))
-        span = [a[pair] for pair in zip(c.spanning.rows.tolist(), c.spanning.rivals.tolist(), strict=True)]
-        return rank(span) == rank(a.values())
-    W = c.hyperplane if K > 2 else ([-t for t in c.hyperplane[0]], c.hyperplane[0])
-    v = [t for row in W for t in row]
-    signs = [sum(s * t for s, t in zip(row, v, strict=True)) for row in a.values()]
-    return min(signs) > 0 if c.verdict == "separable" else min(signs) == 0 < max(signs)
-
-
-def random_set(seed):
-    """Small sets of every kind: grids with ties, decimals, offsets, extreme scales, duplicates, collinear columns."""
-    rng = np.random.default_rng(seed)
-    K, p = int(rng.choice([2, 2, 2, 3, 4])), int(rng.integers(1, 6))
-    n = int(rng.integers(K, 18 if K == 2 else 12))
-    kind = rng.integers(0, 6)
-    X = rng.integers(0, 2, (n, p)).astype(float)
-    if kind == 1:
-        X = rng.integers(-2, 3, (n, p)).astype(float)
-    elif kind == 2:
-        X = rng.standard_normal((n, p))
-    elif kind == 3:
-        X = np.round(rng.standard_normal((n, p)), 1)
-    elif kind == 4:
-        X = rng.integers(0, 4, (n, p)) * 0.1 + 1e9 * rng.integers(0, 2)
-    elif kind == 5:
-        X = rng.integers(-1, 2, (n, p)).astype(float)
-        X[:, -1] = X[:, 0] if rng.random() < 0.5 else 3.0
-    if rng.random() < 0.3:
-        X = X[rng.integers(0, n, n)]
-    size = rng.random()
-    if size < 0.2:
-        X = X * 2.0 ** rng.integers(-1000, 960, p)
-    elif size < 0.3:
-        X = X * 10.0 ** rng.integers(-290, 290, p)
-    y = rng.integers(0, K, n)
-    if rng.random() < 0.5:
-        scores = (X / np.maximum(np.abs(X).max(axis=0), 1e-320)) @ rng.integers(-2, 3, (p, K))
-        y = (scores + rng.integers(0, 2) * 0.5 * rng.standard_normal(scores.shape)).argmax(axis=1)
-    y[:2] = [0, 1]
-    return X, y, bool(rng.random() < 0.75)
+# --- against an oracle and a checker that share no line with the library ------------------------------
 
 
 def decided(seed):
@@ -287,24 +160,6 @@ def test_quasi_separation_by_a_combination():
 
 
 # --- hard to see in floats --------------------------------------------------------------------------
-
-
-def hairline(seed):
-    """Rows within a few units in the last place of one hyperplane, labelled by the side they are on exactly."""
-    rng = np.random.default_rng(seed)
-    p, n = int(rng.integers(1, 6)), int(rng.integers(6, 30))
-    X, w, b = rng.standard_normal((n, p)), rng.standard_normal(p), rng.standard_normal()
-    X[:, -1] = -(X[:, :-1] @ w[:-1] + b) / w[-1]
-    X[:, -1] *= 1 + rng.integers(-2, 3, n) * 2.0**-52
-    exact = [Fraction(b) + sum(Fraction(s) * Fraction(t) for s, t in zip(x, w, strict=True)) for x in X.tolist()]
-    y = np.array([int(t > 0) for t in exact])
-    if seed % 3 == 1:
-        y[rng.integers(n)] ^= 1
-    elif seed % 3 == 2:
-        X[1] = X[0]
-        y[:2] = [0, 1]
-    y[-2:] = y[-2:] if len(set(y)) == 2 else [0, 1]
-    return X, y
 
 
 def test_hairline_sets_are_decided_in_integers(monkeypatch):

@@ -1,14 +1,18 @@
 """Least squares in exact rational arithmetic: the answer that every float64 answer is measured against."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import inf, log10
+from typing import Any
 
 import numpy as np
 
 
-def rational(value):
+def rational(value: Any) -> Any:
     """A number, or a nested list or array of numbers, as fractions: exactly what the float64 (or the text) says."""
     if isinstance(value, str):
         return Fraction(Decimal(value))
@@ -19,7 +23,7 @@ def rational(value):
     return Fraction(float(value))
 
 
-def digits(actual, expected):
+def digits(actual: Any, expected: Any) -> float:
     """Correct decimal digits, at most 16 (NIST's log relative error); absolute where the truth is 0."""
     expected = rational(expected)
     if not np.isfinite(float(actual)):
@@ -28,13 +32,13 @@ def digits(actual, expected):
     return min(16.0, _minus_log10(error))
 
 
-def worst_digits(actual, expected):
+def worst_digits(actual: Any, expected: Any) -> float:
     """The digits of the worst of many numbers."""
     pairs = list(zip(np.ravel(actual), np.ravel(np.array(rational(expected), dtype=object)), strict=True))
     return min(digits(a, e) for a, e in pairs)
 
 
-def square_root(value):
+def square_root(value: Fraction) -> Fraction:
     """The square root of a fraction to more than 30 digits."""
     shift = 2 * max(0, 220 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
     scaled = (value.numerator << shift) // value.denominator
@@ -52,11 +56,12 @@ class Exact:
     dof: int
 
     @property
-    def std_error(self):
+    def std_error(self) -> list[Fraction]:
+        """Standard errors of the coefficients."""
         return [square_root(self.rss / self.dof * self.inverse[j][j]) for j in range(len(self.coef))]
 
 
-def least_squares(X, y, weight=None, *, intercept=True, alpha=0):
+def least_squares(X: Any, y: Any, weight: Any = None, *, intercept: bool = True, alpha: float = 0) -> Exact:
     """Minimise Σ w (y − b − x'β)² + alpha ‖β‖² exactly, for one target."""
     X, y = rational(X), rational(y)
     w = [Fraction(1)] * len(y) if weight is None else rational(weight)
@@ -69,7 +74,7 @@ def least_squares(X, y, weight=None, *, intercept=True, alpha=0):
     inverse = _inverse(A)
     coef = [_dot(row, c) for row in inverse]
     residual = [t - _dot(row, coef) for row, t in zip(D, y, strict=True)]
-    mean = _dot(w, y) / sum(w) if intercept else 0
+    mean = _dot(w, y) / sum(w) if intercept else Fraction(0)
     return Exact(
         coef,
         rss=_dot(w, [r * r for r in residual]),
@@ -79,11 +84,11 @@ def least_squares(X, y, weight=None, *, intercept=True, alpha=0):
     )
 
 
-def _dot(a, b):
+def _dot(a: Iterable[Fraction], b: Iterable[Fraction]) -> Fraction:
     return sum((u * v for u, v in zip(a, b, strict=True)), Fraction(0))
 
 
-def _inverse(A):
+def _inverse(A: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
     q = len(A)
     M = [[*row, *(Fraction(i == j) for j in range(q))] for i, row in enumerate(A)]
     for j in range(q):
@@ -97,14 +102,14 @@ def _inverse(A):
     return [row[q:] for row in M]
 
 
-def _integer_root(n):
+def _integer_root(n: int) -> int:
     root = 1 << ((n.bit_length() + 1) // 2) if n else 0
     while root and (better := (root + n // root) // 2) < root:
         root = better
     return root
 
 
-def _minus_log10(error):
+def _minus_log10(error: Fraction) -> float:
     if error == 0:
         return inf
     scale = error.denominator.bit_length() - error.numerator.bit_length()

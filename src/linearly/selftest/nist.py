@@ -1,0 +1,152 @@
+"""NIST's reference data sets for least squares: how many digits of every certified figure are right."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from linearly.algorithm.ladder import PrecisionWarning
+from linearly.dataset.polynomial import polynomial
+from linearly.evidence.inference import glance
+from linearly.models.regression import LinearRegression
+from linearly.selftest import Result, Tell
+from linearly.selftest.rationals import digits, least_squares, rational, worst_digits
+
+SETS: dict[str, dict[str, Any]] = json.loads(
+    resources.files("linearly.selftest").joinpath("nist.json").read_text(encoding="utf-8")
+)["sets"]
+
+METHODS = ("auto", "gram", "qr", "exact")
+COEFFICIENTS, ERRORS, AUTO = 13.0, 12.5, 9.0
+CERTIFIED = 29  # digits to which the stored answers must be those of exact arithmetic
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Correct digits of a fit, the worst of each kind, and whether it warned."""
+
+    coef: float
+    std_error: float
+    others: float  # σ, R², the residual sum of squares, F
+    warned: bool
+
+
+def results(long: bool, tell: Tell) -> Iterator[Result]:
+    """The digits of every set with method="exact", of the worst with "auto", and whether claimed digits are there."""
+    exact: dict[str, Digits] = {}
+    for name in SETS:
+        exact[name] = found = fitted(name, "exact")
+        yield Result(
+            f"{name}, exact: coefficients, errors",
+            f"{found.coef:.1f}, {found.std_error:.1f} digits",
+            f"≥ {COEFFICIENTS:g}, ≥ {ERRORS:g}",
+            found.coef >= COEFFICIENTS and found.std_error >= ERRORS and not found.warned,
+        )
+        tell(len(exact), 2 * len(SETS))
+    worst = min(exact, key=lambda name: exact[name].others)
+    least = exact[worst].others
+    yield Result(f"σ, R², RSS, F, exact: worst is {worst}", f"{least:.1f} digits", f"≥ {ERRORS:g}", least >= ERRORS)
+
+    auto = {name: fitted(name, "auto") for name in SETS}
+    yield _worst_of_auto("coefficients", {name: found.coef for name, found in auto.items()})
+    yield _worst_of_auto("standard errors", {name: found.std_error for name, found in auto.items()})
+
+    wrong = []
+    for done, name in enumerate(SETS, start=1):
+        wrong += [f"{name} ({method})" for method in too_much_claimed(name)]
+        tell(len(SETS) + done, 2 * len(SETS))
+    yield Result(
+        "digits claimed that are not there, in silence",
+        f"{len(wrong)} of {len(METHODS) * len(SETS)} fits{': ' if wrong else ''}{', '.join(wrong)}",
+        "0",
+        not wrong,
+    )
+    agree = min(map(digits_of_the_stored_answers, SETS))
+    yield Result("stored answers against exact fractions", f"≥ {agree} digits", f"≥ {CERTIFIED}", agree >= CERTIFIED)
+
+
+def _worst_of_auto(what: str, found: dict[str, float]) -> Result:
+    worst = min(found, key=lambda name: found[name])
+    figure = f"{found[worst]:.1f} digits"
+    return Result(f"{what}, auto: worst is {worst}", figure, f"≥ {AUTO:g}", found[worst] >= AUTO)
+
+
+def rows_of(name: str) -> tuple[Any, Any]:
+    """What a user passes: `polynomial(x, degree)` or the columns, and y."""
+    stored = SETS[name]
+    X = np.array(stored["X"], dtype=np.float64).T
+    rows = X if stored["kind"] == "lin" else polynomial(X[:, 0], stored["degree"])
+    return rows, np.array(stored["y"], dtype=np.float64)
+
+
+def model_of(name: str, method: str) -> tuple[LinearRegression, bool]:
+    """The fitted model, and whether it warned that digits were lost."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = LinearRegression(method=method, fit_intercept=SETS[name]["intercept"]).fit(*rows_of(name))
+    return model, any(issubclass(one.category, PrecisionWarning) for one in caught)
+
+
+def coefficients(model: LinearRegression) -> Any:
+    """All of them, the intercept first."""
+    return np.append(model.intercept_, model.coef_) if model.fit_intercept else model.coef_
+
+
+def fitted(name: str, method: str) -> Digits:
+    """The digits of a fit to a set."""
+    stored = SETS[name]
+    model, warned = model_of(name, method)
+    told = glance(model).row(0)
+    others = [
+        digits(told["sigma"], stored["rsd"]),
+        digits(told["r_squared"], stored["r2"]),
+        digits(model.solution_.rss[0], stored["rss"]),
+    ]
+    if stored["F"] != "inf":
+        others.append(digits(told["f_statistic"], stored["F"]))
+    if model.solution_.dof != stored["df"][1]:
+        others.append(0.0)
+    return Digits(
+        coef=worst_digits(coefficients(model), stored["beta"]),
+        std_error=worst_digits(np.sqrt(np.diagonal(model.covariance_)), stored["sd"]),
+        others=min(others),
+        warned=warned,
+    )
+
+
+def too_much_claimed(name: str) -> Iterator[str]:
+    """Methods that claim more digits than they have, against the exact answer for the float64 numbers passed in."""
+    stored = SETS[name]
+    rows, y = rows_of(name)
+    if stored["kind"] == "lin":
+        X: Any = rows
+    else:
+        X = [[x**d for d in range(1, stored["degree"] + 1)] for x in rational(np.asarray(rows)[:, 0])]
+    exact = least_squares(X, y, intercept=stored["intercept"])
+    for method in METHODS:
+        model, warned = model_of(name, method)
+        if model.solution_.digits > worst_digits(coefficients(model), exact.coef) + 1 and not warned:
+            yield method
+
+
+def digits_of_the_stored_answers(name: str) -> int:
+    """To how many digits the stored coefficients are those of exact arithmetic on the decimal data."""
+    stored = SETS[name]
+    columns = rational(stored["X"])
+    if stored["kind"] == "lin":
+        X = [list(row) for row in zip(*columns, strict=True)]
+    else:
+        X = [[x**d for d in range(1, stored["degree"] + 1)] for x in columns[0]]
+    exact = least_squares(X, rational(stored["y"]), intercept=stored["intercept"])
+    pairs = list(zip(exact.coef, rational(stored["beta"]), strict=True))
+    agreed = 0
+    while agreed < CERTIFIED and all(abs(b - s) <= Fraction(10) ** -(agreed + 1) * abs(b) for b, s in pairs):
+        agreed += 1
+    return agreed
