@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "exact.hpp"
@@ -43,6 +45,35 @@ inline vec load(const float* a) {
     return v;
 }
 inline void store(double* a, vec v) { *reinterpret_cast<vec_unaligned*>(a) = v; }
+
+// LANES vectors as the rows of a square become its columns: pairs of lanes 1, 2, 4 … apart change places.
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define LINEARLY_SHUFFLES
+#endif
+#endif
+template <int S, bool UPPER, int... L>
+inline vec exchanged(vec a, vec b, std::integer_sequence<int, L...>) {
+#if defined(LINEARLY_SHUFFLES)
+    return __builtin_shufflevector(a, b, ((L & S) != 0 ? LANES + L - (UPPER ? 0 : S) : L + (UPPER ? S : 0))...);
+#else
+    return vec{((L & S) != 0 ? b[L - (UPPER ? 0 : S)] : a[L + (UPPER ? S : 0)])...};
+#endif
+}
+template <int S = 1>
+inline void transpose(vec* square) {
+    if constexpr (S < LANES) {
+        constexpr auto lanes = std::make_integer_sequence<int, LANES>();
+#pragma GCC unroll 8
+        for (int i = 0; i < LANES; ++i) {
+            if ((i & S) != 0) continue;
+            const vec a = square[i], b = square[i + S];
+            square[i] = exchanged<S, false>(a, b, lanes);
+            square[i + S] = exchanged<S, true>(a, b, lanes);
+        }
+        transpose<2 * S>(square);
+    }
+}
 
 struct AlignedDelete {
     void operator()(double* a) const { ::operator delete[](a, std::align_val_t(64)); }
@@ -128,7 +159,27 @@ void pack_view(Packing& to, const View& from, std::int64_t first, std::int64_t c
         }
         return;
     }
-    for (std::int64_t j = 0; j < m; ++j) {
+    std::int64_t done = 0;
+    if (from.row_stride == 1 && !from.index && offset == 0)
+        // Column after column, as data frames and Parquet have them: squares of LANES rows and columns are turned.
+        for (; done + LANES <= m; done += LANES) {
+            const T* corner = data + done * from.col_stride + first;
+            double* cell = to.at(0, done);
+            std::int64_t r = 0;
+            for (; r + LANES <= count; r += LANES) {
+                vec square[LANES];
+                for (int j = 0; j < LANES; ++j) {
+                    square[j] = (load(corner + j * from.col_stride + r) - shift[done + j]) * scale[done + j];
+                    if (root) square[j] *= load(root + r);
+                }
+                transpose(square);
+                for (int i = 0; i < LANES; ++i) store(cell + (r + i) * PANEL, square[i]);
+            }
+            for (; r < count; ++r)
+                for (int j = 0; j < LANES; ++j)
+                    cell[r * PANEL + j] = (double(corner[j * from.col_stride + r]) - shift[done + j]) * scale[done + j] * (root ? root[r] : 1.0);
+        }
+    for (std::int64_t j = done; j < m; ++j) {
         const T* column = data + j * from.col_stride;
         double* cell = to.at(0, j + offset);
         for (std::int64_t r = 0; r < count; ++r)
@@ -189,38 +240,46 @@ bool weigh(const View& X, const View& Y, const double* weight, Gauge g, const do
     return weight != nullptr;
 }
 
-// The rows to come, cache line by cache line; none where they are not stored row by row.
+// The rows to come, cache line by cache line, in runs that lie together: rows, columns, or all rows at once.
 class Ahead {
   public:
     std::int64_t lines = 0;
 
-    Ahead(const View& X, std::int64_t first, std::int64_t count) : X_(X), row_(first) {
-        if (X.col_stride != 1 || count <= 0) return;
-        const bool together = !X.index && X.row_stride == X.cols;
-        a_row_ = ((together ? count : 1) * X.cols * width() + 63) / 64 + (X.index ? 1 : 0);
-        lines = together ? a_row_ : count * a_row_;
-        begin_row();
+    Ahead(const View& X, std::int64_t first, std::int64_t count) : X_(X), run_(first) {
+        if (count <= 0) return;
+        std::int64_t cells = 0, runs = 0;
+        if (X.col_stride == 1) {
+            const bool together = !X.index && X.row_stride == X.cols;
+            cells = (together ? count : 1) * X.cols, runs = together ? 1 : count;
+        } else if (X.row_stride == 1 && !X.index) {
+            columns_ = static_cast<const char*>(X.data) + first * width(), run_ = 0;
+            cells = count, runs = X.cols;
+        }
+        a_run_ = (cells * width() + 63) / 64 + (runs > 1 ? 1 : 0);
+        lines = runs * a_run_;
+        if (lines > 0) begin_run();
     }
 
     const char* next() {
         const char* line = here_;
         here_ += 64;
         if (--left_ == 0) {
-            ++row_;
-            if ((lines -= a_row_) > 0) begin_row();
+            ++run_;
+            if ((lines -= a_run_) > 0) begin_run();
         }
         return line;
     }
 
   private:
     const View& X_;
-    std::int64_t row_, a_row_ = 0, left_ = 0;
-    const char* here_ = nullptr;
+    std::int64_t run_, a_run_ = 0, left_ = 0;
+    const char *here_ = nullptr, *columns_ = nullptr;
 
     std::int64_t width() const { return X_.is_float32 ? 4 : 8; }
-    void begin_row() {
-        here_ = static_cast<const char*>(X_.data) + X_.at(row_) * X_.row_stride * width();
-        left_ = a_row_;
+    void begin_run() {
+        here_ = columns_ ? columns_ + run_ * X_.col_stride * width()
+                         : static_cast<const char*>(X_.data) + X_.at(run_) * X_.row_stride * width();
+        left_ = a_run_;
     }
 };
 
@@ -331,186 +390,253 @@ inline vec log_of_one_plus(vec u) {
     return 2.0 * s * sum;
 }
 
+// Some rows in the gauge, row after row, each padded with zeros to whole panels.
+struct Gauged {
+    std::int64_t p, stride;
+    Buffer cells;
+
+    Gauged(std::int64_t p_, std::int64_t depth)
+        : p(p_), stride((p_ + PANEL - 1) / PANEL * PANEL), cells(make_buffer(std::size_t(depth * stride))) {}
+
+    double* row(std::int64_t i) { return cells.get() + i * stride; }
+
+    // Rows that stay in L1 between their scores and their share of the gradient.
+    static std::int64_t few(std::int64_t p) { return std::clamp<std::int64_t>(2048 / std::max<std::int64_t>(p, 1) / ROWS * ROWS, ROWS, 64); }
+
+    static constexpr int ROWS = 8;  // rows that share a load of the coefficients, or a load and a store of the gradient
+};
+
 template <class T>
-void add_rows(const View& X, std::int64_t first, std::int64_t count, Gauge g, const double* r, double* sums) {
+void gauge_view(Gauged& to, std::int64_t at, const View& X, std::int64_t first, std::int64_t count, Gauge g) {
     const T* data = static_cast<const T*>(X.data) + first * X.row_stride;
-    const std::int64_t p = X.cols;
+    std::int64_t done = 0;
     if (X.col_stride == 1) {
-        for (std::int64_t i = 0; i < count; ++i) {
-            const T* row = data + i * X.row_stride;
-            for (std::int64_t j = 0; j < p; ++j) sums[j] += r[i] * ((double(row[j]) - g.shift[j]) * g.scale[j]);
+        done = X.cols / LANES * LANES;
+        for (std::int64_t i = 0; i < count; ++i)
+            for (std::int64_t j = 0; j < done; j += LANES)
+                store(to.row(at + i) + j, (load(data + i * X.row_stride + j) - load(g.shift + j)) * load(g.scale + j));
+    } else if (X.row_stride == 1)
+        for (; done + LANES <= X.cols; done += LANES) {
+            const T* corner = data + done * X.col_stride;
+            std::int64_t i = 0;
+            for (; i + LANES <= count; i += LANES) {
+                vec square[LANES];
+                for (int j = 0; j < LANES; ++j)
+                    square[j] = (load(corner + j * X.col_stride + i) - g.shift[done + j]) * g.scale[done + j];
+                transpose(square);
+                for (int l = 0; l < LANES; ++l) store(to.row(at + i + l) + done, square[l]);
+            }
+            for (; i < count; ++i)
+                for (int j = 0; j < LANES; ++j)
+                    to.row(at + i)[done + j] = (double(corner[j * X.col_stride + i]) - g.shift[done + j]) * g.scale[done + j];
         }
-        return;
+    for (std::int64_t j = done; j < X.cols; ++j)
+        for (std::int64_t i = 0; i < count; ++i)
+            to.row(at + i)[j] = (double(data[i * X.row_stride + j * X.col_stride]) - g.shift[j]) * g.scale[j];
+    for (std::int64_t i = count; i % Gauged::ROWS != 0; ++i) std::fill_n(to.row(at + i), to.stride, 0.0);
+}
+
+void gauge_rows(Gauged& to, std::int64_t at, const View& X, std::int64_t first, std::int64_t count, Gauge g) {
+    if (X.is_float32)
+        gauge_view<float>(to, at, X, first, count, g);
+    else
+        gauge_view<double>(to, at, X, first, count, g);
+}
+
+inline double total_of(vec v) {
+    double sum = v[0];
+    for (int l = 1; l < LANES; ++l) sum += v[l];
+    return sum;
+}
+
+// to = start + Zb for ROWS rows.
+void scores_of(const double* z, std::int64_t stride, const double* b, double start, double* to) {
+    vec sum[Gauged::ROWS]{};
+    for (std::int64_t j = 0; j < stride; j += LANES) {
+        const vec c = load(b + j);
+        for (int i = 0; i < Gauged::ROWS; ++i) sum[i] += load(z + i * stride + j) * c;
     }
-    for (std::int64_t j = 0; j < p; ++j) {
-        const T* column = data + j * X.col_stride;
-        double sum = 0;
-        for (std::int64_t i = 0; i < count; ++i) sum += r[i] * (double(column[i * X.row_stride]) - g.shift[j]);
-        sums[j] += sum * g.scale[j];
+    for (int i = 0; i < Gauged::ROWS; ++i) to[i] = start + total_of(sum[i]);
+}
+
+// sums += Z'r for ROWS rows.
+void add_rows(const double* z, std::int64_t stride, const double* r, double* sums) {
+    for (std::int64_t j = 0; j < stride; j += LANES) {
+        vec even = load(sums + j), odd{};
+        for (int i = 0; i < Gauged::ROWS; i += 2) {
+            even += r[i] * load(z + i * stride + j);
+            odd += r[i + 1] * load(z + (i + 1) * stride + j);
+        }
+        store(sums + j, even + odd);
     }
+}
+
+// What logits of two classes say of `count` rows: residuals p − y, curvatures p(1 − p), both weighted, and the loss.
+void judge(const double* logits, const double* y, const double* weight, std::int64_t count, double* residuals, double* curvatures,
+           LogisticSums& total) {
+    vec losses{}, largest{}, wrong{};
+    const vec zero{}, one = constant(1.0);
+    for (std::int64_t i = 0; i < count; i += LANES) {
+        vec target{}, w{};
+        if (i + LANES <= count) {
+            target = load(y + i);
+            w = weight ? load(weight + i) : one;
+        } else
+            for (int l = 0; l < count - i; ++l) {
+                target[l] = y[i + l];
+                w[l] = weight ? weight[i + l] : 1.0;
+            }
+        const vec eta = load(logits + i);
+        const vec size = eta < zero ? -eta : eta;
+        const vec e = exp_of_negative(-size), share = one / (one + e), rest = e * share;
+        const vec up = eta < zero ? rest : share, down = eta < zero ? share : rest;
+        store(residuals + i, w * (target > 0.5 ? -down : up));
+        store(curvatures + i, w * share * rest);
+        losses += w * (log_of_one_plus(e) + (eta > zero ? eta : zero) - target * eta);
+        const vec margin = target > 0.5 ? eta : -eta;
+        largest = (w > zero) & (size > largest) ? size : largest;
+        wrong += (w > zero) & (margin <= zero) ? one : zero;
+    }
+    total.loss += total_of(losses);
+    total.mistakes += std::int64_t(total_of(wrong));
+    for (int l = 0; l < LANES; ++l) total.largest = std::max(total.largest, largest[l]);
 }
 
 void logistic(const View& X, const double* y, const double* weight, Gauge g, const double* beta, double* H, double* gradient,
               LogisticSums& total) {
-    const std::int64_t p = X.cols;
+    const std::int64_t p = X.cols, few = Gauged::few(p);
+    Packing packed(p, 0);
+    Product product(packed.panels);
+    const std::int64_t depth = H ? packed.depth : few;
+    Gauged z(p, depth + Gauged::ROWS);
+    Buffer slopes = make_buffer(std::size_t(z.stride)), coef = make_buffer(std::size_t(z.stride));
+    std::copy_n(beta + 1, p, coef.get());
+    std::vector<double> logits(std::size_t(depth + Gauged::ROWS)), r(logits), root(logits), zeros(std::size_t(p) + 1, 0.0), ones(std::size_t(p) + 1, 1.0);
     const View nothing{nullptr, X.rows, 0, 0, 0, false, nullptr};
-    Packing z(p, 0);
-    Product product(z.panels);
-    std::vector<double> logit(static_cast<std::size_t>(z.depth)), r(logit), root(logit);
-    for (std::int64_t first = 0; first < X.rows; first += z.depth) {
-        const std::int64_t count = std::min(z.depth, X.rows - first);
-        std::fill(logit.begin(), logit.end(), -beta[0]);
-        if (X.is_float32)
-            residuals_of<float>(X, first, count, g, beta + 1, logit.data());
-        else
-            residuals_of<double>(X, first, count, g, beta + 1, logit.data());
-        vec losses{}, largest{}, wrong{};
-        for (std::int64_t i = 0; i < count; i += LANES) {
-            vec target{}, w{};
-            for (int l = 0; l < LANES; ++l)
-                if (i + l < count) {
-                    target[l] = y[first + i + l];
-                    w[l] = weight ? weight[first + i + l] : 1.0;
-                }
-            const vec zero{}, one = constant(1.0), eta = -load(&logit[std::size_t(i)]);
-            const vec size = eta < zero ? -eta : eta;
-            const vec e = exp_of_negative(-size), share = one / (one + e), rest = e * share;
-            const vec up = eta < zero ? rest : share, down = eta < zero ? share : rest;
-            store(&r[std::size_t(i)], w * (target > 0.5 ? -down : up));
-            store(&root[std::size_t(i)], w * share * rest);
-            losses += w * (log_of_one_plus(e) + (eta > zero ? eta : zero) - target * eta);
-            const vec margin = target > 0.5 ? eta : -eta;
-            largest = (w > zero) & (size > largest) ? size : largest;
-            wrong += (w > zero) & (margin <= zero) ? one : zero;
+    for (std::int64_t first = 0; first < X.rows; first += depth) {
+        const std::int64_t count = std::min(depth, X.rows - first);
+        for (std::int64_t top = 0; top < count; top += few) {
+            const std::int64_t rows = std::min(few, count - top);
+            gauge_rows(z, top, X, first + top, rows, g);
+            double *eta = logits.data() + top, *residual = r.data() + top;
+            for (std::int64_t i = 0; i < rows; i += Gauged::ROWS) scores_of(z.row(top + i), z.stride, coef.get(), beta[0], eta + i);
+            judge(eta, y + first + top, weight ? weight + first + top : nullptr, rows, residual, root.data() + top, total);
+            std::fill(residual + rows, residual + (rows + Gauged::ROWS - 1) / Gauged::ROWS * Gauged::ROWS, 0.0);
+            for (std::int64_t i = 0; i < rows; i += Gauged::ROWS) add_rows(z.row(top + i), z.stride, residual + i, slopes.get());
+            for (std::int64_t i = 0; i < rows; ++i) gradient[0] += residual[i];
         }
-        for (int l = 0; l < LANES; ++l) {
-            total.loss += losses[l];
-            total.largest = std::max(total.largest, largest[l]);
-            total.mistakes += std::int64_t(wrong[l]);
-        }
-        for (std::int64_t i = 0; i < count; ++i) gradient[0] += r[std::size_t(i)];
-        if (X.is_float32)
-            add_rows<float>(X, first, count, g, r.data(), gradient + 1);
-        else
-            add_rows<double>(X, first, count, g, r.data(), gradient + 1);
         if (!H) continue;
         for (std::int64_t i = 0; i < count; ++i) root[std::size_t(i)] = std::sqrt(root[std::size_t(i)]);
-        pack(z, X, nothing, first, count, g, root.data());
-        const std::int64_t after = first + count, ahead = std::min(z.depth, X.rows - after);
-        product.add(z, count, Ahead(X, after, ahead));
+        const View gauged{z.cells.get(), count, p, z.stride, 1, false, nullptr};
+        pack(packed, gauged, nothing, 0, count, Gauge{zeros.data(), ones.data()}, root.data());
+        const std::int64_t after = first + count, ahead = std::min(depth, X.rows - after);
+        product.add(packed, count, Ahead(X, after, ahead));
     }
-    if (H) product.unpack(z, H);
+    for (std::int64_t j = 0; j < p; ++j) gradient[1 + j] += slopes[std::size_t(j)];
+    if (H) product.unpack(packed, H);
 }
 
-constexpr std::int64_t TILE = 64;  // rows of logits at a time: their features stay in L2 for the second half
-constexpr int TOGETHER = 4;        // rows that share a load of B, or a load and a store of the gradient
+constexpr int TOGETHER = 4;  // rows whose logits, or columns whose slopes, are formed at a time
 
-// Rows of the tile in the gauge, row after row.
-template <class T>
-void gauge_rows(const View& X, std::int64_t first, std::int64_t count, Gauge g, double* to) {
-    const T* data = static_cast<const T*>(X.data) + first * X.row_stride;
-    const std::int64_t p = X.cols;
-    if (X.col_stride == 1) {
-        for (std::int64_t i = 0; i < count; ++i)
-            for (std::int64_t j = 0; j < p; ++j) to[i * p + j] = (double(data[i * X.row_stride + j]) - g.shift[j]) * g.scale[j];
-        return;
-    }
-    for (std::int64_t j = 0; j < p; ++j)
-        for (std::int64_t i = 0; i < count; ++i)
-            to[i * p + j] = (double(data[i * X.row_stride + j * X.col_stride]) - g.shift[j]) * g.scale[j];
-}
-
-// V vectors of logits for TOGETHER rows, or of the gradient from their residuals.
+// V vectors of logits for TOGETHER rows.
 template <int V>
-void logits_of(const double* z, std::int64_t p, const double* B, std::int64_t stride, double* logits) {
+void logits_of(const double* z, std::int64_t row, std::int64_t p, const double* B, std::int64_t stride, double* logits) {
     vec sum[TOGETHER][V];
-    for (auto& row : sum)
-        for (int v = 0; v < V; ++v) row[v] = load(B + v * LANES);
+    for (auto& sums : sum)
+        for (int v = 0; v < V; ++v) sums[v] = load(B + v * LANES);
     for (std::int64_t j = 0; j < p; ++j) {
         vec b[V];
         for (int v = 0; v < V; ++v) b[v] = load(B + (1 + j) * stride + v * LANES);
         for (int r = 0; r < TOGETHER; ++r)
-            for (int v = 0; v < V; ++v) sum[r][v] += z[r * p + j] * b[v];
+            for (int v = 0; v < V; ++v) sum[r][v] += z[r * row + j] * b[v];
     }
     for (int r = 0; r < TOGETHER; ++r)
         for (int v = 0; v < V; ++v) store(logits + r * stride + v * LANES, sum[r][v]);
 }
 
+// V vectors of the gradient for TOGETHER columns, from the residuals of some rows.
 template <int V>
-void slopes_of(const double* z, std::int64_t p, const double* residual, std::int64_t stride, double* G) {
-    vec r[TOGETHER][V];
-    for (int i = 0; i < TOGETHER; ++i)
-        for (int v = 0; v < V; ++v) r[i][v] = load(residual + i * stride + v * LANES);
-    for (int v = 0; v < V; ++v) store(G + v * LANES, load(G + v * LANES) + ((r[0][v] + r[1][v]) + (r[2][v] + r[3][v])));
-    for (std::int64_t j = 0; j < p; ++j)
-        for (int v = 0; v < V; ++v) {
-            double* cell = G + (1 + j) * stride + v * LANES;
-            vec g = load(cell);
-            for (int i = 0; i < TOGETHER; ++i) g += z[i * p + j] * r[i][v];
-            store(cell, g);
-        }
+void slopes_of(const double* z, std::int64_t row, std::int64_t rows, const double* residual, std::int64_t stride, double* G) {
+    vec sum[TOGETHER][V]{};
+    for (std::int64_t i = 0; i < rows; ++i) {
+        vec r[V];
+        for (int v = 0; v < V; ++v) r[v] = load(residual + i * stride + v * LANES);
+        for (int j = 0; j < TOGETHER; ++j)
+            for (int v = 0; v < V; ++v) sum[j][v] += z[i * row + j] * r[v];
+    }
+    for (int j = 0; j < TOGETHER; ++j)
+        for (int v = 0; v < V; ++v) store(G + j * stride + v * LANES, load(G + j * stride + v * LANES) + sum[j][v]);
+}
+
+// f(first lane, number of vectors) for all vectors, three, two or one at a time.
+template <class F>
+void in_vectors(std::int64_t vectors, F f) {
+    std::int64_t v = 0;
+    for (; v + 3 <= vectors && v + 4 != vectors; v += 3) f(v * LANES, std::integral_constant<int, 3>());
+    for (; v + 2 <= vectors; v += 2) f(v * LANES, std::integral_constant<int, 2>());
+    if (v < vectors) f(v * LANES, std::integral_constant<int, 1>());
+}
+
+// Logits of one row become residuals P − Y; `own` is the lane of its class, the reference being lane c. `lane` counts
+// lanes; those beyond c are copies of the reference and are not kept.
+void judge(double* eta, std::int64_t c, std::int64_t stride, const double* lane, const double* keep, std::int64_t own, double w,
+           LogisticSums& total) {
+    const double mine = eta[own], from = double(own), to = double(own == c ? stride : own + 1);
+    vec highest = constant(-INFINITY), lowest{};
+    for (std::int64_t k = 0; k < stride; k += LANES) {
+        const vec v = load(eta + k), at = load(lane + k);
+        highest = (v > highest) & ((at < from) | (at >= to)) ? v : highest;
+        lowest = v < lowest ? v : lowest;
+    }
+    double rival = highest[0];
+    for (int l = 1; l < LANES; ++l) rival = std::max(rival, highest[l]);
+    const double top = std::max(mine, rival);
+    vec sum{};
+    for (std::int64_t k = 0; k < stride; k += LANES) {
+        const vec e = exp_of_negative(load(eta + k) - top) * load(keep + k);
+        sum += e;
+        store(eta + k, e);
+    }
+    const double whole = total_of(sum), share = w / whole;
+    for (std::int64_t k = 0; k < stride; k += LANES)
+        store(eta + k, load(eta + k) * share - (load(lane + k) == from ? constant(w) : vec{}));
+    total.loss += w * (top + std::log(whole) - mine);
+    total.mistakes += mine <= rival;
+    total.largest = std::max(total.largest, top);
+    for (int l = 0; l < LANES; ++l) total.largest = std::max(total.largest, -lowest[l]);
 }
 
 void softmax(const View& X, const std::int32_t* codes, const double* weight, Gauge g, const double* B, std::int64_t c, double* gradient,
              LogisticSums& total) {
-    const std::int64_t p = X.cols, vectors = (c + LANES - 1) / LANES, stride = vectors * LANES;
-    Buffer padded = make_buffer(std::size_t((1 + p) * stride)), slopes = make_buffer(std::size_t((1 + p) * stride));
-    Buffer z = make_buffer(std::size_t(TILE * p)), logits = make_buffer(std::size_t(TILE * stride));
-    for (std::int64_t j = 0; j <= p; ++j)
-        for (std::int64_t k = 0; k < stride; ++k) padded[std::size_t(j * stride + k)] = k < c ? B[j * c + k] : 0.0;
-    for (std::int64_t first = 0; first < X.rows; first += TILE) {
-        const std::int64_t count = std::min(TILE, X.rows - first);
-        if (X.is_float32)
-            gauge_rows<float>(X, first, count, g, z.get());
-        else
-            gauge_rows<double>(X, first, count, g, z.get());
-        if (count < TILE) std::fill(z.get() + count * p, z.get() + TILE * p, 0.0);
-        for (std::int64_t i = 0; i < count; i += TOGETHER) {
-            std::int64_t v = 0;
-            for (; v + 2 <= vectors; v += 2)
-                logits_of<2>(z.get() + i * p, p, padded.get() + v * LANES, stride, logits.get() + i * stride + v * LANES);
-            for (; v < vectors; ++v)
-                logits_of<1>(z.get() + i * p, p, padded.get() + v * LANES, stride, logits.get() + i * stride + v * LANES);
-        }
-        for (std::int64_t i = 0; i < TILE; ++i) {
+    const std::int64_t p = X.cols, few = Gauged::few(p), vectors = c / LANES + 1, stride = vectors * LANES;
+    Gauged z(p, few + Gauged::ROWS);
+    Buffer padded = make_buffer(std::size_t((1 + p) * stride)), slopes = make_buffer(std::size_t((1 + z.stride) * stride));
+    Buffer logits = make_buffer(std::size_t((few + Gauged::ROWS) * stride)), keep = make_buffer(std::size_t(stride));
+    Buffer lane = make_buffer(std::size_t(stride));
+    for (std::int64_t j = 0; j <= p; ++j) std::copy_n(B + j * c, c, padded.get() + j * stride);
+    std::fill_n(keep.get(), c + 1, 1.0);
+    std::iota(lane.get(), lane.get() + stride, 0.0);
+    for (std::int64_t first = 0; first < X.rows; first += few) {
+        const std::int64_t count = std::min(few, X.rows - first);
+        gauge_rows(z, 0, X, first, count, g);
+        for (std::int64_t i = 0; i < count; i += TOGETHER)
+            in_vectors(vectors, [&](std::int64_t at, auto V) {
+                logits_of<V()>(z.row(i), z.stride, p, padded.get() + at, stride, logits.get() + i * stride + at);
+            });
+        for (std::int64_t i = 0; i < count; ++i) {
             double* eta = logits.get() + i * stride;
-            const double w = i < count ? (weight ? weight[first + i] : 1.0) : 0.0;
-            if (w == 0) {
-                std::fill(eta, eta + stride, 0.0);
-                continue;
-            }
-            const std::int32_t own = codes[first + i];
-            double top = 0, rival = own < 0 ? -INFINITY : 0.0, largest = 0;
-            for (std::int64_t k = 0; k < c; ++k) {
-                top = std::max(top, eta[k]);
-                largest = std::max(largest, std::fabs(eta[k]));
-                if (k != own) rival = std::max(rival, eta[k]);
-            }
-            const double mine = own < 0 ? 0.0 : eta[own];
-            total.largest = std::max(total.largest, largest);
-            total.mistakes += mine <= rival;
-            vec sum{};
-            for (std::int64_t k = 0; k < stride; k += LANES) {
-                vec e = exp_of_negative(load(eta + k) - top);
-                if (k + LANES > c)
-                    for (int l = 0; l < LANES; ++l)
-                        if (k + l >= c) e[l] = 0;
-                sum += e;
-                store(eta + k, e);
-            }
-            double whole = std::exp(-top);
-            for (int l = 0; l < LANES; ++l) whole += sum[l];
-            total.loss += w * (top + std::log(whole) - mine);
-            for (std::int64_t k = 0; k < stride; k += LANES) store(eta + k, load(eta + k) * (w / whole));
-            if (own >= 0) eta[own] -= w;
+            const double w = weight ? weight[first + i] : 1.0;
+            if (w == 0)
+                std::fill_n(eta, stride, 0.0);
+            else
+                judge(eta, c, stride, lane.get(), keep.get(), codes[first + i] < 0 ? c : codes[first + i], w, total);
         }
-        for (std::int64_t i = 0; i < count; i += TOGETHER) {
-            std::int64_t v = 0;
-            for (; v + 2 <= vectors; v += 2)
-                slopes_of<2>(z.get() + i * p, p, logits.get() + i * stride + v * LANES, stride, slopes.get() + v * LANES);
-            for (; v < vectors; ++v)
-                slopes_of<1>(z.get() + i * p, p, logits.get() + i * stride + v * LANES, stride, slopes.get() + v * LANES);
-        }
+        for (std::int64_t i = 0; i < count; ++i)
+            for (std::int64_t k = 0; k < stride; ++k) slopes[std::size_t(k)] += logits[std::size_t(i * stride + k)];
+        for (std::int64_t j = 0; j < p; j += TOGETHER)
+            in_vectors(vectors, [&](std::int64_t at, auto V) {
+                slopes_of<V()>(z.row(0) + j, z.stride, count, logits.get() + at, stride, slopes.get() + (1 + j) * stride + at);
+            });
     }
     for (std::int64_t j = 0; j <= p; ++j)
         for (std::int64_t k = 0; k < c; ++k) gradient[j * c + k] += slopes[std::size_t(j * stride + k)];
