@@ -606,6 +606,14 @@ def test_without_the_token_there_is_nothing(lab, method, token):
     assert asked(lab, "GET", "/")[0] == 404
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_nobody_is_redirected(lab, method):
+    # A redirect names the host that was asked for, whoever asked.
+    status, headers, _ = asked(lab, method, "/api", Host="evil.example")
+    assert status == 404
+    assert "location" not in headers
+
+
 @pytest.mark.parametrize("name", ["server.py", "../server.py", "%2e%2e/server.py", "web/lab.js", "..%2fsession.py"])
 def test_only_its_own_files_are_served(lab, name):
     assert asked(lab, "GET", f"/{lab.token}/{name}")[0] == 404

@@ -77,13 +77,15 @@ class Lab:
         from starlette.applications import Starlette
         from starlette.routing import Route
 
-        return Starlette(
+        app = Starlette(
             routes=[
                 Route("/{token}/api", self._api, methods=["POST"]),
                 Route("/{token}/{name:path}", self._file, methods=["GET"]),
             ],
             exception_handlers={404: _refuse, 405: _refuse, Refused: _refuse},
         )
+        app.router.redirect_slashes = False  # a redirect would be an answer to anybody
+        return app
 
     async def _file(self, request: Request) -> Response:
         from starlette.responses import Response
