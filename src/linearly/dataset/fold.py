@@ -18,6 +18,7 @@ B = TypeVar("B")
 S = TypeVar("S")
 
 _pool: ThreadPoolExecutor | None = None
+_pool_size = 0
 _pool_lock = threading.Lock()
 
 
@@ -62,7 +63,8 @@ def fold(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
         return tree.total()
     source = itertools.chain([first, second], source)
     with quiet_blas():
-        others = [_threads_of_pool().submit(work) for _ in range(threads() - 1)]
+        more = threads() - 1
+        others = [_pool_of(more).submit(work) for _ in range(more)]
         work()
         for other in others:
             # One that never started is not waited for, so a fold inside a fold cannot wait for itself.
@@ -113,11 +115,12 @@ def _plus(a: Any, b: Any) -> Any:
     return a + b
 
 
-def _threads_of_pool() -> ThreadPoolExecutor:
-    global _pool
+def _pool_of(size: int) -> ThreadPoolExecutor:
+    """The pool, with so many threads or more. Folds at the same time share it: each works on its own thread too."""
+    global _pool, _pool_size
     with _pool_lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(max_workers=64, thread_name_prefix="linearly")
+        if _pool is None or _pool_size < size:
+            _pool, _pool_size = ThreadPoolExecutor(max_workers=size, thread_name_prefix="linearly"), size
         return _pool
 
 
