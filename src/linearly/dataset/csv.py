@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,16 +23,20 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
+from linearly import kernels
 from linearly.dataset.locations import Location, read_already, read_fully, unpacked
 from linearly.dataset.rows import Place
 from linearly.dataset.tables import Chunk
 from linearly.dataset.units import Unit, refuse_absent, refuse_twice
+from linearly.dataset.wording import shown
 
 PIECE = 2**22  # bytes
 _LONGEST = 2**26  # bytes of one row
 _SAMPLE = 50  # rows that the delimiter is found in
 _DELIMITERS = (",", ";", "\t", "|")
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
+_CARRIAGE_RETURN = "has a carriage return without a line feed: convert the line ends to line feeds."
 
 
 @dataclass(frozen=True)
@@ -44,37 +49,43 @@ class Lines(Place):
         return f"line {self.numbers[i]} of {self.name}"
 
 
-@dataclass(frozen=True, eq=False)
 class Piece:
-    """Whole rows of a CSV file: their bytes, where each begins, and the number of their first line."""
+    """Whole rows of a CSV file: their bytes and the number of their first line. Blank lines are no rows."""
 
-    data: bytes
-    line: int
-    starts: NDArray[np.intp]
-    line_ends: NDArray[np.intp]
-    folded: bool  # whether a line end is inside quotes
-
-    @staticmethod
-    def of(data: bytes, line: int) -> Piece:
-        """The rows of some bytes that begin a row; blank lines are none."""
-        text = np.frombuffer(data, dtype=np.uint8)
-        line_ends = ends = np.flatnonzero(text == _NEWLINE)
-        folded = False
-        if b'"' in data:
-            inside = np.searchsorted(np.flatnonzero(text == _QUOTE), ends) % 2 == 1
-            folded = bool(inside.any())
-            ends = ends[~inside]
-        starts, stops = np.concatenate([[0], ends + 1]), np.concatenate([ends, [len(data)]])
-        starts, stops = starts[stops > starts], stops[stops > starts]
-        starts = starts[(stops > starts + 1) | (text[starts] != _RETURN)]
-        return Piece(data, line, starts, line_ends, folded)
+    def __init__(self, data: bytes, line: int) -> None:
+        self.data, self.line = data, line
+        rows, self.line_ends, self._quoted = kernels.count_rows(data)
+        self._rows = len(self.starts) if self._quoted else rows
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return self._rows
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where the lines end, and which of these ends are inside quotes."""
+        text = np.frombuffer(self.data, dtype=np.uint8)
+        ends = np.flatnonzero(text == _NEWLINE)
+        if not self._quoted:
+            return ends, ends[:0]
+        return ends, ends[np.searchsorted(np.flatnonzero(text == _QUOTE), ends) % 2 == 1]
+
+    @property
+    def folded(self) -> bool:
+        """Whether a line end is inside quotes."""
+        return self._quoted and len(self._places[1]) > 0
+
+    @cached_property
+    def starts(self) -> NDArray[np.intp]:
+        """Where each row begins."""
+        ends = np.setdiff1d(*self._places, assume_unique=True)
+        starts, stops = np.concatenate([[0], ends + 1]), np.concatenate([ends, [len(self.data)]])
+        starts, stops = starts[stops > starts], stops[stops > starts]
+        text = np.frombuffer(self.data, dtype=np.uint8)
+        return np.asarray(starts[(stops > starts + 1) | (text[starts] != _RETURN)], dtype=np.intp)
 
     def line_of(self, i: int) -> int:
         """The number of the line that row i begins in."""
-        return self.line + int(np.searchsorted(self.line_ends, self.starts[i]))
+        return self.line + int(np.searchsorted(self._places[0], self.starts[i]))
 
     def rows(self, first: int, last: int) -> bytes:
         """The bytes of rows first … last − 1."""
@@ -82,30 +93,30 @@ class Piece:
 
     def place(self, name: str) -> Place:
         """Where the rows are, for messages."""
-        lines = len(self.line_ends) + (not self.data.endswith(b"\n"))
+        lines = self.line_ends + (not self.data.endswith(b"\n"))
         if lines == len(self):
             return Place(name, self.line, "line")
-        numbers = self.line + np.searchsorted(self.line_ends, self.starts)
+        numbers = self.line + np.searchsorted(self._places[0], self.starts)
         return Lines(name, self.line, "line", tuple(numbers.tolist()))
 
 
 def cut(stream: Any, name: str) -> Iterator[Piece]:
     """The pieces of a text in order."""
-    line, rest, last = 1, b"", False
+    line, rest, inside, last = 1, b"", False, False  # `inside`: whether the rest ends inside quotes
     while not last:
         data = read_fully(stream, PIECE)
         last = len(data) < PIECE
         if line == 1 and not rest:
             data = _without_mark(data, name)
-        data = rest + data
-        end = len(data) if last else _end_of_rows(data)
-        if end == 0 and len(data) > _LONGEST:
-            raise ValueError(f"{name} has a row of more than {_LONGEST >> 20} MB: {_unpaired(data, line)}")
-        if end:
-            piece = Piece.of(data[:end], line)
-            line += len(piece.line_ends)
+        end = len(data) if last else _end_of_rows(data, inside)
+        if end or (last and rest):
+            piece = Piece(b"".join((rest, memoryview(data)[:end])), line)
+            line += piece.line_ends
             yield piece
-        rest = data[end:]
+        elif len(rest) + len(data) > _LONGEST:
+            raise ValueError(f"{name} has a row of more than {_LONGEST >> 20} MB: {_unpaired(rest + data, line)}")
+        rest = data[end:] if end else rest + data
+        inside = rest.count(b'"') % 2 == 1
 
 
 def _without_mark(data: bytes, name: str) -> bytes:
@@ -116,9 +127,9 @@ def _without_mark(data: bytes, name: str) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
-def _end_of_rows(data: bytes) -> int:
-    """Just after the last line end that is outside quotes; 0 if there is none."""
-    inside = data.count(b'"') % 2 == 1
+def _end_of_rows(data: bytes, inside: bool) -> int:
+    """Just after the last line end that is outside quotes; 0 if there is none. Quotes may be open at the start."""
+    inside ^= b'"' in data and data.count(b'"') % 2 == 1  # looking is ten times faster than counting
     stop = len(data)
     while True:
         at = data.rfind(b"\n", 0, stop)
@@ -200,6 +211,10 @@ class CsvFile:
 
     def _chunk(self, piece: Piece, header: Header, wanted: pa.Schema, start: int) -> Iterator[Chunk]:
         types = dict(zip(wanted.names, wanted.types, strict=True))
+        table = _plain(piece, header, types)
+        if table is not None:
+            yield Chunk(nw.from_native(table, eager_only=True), start, piece.place(self.name))
+            return
         try:
             table = _parse(piece.data, header, types, folded=piece.folded)
         except pa.ArrowInvalid:
@@ -209,6 +224,8 @@ class CsvFile:
             except pa.ArrowInvalid as error:
                 raise self._located(piece, header, types, error) from None
         if len(table) != len(piece):
+            if _LONE_RETURN.search(piece.data):
+                raise ValueError(f"A line of {self.name} from line {piece.line} on {_CARRIAGE_RETURN}")
             cause = _unpaired(piece.data, piece.line)
             raise ValueError(f"The quotes of {self.name} do not pair up from line {piece.line} on: {cause}")
         yield Chunk(nw.from_native(table.select(wanted.names), eager_only=True), start, piece.place(self.name))
@@ -239,10 +256,10 @@ class CsvFile:
             if fails(first, first + 1, {name: kind}):
                 value = fields[header.names.index(name)]
                 if pa.types.is_string(kind):
-                    return ValueError(f"{where}, column {name!r}: {value!r} is not UTF-8. Save the file as UTF-8.")
+                    return ValueError(f"{where}, column {name!r}: {shown(value)} is not UTF-8. Save the file as UTF-8.")
                 return ValueError(
-                    f"{where}, column {name!r}: {value!r} does not fit, the rows before hold {_kind(kind)}. Correct "
-                    "it, or leave the column out."
+                    f"{where}, column {name!r}: {shown(value)} does not fit, the rows before hold {_kind(kind)}. "
+                    "Correct it, or leave the column out."
                 )
         return ValueError(f"{where} cannot be read: {error}")
 
@@ -259,14 +276,17 @@ class Header:
         """The header that a first piece begins with, and the piece without it."""
         text = piece.rows(0, min(len(piece), _SAMPLE)).decode(errors="replace")
         delimiter = _delimiter(text)
-        row = next(csv.reader(io.StringIO(piece.rows(0, 1).decode(errors="replace"), newline=""), delimiter=delimiter))
+        first = piece.rows(0, 1).decode(errors="replace").rstrip("\r\n")
+        row, *more = csv.reader(io.StringIO(first, newline=""), delimiter=delimiter)
+        if more:
+            raise ValueError(f"Line {piece.line_of(0)} of {file} {_CARRIAGE_RETURN}")
         names = [name.strip() or f"column {j + 1}" for j, name in enumerate(row)]
         refuse_twice(names, file)
         if any(_is_measurement(name) for name in names):
             raise ValueError(f"The first row of {file} holds numbers: put a row of column names before it.")
         at = int(piece.starts[1]) if len(piece) > 1 else len(piece.data)
-        line = piece.line + int(np.searchsorted(piece.line_ends, at))
-        return Header(delimiter, tuple(names)), Piece.of(piece.data[at:], line)
+        line = piece.line + piece.data.count(b"\n", 0, at)
+        return Header(delimiter, tuple(names)), Piece(piece.data[at:], line)
 
 
 def _delimiter(text: str) -> str:
@@ -306,6 +326,26 @@ def _parse(data: bytes, header: Header, types: dict[str, pa.DataType], *, folded
             quoted_strings_can_be_null=False,
         ),
     )
+
+
+_FIELDS = {pa.float64(): kernels.NUMBER, pa.int64(): kernels.WHOLE}
+
+
+def _plain(piece: Piece, header: Header, types: dict[str, pa.DataType]) -> pa.Table | None:
+    """A piece in which all that is wanted are numbers, read by the kernel, three times faster; None if it is not."""
+    if not all(kind in _FIELDS for kind in types.values()):
+        return None
+    fields = [_FIELDS[types[name]] if name in types else kernels.SKIPPED for name in header.names]
+    found = kernels.read_numbers(piece.data, header.delimiter, np.array(fields, dtype=np.int8), len(piece))
+    if found is None:
+        return None
+    numbers, wholes = map(iter, found)
+    columns = {
+        name: next(numbers if field == kernels.NUMBER else wholes)
+        for name, field in zip(header.names, fields, strict=True)
+        if field != kernels.SKIPPED
+    }
+    return pa.table([columns[name] for name in types], names=list(types))
 
 
 def _widened(types: dict[str, pa.DataType]) -> dict[str, pa.DataType]:

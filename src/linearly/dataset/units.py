@@ -12,7 +12,7 @@ import pyarrow as pa
 from linearly.dataset.rows import rows_in_block
 from linearly.dataset.tables import Chunk, known_columns
 
-_FEWEST_ROWS, _CELLS = 2**15, 2**19  # in a chunk: it and the block made of it should stay in the cache
+_FEWEST_ROWS, _CELLS = 2**16, 2**19  # in a chunk: it and the block made of it should stay in the cache
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from linearly.kernels import reference
 from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.reference import NUMBER as NUMBER
+from linearly.kernels.reference import SKIPPED as SKIPPED
+from linearly.kernels.reference import WHOLE as WHOLE
 
 try:
     from linearly.kernels import _compiled
@@ -118,6 +121,26 @@ def exact_residual(
         total.low,
     )
     return total
+
+
+def count_rows(text: bytes) -> tuple[int, int, bool]:
+    """Of rows of CSV: lines that are not blank, line ends, and whether there is a quote; see `reference.count_rows`."""
+    return reference.count_rows(text) if _compiled is None else _compiled.count_rows(text)
+
+
+def read_numbers(
+    text: bytes, delimiter: str, fields: NDArray[np.int8], rows: int
+) -> tuple[Array, NDArray[np.int64]] | None:
+    """The numbers of rows of CSV, column after column; None if anything in them is not plain. See `reference`.
+
+    There is None where the kernels are not compiled: pyarrow is faster than Python then.
+    """
+    if _compiled is None:
+        return None
+    numbers = np.empty((int((fields == NUMBER).sum()), rows))
+    wholes = np.empty((int((fields == WHOLE).sum()), rows), dtype=np.int64)
+    found = _compiled.read_numbers(text, delimiter, fields, numbers, wholes)
+    return (numbers, wholes) if found == rows else None
 
 
 class Scanned(NamedTuple):

@@ -12,6 +12,7 @@
 
 #include "loops.hpp"
 #include "scan.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 using linearly::Gauge;
@@ -267,6 +268,26 @@ nb::tuple scan_sparse(const Raw& offsets, const Raw& indices, const Raw& values,
         rows, cols, true, [&](const Weights& weights, const Walk& walk) { return chosen.scans->sparse(x, weights, walk); });
 }
 
+using Fields = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using NumberColumns = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using WholeColumns = nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+std::int64_t read_numbers(const nb::bytes& text, const std::string& delimiter, const Fields& fields, NumberColumns& numbers,
+                          WholeColumns& wholes) {
+    const auto* kinds = reinterpret_cast<const linearly::Field*>(fields.data());
+    const std::int64_t columns = std::int64_t(fields.shape(0)), rows = std::int64_t(numbers.shape(1));
+    if (delimiter.size() != 1 || columns == 0) throw std::invalid_argument("there must be a delimiter of one byte, and fields");
+    if (std::count(kinds, kinds + columns, linearly::Field::number) != std::int64_t(numbers.shape(0)) ||
+        std::count(kinds, kinds + columns, linearly::Field::whole) != std::int64_t(wholes.shape(0)) || std::int64_t(wholes.shape(1)) != rows)
+        throw std::invalid_argument("there must be a column for each field that is not skipped");
+    const char *first = text.c_str(), mark = delimiter[0];
+    const std::int64_t length = std::int64_t(text.size());
+    double* to_numbers = numbers.data();
+    std::int64_t* to_wholes = wholes.data();
+    nb::gil_scoped_release release;
+    return linearly::read_numbers(first, length, mark, kinds, columns, rows, to_numbers, to_wholes);
+}
+
 }  // namespace
 
 NB_MODULE(_compiled, m) {
@@ -294,6 +315,11 @@ NB_MODULE(_compiled, m) {
           nb::arg("B"), nb::arg("gradient"));
     m.def("exact_residual", &exact_residual, nb::arg("X"), nb::arg("X_low").none(), nb::arg("Y"), nb::arg("weight").none(),
           nb::arg("shift"), nb::arg("scale"), nb::arg("B_high"), nb::arg("B_low"), nb::arg("high"), nb::arg("low"));
+    m.def("count_rows", [](const nb::bytes& text) {
+        const linearly::Lines found = linearly::count_rows(text.c_str(), std::int64_t(text.size()));
+        return nb::make_tuple(found.rows, found.ends, found.quoted);
+    }, nb::arg("text"));
+    m.def("read_numbers", &read_numbers, nb::arg("text"), nb::arg("delimiter"), nb::arg("fields"), nb::arg("numbers"), nb::arg("wholes"));
     m.def("scan_dense", &scan_dense, nb::arg("X"), nb::arg("labels"), nb::arg("order").none(), nb::arg("W"), nb::arg("b").none(),
           nb::arg("U").none(), nb::arg("c").none(), nb::arg("seen"), nb::arg("most"), nb::arg("measure"), nb::arg("mistakes").none(),
           nb::arg("rivals").none());

@@ -7,6 +7,7 @@ that gauge, m = 1 + p + k columns.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -325,3 +326,50 @@ def softmax(
         logits[each, own] = -np.inf
         mistakes += int(((mine <= logits.max(axis=1)) & (w > 0)).sum())
     return loss, gradient, mistakes, largest
+
+
+def count_rows(text: bytes) -> tuple[int, int, bool]:
+    """Of rows of CSV: the lines that are not blank, the line ends, and whether there is a quote."""
+    lines = text.split(b"\n")
+    return sum(line not in (b"", b"\r") for line in lines), len(lines) - 1, b'"' in text
+
+
+SKIPPED, NUMBER, WHOLE = 0, 1, 2  # what a column of text is read as
+_NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"-?\d+")
+
+
+def read_numbers(
+    text: bytes, delimiter: str, fields: NDArray[np.int8], rows: int
+) -> tuple[Array, NDArray[np.int64]] | None:
+    """The numbers of rows of CSV, column after column; None if anything in them is not plain.
+
+    A field is a number or a whole number, by its column, or is skipped. Plain rows have a number wherever one is
+    wanted, and no quote; they are neither blank nor too few nor too many.
+    """
+    lines = text.decode("latin-1").replace("\r\n", "\n").removesuffix("\n").split("\n")
+    cells = [line.split(delimiter) for line in lines]
+    if len(lines) != rows or "" in lines or any(len(row) != len(fields) for row in cells):
+        return None
+    columns: tuple[list[list[float]], list[list[int]]] = ([], [])
+    for kind, column in zip(fields.tolist(), zip(*cells, strict=True), strict=True):
+        if kind == NUMBER and all(map(_NUMBER.fullmatch, column)) and not any(map(_unheard_of, column)):
+            columns[0].append([float(cell) for cell in column])
+        elif (
+            kind == WHOLE
+            and all(map(_WHOLE.fullmatch, column))
+            and all(-(2**63) <= int(cell) < 2**63 for cell in column)
+        ):
+            columns[1].append([int(cell) for cell in column])
+        elif kind != SKIPPED or any('"' in cell or "\r" in cell for cell in column):
+            return None
+    return (
+        np.array(columns[0], dtype=np.float64).reshape(-1, rows),
+        np.array(columns[1], dtype=np.int64).reshape(-1, rows),
+    )
+
+
+def _unheard_of(cell: str) -> bool:
+    """Whether a number is too large or too small for float64."""
+    value = float(cell)
+    return np.isinf(value) or (value == 0 and any(digit in cell.lower().split("e")[0] for digit in "123456789"))

@@ -1,0 +1,68 @@
+"""Numbers in text: the compiled reader against its twin in Python, and both against what must not be read."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linearly import kernels
+from linearly.kernels import NUMBER, SKIPPED, WHOLE, reference
+
+compiled = pytest.mark.skipif(kernels._compiled is None, reason="the kernels are not compiled")
+
+FIELDS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(2**70), 2**70).map(str),
+    st.sampled_from(["", "0", "-0", "007", ".5", "5.", "-.5e3", "1e400", "1e-400", "5e-324", "+1", "nan", "inf", "-inf"]),
+    st.sampled_from(["0x10", "1_000", " 1", "1 ", '"1"', "one", "-", ".", "e5", "1e", "1e+", "--1", "1.2.3", "é"]),
+    st.text(alphabet="0123456789.-+eE", max_size=8),
+)
+
+
+@st.composite
+def pieces(draw):
+    columns, rows = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    lines = [",".join(draw(FIELDS) for _ in range(columns)) for _ in range(rows)]
+    if draw(st.integers(0, 9)) == 0:
+        lines.insert(draw(st.integers(0, rows)), draw(st.sampled_from(["", "1", "1,2,3,4,5", '"a\nb"'])))
+    text = end.join(lines) + draw(st.sampled_from(["", end]))
+    kinds = draw(st.lists(st.sampled_from([SKIPPED, NUMBER, WHOLE]), min_size=columns, max_size=columns))
+    return text.encode(), np.array(kinds, dtype=np.int8), rows + draw(st.sampled_from([0, 0, 0, 0, -1, 1]))
+
+
+@compiled
+@given(pieces())
+def test_the_compiled_reader_reads_what_its_twin_reads(piece):
+    text, fields, rows = piece
+    found, meant = kernels.read_numbers(text, ",", fields, rows), reference.read_numbers(text, ",", fields, rows)
+    assert (found is None) == (meant is None), text
+    if meant is not None:
+        for mine, its in zip(found, meant, strict=True):
+            assert mine.tobytes() == its.tobytes()
+
+
+@given(st.text(alphabet='a1,"\n\r', max_size=40).map(str.encode))
+def test_rows_are_counted_alike(text):
+    assert kernels.count_rows(text) == reference.count_rows(text)
+
+
+@compiled
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_numbers_come_back_to_the_last_bit(delimiter):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3)) * 10.0 ** rng.integers(-300, 300, (200, 3))
+    k = rng.integers(-(2**63), 2**63 - 1, 200)
+    lines = [delimiter.join([*map(repr, row.tolist()), "some words", str(n)]) for row, n in zip(X, k, strict=True)]
+    fields = np.array([NUMBER, NUMBER, NUMBER, SKIPPED, WHOLE], dtype=np.int8)
+    numbers, wholes = kernels.read_numbers("\n".join(lines).encode(), delimiter, fields, 200)
+    assert (numbers == X.T).all() and (wholes[0] == k).all()
+
+
+@compiled
+def test_the_shapes_are_checked():
+    fields = np.array([NUMBER], dtype=np.int8)
+    with pytest.raises(ValueError, match="column for each field"):
+        kernels._compiled.read_numbers(b"1\n", ",", fields, np.empty((2, 1)), np.empty((0, 1), dtype=np.int64))
+    with pytest.raises(ValueError, match="one byte"):
+        kernels._compiled.read_numbers(b"1\n", ",,", fields, np.empty((1, 1)), np.empty((0, 1), dtype=np.int64))
