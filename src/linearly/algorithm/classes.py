@@ -36,8 +36,7 @@ class ByClass:
             return ByClass(tuple(Gram.of_rows(block, rows, gauge) for rows in classes))
         parts = []
         for rows in classes:
-            weight = None if block.weight is None else block.weight[rows]
-            parts.append(Gram.of(replace(block, X=block.X[rows], y=None, weight=weight), exact))
+            parts.append(Gram.of(replace(block.take(rows), y=None), exact))
         return ByClass(tuple(parts))
 
     def __add__(self, other: ByClass) -> ByClass:

@@ -65,7 +65,7 @@ class Gram:
             squares = np.diagonal(G)[1:]
             if np.isfinite(squares).all() and (squares > 1e-280).all():
                 return Gram.centred(G, *count(weight, len(rows)), block.X.shape[1], gauge)
-        return Gram.of(replace(block, X=block.X[rows], y=None, weight=weight))
+        return Gram.of(replace(block.take(rows), y=None))
 
     @staticmethod
     def centred(G: Numbers, n: int, log_weight: float, p: int, gauge: Gauge) -> Gram:

@@ -16,7 +16,6 @@ import numpy as np
 
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
-from linearly.dataset.sparse import part
 
 T = TypeVar("T")
 
@@ -83,7 +82,7 @@ def refuse(block: Block) -> None:
     bad = ~np.isfinite(X.data)
     if bad.any():
         row = int(np.searchsorted(X.indptr, int(np.argmax(bad)), side="right")) - 1
-        refuse_bad_numbers(Block(part(X, row, row + 1), start=block.start + row, names=block.names))
+        refuse_bad_numbers(block.take(slice(row, row + 1)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,7 @@ class Recorder:
             self.kept = None
             return
         features = times_power(X[new], -exponent) if exponent else X[new]
-        self.kept.append((before + found.block.start + new, features))
+        self.kept.append((before + found.block.number(new), features))
         self._known[found.block.start] = np.union1d(known, new)
 
     def forget_rows_known(self) -> None:

@@ -170,4 +170,4 @@ def _walk(
     local = found + at if some is None else some[found]
     own = codes[local]
     mistaken_for = rivals[: done.found].copy() if len(weights.coef) > 1 else 1 - own
-    return Mistakes(block.start + local, own, mistaken_for, times, local, block), done.walked
+    return Mistakes(block.number(local), own, mistaken_for, times, local, block), done.walked

@@ -37,9 +37,7 @@ def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> Array:
 
     def scores(block: Block) -> Array:
         u, residual, weight = _row_parts(block, solution)
-        mine = codes[block.start : block.start + len(block)]
-        if len(mine) != len(block):
-            raise ValueError(f"groups has {len(codes)} labels, fewer than there are rows.")
+        mine = of_block(codes, block)
         total = np.zeros((residual.shape[1], most, r + 1))  # the last column counts rows
         for t in range(residual.shape[1]):
             np.add.at(total[t, :, :r], mine, u * (weight * residual[:, t])[:, None])
@@ -52,6 +50,14 @@ def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> Array:
         raise ValueError("A clustered covariance needs at least two groups.")
     correction = G / (G - 1) * (solution.n - 1) / solution.dof if solution.dof > 0 else np.nan
     return np.asarray(correction * np.einsum("tgi,tgj->tij", s[:, :, :r], s[:, :, :r]))
+
+
+def of_block(codes: NDArray[np.intp], block: Block) -> NDArray[np.intp]:
+    """The groups of the rows of a block."""
+    last = int(block.number(len(block) - 1)) if len(block) else -1
+    if last >= len(codes):
+        raise ValueError(f"groups has {len(codes)} labels, fewer than there are rows.")
+    return np.asarray(codes[block.number(np.arange(len(block)))])
 
 
 def _codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:

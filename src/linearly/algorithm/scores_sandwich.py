@@ -8,6 +8,7 @@ import numpy as np
 
 from linearly.algorithm.objective import Logistic
 from linearly.algorithm.sandwich import _codes as group_codes
+from linearly.algorithm.sandwich import of_block
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array
 
@@ -25,7 +26,7 @@ def scores_meat(rows: Rows, objective: Logistic, B: Array, root: Array, kind: st
 
     def by_group(block: Block) -> Array:
         total = np.zeros((most, k))
-        np.add.at(total, codes[block.start : block.start + len(block)], _scores(block, objective, B) @ root)
+        np.add.at(total, of_block(codes, block), _scores(block, objective, B) @ root)
         return total
 
     sums = rows.fold(by_group)

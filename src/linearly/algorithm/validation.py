@@ -7,7 +7,7 @@ sorted data do not fool it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
@@ -29,7 +29,7 @@ class Folds:
     @staticmethod
     def of(block: Block, K: int) -> Folds:
         """The block's rows dealt out in turn: row i of the whole data set goes to fold i mod K."""
-        return _folds_of(block, (slice((j - block.start) % K, None, K) for j in range(K)))
+        return _folds_of(block, (block.dealt(K, j) for j in range(K)))
 
     @staticmethod
     def by_label(block: Block, fold_of_row: Array, K: int) -> Folds:
@@ -51,19 +51,10 @@ class Folds:
 
 def _folds_of(block: Block, folds: Iterable[Any]) -> Folds:
     try:
-        return Folds(tuple(Gram.of(_every(block, rows)) for rows in folds))
+        return Folds(tuple(Gram.of(block.take(rows)) for rows in folds))
     except ValueError:
         refuse_bad_numbers(block)  # a fold would name the row by its place among its own
         raise
-
-
-def _every(block: Block, rows: Any) -> Block:
-    return replace(
-        block,
-        X=block.X[rows],
-        y=None if block.y is None else block.y[rows],
-        weight=None if block.weight is None else np.ascontiguousarray(block.weight[rows]),
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -131,26 +131,16 @@ class Pick:
     def __call__(self, chunk: Chunk) -> Chunk:
         import numpy as np
 
+        from linearly.dataset.rows import Picked
+
         a, b = self.share.numerator, self.share.denominator
         number = chunk.start + np.arange(len(chunk) + 1, dtype=np.int64)
         before = number * a // b  # rows held out before each
         rows = np.flatnonzero((np.diff(before) > 0) == self.held)
         start = int(before[0]) if self.held else chunk.start - int(before[0])
-        return replace(chunk.rows(np.isin(np.arange(len(chunk)), rows)), start=start, place=_picked(chunk, rows))
-
-
-def _picked(chunk: Chunk, rows: Any) -> Any:
-    from linearly.dataset.rows import Place
-
-    @dataclass(frozen=True)
-    class Picked(Place):
-        """Places of the rows that were picked."""
-
-        def where(self, i: int) -> str:
-            """The i-th of them, where it was before."""
-            return chunk.where(int(rows[i]))
-
-    return Picked("" if chunk.place is None else chunk.place.name)
+        picked = chunk.rows(np.isin(np.arange(len(chunk)), rows))
+        name = "" if chunk.place is None else chunk.place.name
+        return replace(picked, start=start, place=Picked(name, before=chunk.where, rows=rows), kept=None)
 
 
 def split(tables: Tables, share: float) -> tuple[PickedTables, PickedTables]:

@@ -277,13 +277,13 @@ def _numbers(y: Any, k: int) -> NDArray[np.float64]:
         column = nw.from_native(y, series_only=True)
         if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
             raise ValueError(f"The target y is {column.dtype} in partition {k}, not numbers: use a classifier.")
-        return float_column(column, 0)
+        return float_column(column, Place(f"partition {k}").where)
     values = np.asarray(y)
     if values.dtype.kind not in "biuf":
         raise ValueError(f"The target y is {values.dtype} in partition {k}, not numbers: use a classifier.")
     if values.ndim > 2:
         raise ValueError(f"y must have one or two dimensions, not {values.ndim}.")
-    refuse_large_integers(values if values.ndim == 2 else values[:, None], name="y")
+    refuse_large_integers(values if values.ndim == 2 else values[:, None], Place(f"partition {k}").where, "y")
     return values.astype(np.float64)
 
 

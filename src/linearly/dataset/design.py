@@ -145,7 +145,7 @@ class Design:
             at += values.shape[1]
         y = None if self.target is None else self.target.values(chunk, plain)
         weight = None if self.weight is None else self._weights(chunk)
-        return Block(X, y, weight, chunk.start, self.names, chunk.place)
+        return Block(X, y, weight, chunk.start, self.names, chunk.place, chunk.kept)
 
     @cached_property
     def _as_they_are(self) -> tuple[str, ...]:

@@ -328,7 +328,7 @@ def _refuse_call(call: Call, tree: Expression, others: Sequence[str]) -> None:
 
 def computed(tree: Expression, chunk: Chunk) -> Array:
     """The numbers of an expression for the rows of a chunk, as they come: infinite or NaN where they have no value."""
-    columns = {name: float_column(chunk.frame[name], chunk.start) for name in columns_of(tree)}
+    columns = {name: float_column(chunk.frame[name], chunk.where) for name in columns_of(tree)}
     with np.errstate(all="ignore"):
         return np.asarray(_value(tree, columns), dtype=np.float64)
 
@@ -362,7 +362,7 @@ def refuse_not_finite(values: Array, tree: Expression, chunk: Chunk, label: str 
     if finite.all():
         return
     i = int(np.argmin(finite))
-    cells = {name: float_column(chunk.frame[name], chunk.start)[i] for name in columns_of(tree)}
+    cells = {name: float_column(chunk.frame[name], chunk.where)[i] for name in columns_of(tree)}
     for name, cell in cells.items():
         if np.isnan(cell):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Rows seen through a function of their blocks: labels as codes, numbers in another unit."""
+"""Rows seen through a function of their blocks: labels as codes, numbers in another unit; and rows that are counted."""
 
 from __future__ import annotations
 
@@ -39,3 +39,18 @@ class MappedRows:
         rows: Any = self.rows
         value: S = rows.fold_partitions(Changed(self.change, f))
         return value
+
+
+class CountedRows:
+    """Other rows as they are; `passes` says how often they were folded or walked."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows, self.names, self.passes = rows, rows.names, 0
+
+    def __iter__(self) -> Iterator[Block]:
+        self.passes += 1
+        return iter(self.rows)
+
+    def fold(self, f: Callable[[Block], S]) -> S:
+        self.passes += 1
+        return self.rows.fold(f)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
@@ -22,6 +22,9 @@ from linearly.dataset.polynomial import Polynomial
 from linearly.kernels.doubled import Doubled
 
 S = TypeVar("S")
+Where = Callable[[int], str]  # row i of some rows, in words
+
+ROW: Where = "row {}".format
 
 _LARGEST_EXACT_INTEGER = 2**53
 _PIECES = 16  # blocks, at least, of data large enough: so that threads end together
@@ -42,10 +45,22 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Picked(Place):
+    """Where rows were before they were picked out of others, to be counted by themselves."""
+
+    before: Where = ROW  # of the others
+    rows: Any = ()  # which of them
+
+    def where(self, i: int) -> str:
+        return self.before(int(self.rows[i]))
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Some consecutive rows: X (n × p numbers), targets, weights, and the index of the first row.
 
     X is a float64 or float32 array, a CSR matrix, or double-double numbers. `names` and `place` are for messages only.
+    Where rows were left out, `kept` says which of the consecutive ones these are.
     """
 
     X: Any
@@ -54,13 +69,37 @@ class Block:
     start: int = 0
     names: tuple[str, ...] = ()
     place: Place | None = None
+    kept: NDArray[np.intp] | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
     def where(self, i: int) -> str:
         """Row i of the block, in words."""
-        return f"row {self.start + i}" if self.place is None else self.place.where(i)
+        return in_words(i, self.start, self.place, self.kept)
+
+    def number(self, i: Any) -> Any:
+        """The index of row i, or of several, in the whole data set."""
+        return self.start + (i if self.kept is None else self.kept[i])
+
+    def take(self, rows: Any) -> Block:
+        """Some of the rows, by a slice or by their numbers in the block."""
+        y = None if self.y is None else self.y[rows]
+        weight = None if self.weight is None else np.ascontiguousarray(self.weight[rows])
+        kept = (np.arange(len(self)) if self.kept is None else self.kept)[rows]
+        return replace(self, X=self.X[rows], y=y, weight=weight, kept=kept)
+
+    def dealt(self, K: int, j: int) -> Any:
+        """Which rows come to j where rows are dealt out to K in turn, by their index in the whole data set."""
+        if self.kept is None:
+            return slice((j - self.start) % K, None, K)
+        return np.flatnonzero(self.number(slice(None)) % K == j)
+
+
+def in_words(i: int, start: int, place: Place | None, kept: NDArray[np.intp] | None) -> str:
+    """Row i of some rows that begin at an index and a place, of which some may have been left out."""
+    i = i if kept is None else int(kept[i])
+    return f"row {start + i}" if place is None else place.where(i)
 
 
 @runtime_checkable
@@ -227,7 +266,7 @@ def _cut_array(X: NDArray[Any]) -> Callable[[slice], NDArray[Any]]:
 
     def cut(rows: slice) -> NDArray[Any]:
         part = X[rows]
-        refuse_large_integers(part, rows.start)
+        refuse_large_integers(part, _rows_from(rows.start))
         return np.asarray(part, dtype=np.float64)
 
     return cut
@@ -237,7 +276,7 @@ def _cut_sparse(X: Any) -> Callable[[slice], Any]:
     def cut(rows: slice) -> Any:
         part = X[rows]
         if _beyond_float64(part.data):
-            refuse_large_integers(part.toarray(), rows.start)
+            refuse_large_integers(part.toarray(), _rows_from(rows.start))
         return part
 
     return cut
@@ -253,14 +292,18 @@ def _beyond_float64(integers: NDArray[Any]) -> bool:
     return bool(integers.max() > _LARGEST_EXACT_INTEGER or integers.min() < -_LARGEST_EXACT_INTEGER)
 
 
-def refuse_large_integers(part: NDArray[Any], start: int = 0, name: str | None = None) -> None:
+def _rows_from(start: int) -> Where:
+    return lambda i: f"row {start + i}"
+
+
+def refuse_large_integers(part: NDArray[Any], where: Where = ROW, name: str | None = None) -> None:
     """Raise a ValueError that names the first integer of an n × p array that float64 cannot hold, if there is one."""
     if not _beyond_float64(part):
         return
     i, j = map(int, np.argwhere((part > _LARGEST_EXACT_INTEGER) | (part < -_LARGEST_EXACT_INTEGER))[0])
     column = j if name is None else repr(name)
     raise ValueError(
-        f"The integer in row {start + i}, column {column} is beyond 2**53 and would lose digits as a float64. "
+        f"The integer in {where(i)}, column {column} is beyond 2**53 and would lose digits as a float64. "
         "Subtract an offset or convert the column yourself."
     )
 
@@ -276,18 +319,18 @@ def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
         part = frame[rows]
         block = np.empty((len(part), part.shape[1]), order="F")
         for j in range(part.shape[1]):
-            block[:, j] = float_column(part[:, j], rows.start)
+            block[:, j] = float_column(part[:, j], _rows_from(rows.start))
         return block
 
     return cut
 
 
-def float_column(column: nw.Series[Any], start: int) -> NDArray[np.float64]:
+def float_column(column: nw.Series[Any], where: Where) -> NDArray[np.float64]:
     """A numeric or boolean column as float64, gaps as NaN; integers that float64 cannot hold are refused by row."""
     if column.dtype in (nw.Int64, nw.UInt64):
         whole = column.drop_nulls().to_numpy()  # integers with gaps would arrive as floats, already rounded
         if _beyond_float64(whole):
-            refuse_large_integers(column.fill_null(0).to_numpy()[:, None], start, column.name)
+            refuse_large_integers(column.fill_null(0).to_numpy()[:, None], where, column.name)
     if column.dtype == nw.Boolean and column.null_count():
         column = column.cast(nw.Float64)
     with warnings.catch_warnings():

@@ -14,9 +14,11 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from linearly.dataset.fold import fold
-from linearly.dataset.rows import Place, is_frame
+from linearly.dataset.rows import Place, in_words, is_frame
 
 S = TypeVar("S")
 
@@ -25,22 +27,27 @@ _ROWS = 2**16  # in a chunk of a frame
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some consecutive rows: a data frame, the index of its first row, and where that row is for messages."""
+    """Some consecutive rows: a data frame, the index of its first row, and where that row is for messages.
+
+    Where rows were left out, `kept` says which of the consecutive ones these are.
+    """
 
     frame: nw.DataFrame[Any]
     start: int = 0
     place: Place | None = None
+    kept: NDArray[np.intp] | None = None
 
     def __len__(self) -> int:
         return len(self.frame)
 
     def where(self, i: int) -> str:
         """Row i of the chunk, in words."""
-        return f"row {self.start + i}" if self.place is None else self.place.where(i)
+        return in_words(i, self.start, self.place, self.kept)
 
     def rows(self, keep: Any) -> Chunk:
         """The chunk with only the rows where `keep` holds."""
-        return replace(self, frame=self.frame.filter(keep.tolist()))
+        kept = np.flatnonzero(keep) if self.kept is None else self.kept[keep]
+        return replace(self, frame=self.frame.filter(keep.tolist()), kept=kept)
 
 
 class Tables(Protocol):

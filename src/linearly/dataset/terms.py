@@ -73,7 +73,7 @@ class Numeric:
         return (self.name,)
 
     def values(self, chunk: Chunk, full: bool) -> Array:
-        return float_column(chunk.frame[self.name], chunk.start)[:, None]
+        return float_column(chunk.frame[self.name], chunk.where)[:, None]
 
 
 @dataclass(frozen=True)

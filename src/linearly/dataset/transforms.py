@@ -278,7 +278,7 @@ class Quadratures:
         values = computed(self.expression, chunk)
         there = np.ones(len(values), dtype=bool)
         for name in columns_of(self.expression):
-            there &= ~np.isnan(float_column(chunk.frame[name], chunk.start))
+            there &= ~np.isnan(float_column(chunk.frame[name], chunk.where))
         refuse_not_finite(np.where(there, values, 0.0), self.expression, chunk, self.label)
         return Quadrature.of(values[there], self.degree)
 

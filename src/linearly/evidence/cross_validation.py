@@ -22,7 +22,7 @@ from linearly.algorithm.classes import ByClass
 from linearly.algorithm.gram import targets
 from linearly.algorithm.ladder import summarize
 from linearly.dataset.mapped import MappedRows
-from linearly.dataset.rows import Block, OneBlock, Rows
+from linearly.dataset.rows import Block, OneBlock, Picked, Rows
 from linearly.evidence.table import Table
 from linearly.models.base import training_rows
 from linearly.models.by_class import ByClassModel
@@ -80,18 +80,15 @@ def _summaries(block: Block, summary: Callable[[Block], Any], K: int) -> Summari
 
 def held_out(block: Block, K: int, j: int) -> Block:
     """The rows of a block that fold j holds out."""
-    return _rows(block, slice((j - block.start) % K, None, K))
+    return block.take(block.dealt(K, j))
 
 
 def _trained_on(block: Block, K: int, j: int) -> Block:
-    number = (block.start + np.arange(len(block))) % K
-    return _rows(block, np.flatnonzero(number != j))
-
-
-def _rows(block: Block, rows: Any) -> Block:
-    y = None if block.y is None else block.y[rows]
-    weight = None if block.weight is None else np.ascontiguousarray(block.weight[rows])
-    return replace(block, X=block.X[rows], y=y, weight=weight)
+    number = block.number(np.arange(len(block)))
+    rows = np.flatnonzero(number % K != j)
+    # Counted anew without the fold, so that what a model does by row numbers is what it does in a fit of its own.
+    start, new = (i - (i - j + K - 1) // K for i in (block.start, number[rows]))
+    return replace(block.take(rows), start=start, kept=new - start, place=Picked("", before=block.where, rows=rows))
 
 
 def _classifiers(estimator: Any, kind: Any, classes: NDArray[Any], rows: Rows, K: int) -> list[Any]:

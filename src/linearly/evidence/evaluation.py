@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.rows import Where
 from linearly.evidence.figures import Figures, class_figures, label_figures, regression_figures
 from linearly.evidence.intervals import Array
 from linearly.evidence.table import Summary, Table
@@ -206,11 +207,11 @@ def _evaluate_classes(model: Any, data: Truth, classes: NDArray[Any], positive: 
     labels = [plain(classes[k]) for k in order]
     ask = scorer(model)
 
-    def tally(X: Any, y: Any, weight: Any, start: int) -> ClassTally:
-        actual = codes(column(y), labels, "y", start)
-        predicted = codes(column(model.predict(X)), labels, "The prediction", start)
+    def tally(X: Any, y: Any, weight: Any, where: Where) -> ClassTally:
+        actual = codes(column(y), labels, "y", where)
+        predicted = codes(column(model.predict(X)), labels, "The prediction", where)
         refuse_lengths(predicted, actual)
-        probability, score = class_scores(model, ask, X, order, start)
+        probability, score = class_scores(model, ask, X, order, where)
         rows, weight = present(weight, len(actual))
         cut = [None if part is None else part[rows] for part in (probability, score)]
         return ClassTally.of(actual[rows], predicted[rows], weight, K, *cut)
@@ -231,11 +232,11 @@ def _evaluate_labels(model: Any, data: Truth, y: Any, level: float) -> Evaluatio
     labels = [plain(name) for name in getattr(y, "columns", [f"y{j}" for j in range(L)])]
     ask = scorer(model)
 
-    def tally(X: Any, y: Any, weight: Any, start: int) -> LabelTally:
-        actual = zeros_and_ones(y, labels, "y", start)
-        predicted = zeros_and_ones(model.predict(X), labels, "The prediction", start)
+    def tally(X: Any, y: Any, weight: Any, where: Where) -> LabelTally:
+        actual = zeros_and_ones(y, labels, "y", where)
+        predicted = zeros_and_ones(model.predict(X), labels, "The prediction", where)
         refuse_lengths(predicted, actual)
-        score = label_scores(model, ask, X, start)
+        score = label_scores(model, ask, X, where)
         rows, weight = present(weight, len(actual))
         score = None if score is None else score[rows]
         return LabelTally.of(actual[rows], predicted[rows], weight, score if ask == "predict_proba" else None, score)
@@ -248,15 +249,15 @@ def _evaluate_labels(model: Any, data: Truth, y: Any, level: float) -> Evaluatio
 
 
 def _evaluate_regression(model: Any, data: Truth, level: float) -> Evaluation:
-    first = numbers(data.targets, "y", 0)
+    first = numbers(data.targets, "y", data.where)
     shift = first.mean(axis=0)
     spread = np.abs(first - shift).max(axis=0)
     _, exponent = np.frexp(np.where(spread > 0, spread, 1.0))
     unit = np.ldexp(1.0, exponent)
 
-    def tally(X: Any, y: Any, weight: Any, start: int) -> ErrorTally:
-        truth = numbers(y, "y", start)
-        prediction = numbers(model.predict(X), "The prediction", start)
+    def tally(X: Any, y: Any, weight: Any, where: Where) -> ErrorTally:
+        truth = numbers(y, "y", where)
+        prediction = numbers(model.predict(X), "The prediction", where)
         refuse_lengths(prediction, truth)
         rows, weight = present(weight, len(truth))
         return ErrorTally.of(truth[rows], prediction[rows], weight, shift, unit)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.rows import Rows
+from linearly.dataset.rows import ROW, Rows, Where
 from linearly.evidence.intervals import Array
 from linearly.models.base import checked_weight
 
@@ -21,11 +21,13 @@ class Truth:
 
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
         self.X, self.weight = X, None
+        self.where: Where = ROW  # of the targets
         self.classes = getattr(X, "classes", None) if isinstance(X, Rows) else None
         if isinstance(X, Rows):
             if y is not None or sample_weight is not None:
                 raise ValueError("These rows bring their own targets and weights: call evaluate(model, rows).")
-            self.targets = self._labels(next(iter(X)).y)
+            first = next(iter(X))
+            self.targets, self.where = self._labels(first.y), first.where
             if self.targets.dtype == object and self.targets.ndim == 0:
                 raise ValueError("These rows bring no targets: nothing to compare the predictions with.")
             return
@@ -37,14 +39,14 @@ class Truth:
             raise ValueError("There are no rows: nothing to evaluate on.")
         self.weight = checked_weight(sample_weight, np.empty((n, 0)))
 
-    def fold(self, f: Callable[[Any, Any, Any, int], S]) -> S:
-        """The sum of f(X, y, weight, first row) over the blocks."""
+    def fold(self, f: Callable[[Any, Any, Any, Where], S]) -> S:
+        """The sum of f(X, y, weight, where a row is) over the blocks."""
         if not isinstance(self.X, Rows):
-            return f(self.X, self.targets, self.weight, 0)
+            return f(self.X, self.targets, self.weight, ROW)
         with warnings.catch_warnings():
             # Blocks are arrays. Their columns have been named where the rows come from.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            return self.X.fold(lambda block: f(_array(block.X), self._labels(block.y), block.weight, block.start))
+            return self.X.fold(lambda block: f(_array(block.X), self._labels(block.y), block.weight, block.where))
 
     def _labels(self, y: Any) -> NDArray[Any]:
         """The targets of a block; of rows that bring codes, the labels those stand for."""
@@ -81,7 +83,7 @@ def column(y: Any) -> NDArray[Any]:
     return labels
 
 
-def codes(labels: NDArray[Any], known: Sequence[Any], what: str, start: int) -> NDArray[np.intp]:
+def codes(labels: NDArray[Any], known: Sequence[Any], what: str, where: Where) -> NDArray[np.intp]:
     """The position of each label among the known ones; others are refused by name and row."""
     try:
         distinct, inverse = np.unique(labels, return_inverse=True)
@@ -95,7 +97,7 @@ def codes(labels: NDArray[Any], known: Sequence[Any], what: str, start: int) -> 
         names = ", ".join(repr(plain(label)) for label in distinct if plain(label) not in position)
         told = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
         raise ValueError(
-            f"{what} has labels that the model has never seen: {names} (first in row {start + int(unseen[0])}). "
+            f"{what} has labels that the model has never seen: {names} (first in {where(int(unseen[0]))}). "
             f"It knows {told}. Drop these rows, or fit the model on rows that have them."
         )
     return codes
@@ -109,7 +111,7 @@ def position(positive: Any, classes: NDArray[Any]) -> int:
     raise ValueError(f"positive={positive!r} is not a label of the model: it knows {classes.tolist()}.")
 
 
-def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, start: int) -> NDArray[np.intp]:
+def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, where: Where) -> NDArray[np.intp]:
     """A matrix that says which labels a row has."""
     matrix = np.asarray(y.toarray() if hasattr(type(y), "tocsr") else y)  # predictions may be sparse too
     if matrix.ndim != 2 or matrix.shape[1] != len(labels):
@@ -117,20 +119,18 @@ def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, start: int) -> NDAr
     bad = np.argwhere((matrix != 0) & (matrix != 1))
     if len(bad):
         i, j = map(int, bad[0])
-        raise ValueError(
-            f"{what} has {plain(matrix[i, j])!r} in row {start + i}, label {labels[j]!r}: 0 or 1 is meant."
-        )
+        raise ValueError(f"{what} has {plain(matrix[i, j])!r} in {where(i)}, label {labels[j]!r}: 0 or 1 is meant.")
     return matrix.astype(np.intp)
 
 
 def class_scores(
-    model: Any, ask: str | None, X: Any, order: list[int], start: int
+    model: Any, ask: str | None, X: Any, order: list[int], where: Where
 ) -> tuple[NDArray[Any] | None, Array | None]:
     """Probabilities, n × K with the classes in the order given, and scores: the same, or of two classes the first's."""
     if ask is None:
         return None, None
     K = len(order)
-    answer = finite(getattr(model, ask)(X), ask, start)
+    answer = finite(getattr(model, ask)(X), ask, where)
     if ask == "predict_proba":
         answer = answer[:, order]
         return answer, np.asarray(answer[:, :1] if K == 2 else answer, dtype=np.float64)
@@ -140,7 +140,7 @@ def class_scores(
     return None, np.asarray(answer[:, order], dtype=np.float64) if answer.shape[1:] == (K,) else None
 
 
-def label_scores(model: Any, ask: str | None, X: Any, start: int) -> NDArray[Any] | None:
+def label_scores(model: Any, ask: str | None, X: Any, where: Where) -> NDArray[Any] | None:
     """Scores of each label, n × L: probabilities that a row has it, if the model gives any."""
     if ask is None:
         return None
@@ -151,22 +151,22 @@ def label_scores(model: Any, ask: str | None, X: Any, start: int) -> NDArray[Any
             ones = np.flatnonzero(np.asarray(known) == 1)
             columns.append(probability[:, ones[0]] if len(ones) else np.zeros(len(probability)))
         answer = np.column_stack(columns)
-    return finite(answer, ask, start)
+    return finite(answer, ask, where)
 
 
-def numbers(y: Any, what: str, start: int) -> Array:
+def numbers(y: Any, what: str, where: Where) -> Array:
     """Targets or predictions of a regression, n × k."""
     numbers = np.asarray(y, dtype=np.float64)
     numbers = numbers[:, None] if numbers.ndim == 1 else numbers
-    return finite(numbers, what, start)
+    return finite(numbers, what, where)
 
 
-def finite(values: Any, what: str, start: int) -> NDArray[Any]:
+def finite(values: Any, what: str, where: Where) -> NDArray[Any]:
     """An array without NaN and infinity."""
     array = np.asarray(values)
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise ValueError(f"{what} has NaN or infinity in row {start + row}: nothing can be said about it.")
+        raise ValueError(f"{what} has NaN or infinity in {where(row)}: nothing can be said about it.")
     return array
 
 

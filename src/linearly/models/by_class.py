@@ -12,8 +12,9 @@ from linearly.algorithm.classes import ByClass
 from linearly.algorithm.ladder import ENOUGH_DIGITS
 from linearly.algorithm.solution import whiten
 from linearly.dataset.fold import quiet_blas
+from linearly.dataset.rows import Block
 from linearly.models.base import column_names, remember_columns
-from linearly.models.labels import checked_classes, labelled_rows
+from linearly.models.labels import Labelled, checked_classes, coded, labelled_rows, rows_with_labels
 from linearly.models.scores import ScoreClassifier
 
 
@@ -26,12 +27,17 @@ class ByClassModel(ScoreClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows and their labels. ``sample_weight`` counts rows: weight 2 is the row twice, 0 is absent."""
         self._check_parameters()
-        self.classes_, rows = labelled_rows(self, X, y, sample_weight)
-        K = len(self.classes_)
-        self.summary_ = rows.fold(lambda block: ByClass.of(block, K))
-        self.n_passes_ = 1
+        classes, rows = rows_with_labels(self, X, y, sample_weight)
+        if classes is None:
+            found = rows.fold(_by_label)
+            classes = found.classes(lambda part: part.n > 0)
+            rows = coded(rows, classes)
+            self.summary_ = ByClass(tuple(found.parts[label] for label in classes.tolist()))
+        else:
+            self.summary_ = rows.fold(lambda block: ByClass.of(block, len(classes)))
+        self.classes_, self.n_passes_ = classes, 1
         if self._digits() < ENOUGH_DIGITS:
-            self.summary_ = rows.fold(lambda block: ByClass.of(block, K, exact=True))
+            self.summary_ = rows.fold(lambda block: ByClass.of(block, len(classes), exact=True))
             self.n_passes_ = 2
         with quiet_blas():
             self._read()
@@ -90,3 +96,7 @@ class ByClassModel(ScoreClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _by_label(block: Block) -> Labelled:
+    return Labelled.of(block, lambda block, K: ByClass.of(block, K).parts)

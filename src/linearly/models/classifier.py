@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parts = []
         for block in rows:
             plain = block.X.rounded() if hasattr(block.X, "rounded") else block.X
-            parts.append(self._scores_of(Block(plain, start=block.start, names=block.names)))
+            parts.append(self._scores_of(replace(block, X=plain, y=None, weight=None)))
         return np.concatenate(parts)
 
     def _scores_of(self, block: Block) -> Array:

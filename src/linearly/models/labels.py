@@ -6,7 +6,7 @@ Classes are sorted and keep their type. Two classes: `classes[1]` is the notes' 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from linearly.dataset.elsewhere import rows_elsewhere
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.polynomial import Polynomial
-from linearly.dataset.rows import Block, Rows, as_rows, is_rows
+from linearly.dataset.rows import ROW, Block, Rows, Where, as_rows, is_rows
 from linearly.dataset.sparse import SparseRows
 from linearly.models.base import checked_matrix, checked_weight, remember_columns
 
@@ -39,7 +39,28 @@ def labelled_rows(
     """The classes, and rows whose targets are codes, of a call to `fit` or `partial_fit`.
 
     ``classes`` are those known before; without them they are found in y (rows that bring their own targets take a
-    pass for it).
+    pass for it, see `rows_with_labels`).
+    """
+    known, rows = rows_with_labels(estimator, X, y, sample_weight, classes=classes, reset=reset)
+    if known is None:
+        known = rows.fold(Labelled.counts).classes()
+        rows = coded(rows, known)
+    return known, rows
+
+
+def rows_with_labels(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    classes: Any = None,
+    reset: bool = True,
+) -> tuple[Labels | None, Rows]:
+    """The classes, and rows whose targets are codes; or None, and rows whose targets are labels nobody has listed yet.
+
+    The labels of the latter are found by a fold to something `Labelled`, and `coded` makes codes of them. A model that
+    is read off a sum over rows so needs no pass to find its classes.
     """
     away = rows_elsewhere(X, y, sample_weight, labels=True)
     if away is not None:
@@ -50,13 +71,12 @@ def labelled_rows(
         if y is not None or sample_weight is not None:
             raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
         remember_columns(estimator, X.names, reset)
-        coded = getattr(X, "classes", None)
-        if coded is not None and (classes is None or np.array_equal(coded, classes)):
-            return at_least_two(coded), X
-        if coded is not None:
-            X = MappedRows(X, lambda block: replace(block, y=coded[block.y]))
-        known = _classes_of(X) if classes is None else classes
-        return known, MappedRows(X, lambda block: _coded(block, known))
+        own = getattr(X, "classes", None)
+        if own is not None and (classes is None or np.array_equal(own, classes)):
+            return at_least_two(own), X
+        if own is not None:
+            X = MappedRows(X, lambda block: replace(block, y=own[block.y]))
+        return (None, X) if classes is None else (classes, coded(X, classes))
     matrix = checked_matrix(estimator, X, reset=reset)
     labels = checked_labels(y, estimator)
     check_consistent_length(matrix, labels)
@@ -78,7 +98,12 @@ def labelled_rows(
     return classes, MappedRows(rows, _rounded) if isinstance(matrix, Polynomial) else rows
 
 
-def checked_labels(y: Any, estimator: Any = None) -> Labels:
+def coded(rows: Rows, classes: Labels) -> Rows:
+    """Rows whose targets are codes, of rows whose targets are labels."""
+    return MappedRows(rows, lambda block: _coded(block, classes))
+
+
+def checked_labels(y: Any, estimator: Any = None, where: Where = ROW) -> Labels:
     """y as a one-dimensional array of labels of one kind; gaps, numbers that are no labels and mixtures are refused."""
     if y is None:
         who = f"This {type(estimator).__name__} estimator" if estimator is not None else "This"
@@ -88,13 +113,13 @@ def checked_labels(y: Any, estimator: Any = None) -> Labels:
         raise ValueError(f"y should be a 1d array of labels, one a row, not {y!r}.")
     labels = np.asarray(column_or_1d(labels, warn=True))
     if isinstance(y, (list, tuple)):  # NumPy would make strings of numbers beside strings, and numbers of booleans
-        _refuse_mixed(np.array(y, dtype=object).ravel().tolist())
+        _refuse_mixed(np.array(y, dtype=object).ravel().tolist(), where)
     kind = labels.dtype.kind
     if kind == "f":
-        _refuse_continuous(labels)
+        _refuse_continuous(labels, where)
     elif kind not in "biuUSMm":
         labels = labels.astype(object)
-        _refuse_mixed(labels.tolist())
+        _refuse_mixed(labels.tolist(), where)
     return labels
 
 
@@ -127,7 +152,7 @@ def encode(labels: Labels) -> tuple[Labels, Codes]:
     return classes, codes.astype(np.int32)
 
 
-def codes_among(labels: Labels, classes: Labels, *, start: int = 0, absent: Any = None) -> Codes:
+def codes_among(labels: Labels, classes: Labels, *, where: Where = ROW, absent: Any = None) -> Codes:
     """The code of each label among known classes; a label that is none of them is refused by row, unless `absent`."""
     found, codes = encode(labels)
     place = {value: k for k, value in enumerate(classes.tolist())}
@@ -137,8 +162,8 @@ def codes_among(labels: Labels, classes: Labels, *, start: int = 0, absent: Any 
     if unknown.any():
         i = int(np.argmax(unknown))
         raise ValueError(
-            f"Row {start + i} has the label {labels.tolist()[i]!r}, which is not one of the classes {shown(classes)}. "
-            "Name all classes in the first call: partial_fit(X, y, classes=...)."
+            f"{_capital(where(i))} has the label {labels.tolist()[i]!r}, which is not one of the classes "
+            f"{shown(classes)}. Name all classes in the first call: partial_fit(X, y, classes=...)."
         )
     return np.maximum(result, 0)
 
@@ -163,72 +188,93 @@ def shown(classes: Labels) -> str:
 
 
 @dataclass(frozen=True)
-class _Found:
-    classes: frozenset[Any]
+class Labelled:
+    """Something for each label that was found; `+` adds it up label by label."""
+
+    parts: dict[Any, Any]
     dtype: Any
 
-    def __add__(self, other: _Found) -> _Found:
-        return _Found(self.classes | other.classes, np.result_type(self.dtype, other.dtype))
-
-
-def _classes_of(rows: Rows) -> Labels:
-    def found(block: Block) -> _Found:
+    @staticmethod
+    def of(block: Block, parts: Callable[[Block, int], Sequence[Any]]) -> Labelled:
+        """What a function of a block with codes and of their number says, by the labels the codes stand for."""
         if block.y is None:
             raise ValueError("These rows bring no targets: nothing can be learnt.")
-        labels = _checked_block(block)
-        labels = labels if block.weight is None else labels[block.weight > 0]
-        return _Found(frozenset(encode(labels)[0].tolist()), labels.dtype)
+        labels = checked_labels(block.y, where=block.where)
+        classes, codes = encode(labels)
+        found = parts(replace(block, y=codes), len(classes))
+        return Labelled(dict(zip(classes.tolist(), found, strict=True)), labels.dtype)
 
-    total = rows.fold(found)
-    _refuse_mixed(list(total.classes))
-    return at_least_two(encode(np.array([*total.classes, None], dtype=object)[:-1].astype(total.dtype))[0])
+    @staticmethod
+    def counts(block: Block) -> Labelled:
+        """The weight and the number of rows of each label."""
+        return Labelled.of(block, lambda block, K: list(class_counts(block, K).T))
+
+    def __add__(self, other: Labelled) -> Labelled:
+        both = self.parts.keys() & other.parts.keys()
+        sums = {label: self.parts[label] + other.parts[label] for label in both}
+        return Labelled(self.parts | other.parts | sums, np.result_type(self.dtype, other.dtype))
+
+    def classes(self, there: Callable[[Any], bool] = lambda counts: counts[1] > 0) -> Labels:
+        """The labels in order, but for those whose part says that no row of positive weight has them."""
+        found = [label for label, part in self.parts.items() if there(part)]
+        _refuse_mixed(found, ROW)
+        return at_least_two(encode(np.array([*found, None], dtype=object)[:-1].astype(self.dtype))[0])
 
 
-def _checked_block(block: Block) -> Labels:
-    try:
-        return checked_labels(block.y)
-    except ValueError as error:
-        raise ValueError(f"In the rows from {block.start} on: {error}") from error
+def class_counts(block: Block, K: int) -> NDArray[np.float64]:
+    """Σ w and the number of rows of positive weight in each class, 2 × K."""
+    codes = np.asarray(block.y).astype(np.intp, copy=False)
+    if block.weight is None:
+        counts = np.bincount(codes, minlength=K)
+        return np.stack([counts, counts]).astype(np.float64)
+    return np.stack([np.bincount(codes, w, K) for w in (block.weight, (block.weight > 0).astype(np.float64))])
 
 
 def _coded(block: Block, classes: Labels) -> Block:
     absent = None if block.weight is None else block.weight == 0
-    return replace(block, y=codes_among(_checked_block(block), classes, start=block.start, absent=absent))
+    labels = checked_labels(block.y, where=block.where)
+    return replace(block, y=codes_among(labels, classes, where=block.where, absent=absent))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _rounded(block: Block) -> Block:
     return replace(block, X=block.X.rounded()) if hasattr(block.X, "rounded") else block
 
 
-def _refuse_continuous(labels: Labels) -> None:
+def _refuse_continuous(labels: Labels, where: Where) -> None:
     if not np.isfinite(labels.sum()):
         bad = ~np.isfinite(labels)
         if bad.any():
             i = int(np.argmax(bad))
             value = "NaN" if np.isnan(labels[i]) else "infinity"
-            raise ValueError(f"Input y contains {value}: row {i} has no label. Drop the row or fill the gap first.")
+            raise ValueError(f"Input y contains {value}: {where(i)} has no label. Drop the row or fill the gap first.")
     fractions = labels != np.rint(labels)
     if fractions.any():
         i = int(np.argmax(fractions))
         raise ValueError(
-            f"Unknown label type: continuous. Row {i} has {labels[i]!r}; labels are strings, booleans or whole numbers."
+            f"Unknown label type: continuous. {_capital(where(i))} has {labels.tolist()[i]!r}; labels are strings, booleans or "
+            "whole numbers."
         )
 
 
-def _refuse_mixed(values: Sequence[Any]) -> None:
+def _refuse_mixed(values: Sequence[Any], where: Where) -> None:
     kinds: dict[str, tuple[int, Any]] = {}
     for i, value in enumerate(values):
         if value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType":
-            raise ValueError(f"Input y contains NaN: row {i} has no label. Drop the row or fill the gap first.")
+            raise ValueError(f"Input y contains NaN: {where(i)} has no label. Drop the row or fill the gap first.")
         kinds.setdefault(_kind(value), (i, value))
     if len(kinds) > 1:
         (i, a), (j, b), *_ = kinds.values()
         raise ValueError(
-            f"Labels of mixed types: row {i} has {a!r} ({type(a).__name__}), row {j} has {b!r} ({type(b).__name__}). "
+            f"Labels of mixed types: {where(i)} has {a!r} ({type(a).__name__}), {where(j)} has {b!r} "
+            f"({type(b).__name__}). "
             "Make all labels strings, or all numbers."
         )
     if "number" in kinds:
-        _refuse_continuous(np.array(values, dtype=np.float64))
+        _refuse_continuous(np.array(values, dtype=np.float64), where)
 
 
 def _kind(value: Any) -> str:

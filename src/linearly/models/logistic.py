@@ -31,9 +31,11 @@ from linearly.algorithm.scores_sandwich import scores_meat
 from linearly.algorithm.solution import whiten
 from linearly.dataset.elsewhere import partitions_of
 from linearly.dataset.fold import quiet_blas
+from linearly.dataset.mapped import CountedRows
 from linearly.dataset.rows import Block, LocalRows, Rows, is_rows, refuse_bad_numbers
 from linearly.models.base import Array, column_names, gathered
-from linearly.models.labels import labelled_rows
+from linearly.models.first_look import FirstLook
+from linearly.models.labels import rows_with_labels
 from linearly.models.scores import ScoreClassifier, log_softmax, multilabel_targets, softmax
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class LogisticRegression(ScoreClassifier):
         Objective     −Σ log P(y|x) + ½α‖w‖²                                      (b is not penalised)
         Summary       Quadratic: loss, gradient and Hessian at the current w
         Optimizer     Newton = IRLS; for many coefficients a preconditioned quasi-Newton
-        Passes        n_passes_, usually 4 to 8
+        Passes        n_passes_, usually 5 to 9: 1 for the classes and the size of the columns, 1 a Newton step
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ class LogisticRegression(ScoreClassifier):
     classes_ : labels in order.
     coef_, intercept_ : (1, p) and (1,) for two classes: log-odds of ``classes_[1]``; (K − 1, p) and (K − 1,) otherwise.
     path_ : loss, gradient norm and step of every pass.
-    converged_, n_passes_ : whether the search ended at the maximum, and after how many passes over the rows.
+    converged_, n_passes_ : whether the search ended at the maximum, and in how many passes over the rows in all.
     n_rows_ : rows of positive weight.
     log_likelihood_, null_log_likelihood_ : of the fit, and of the shares of the classes alone.
     separation_ : the certificate, where the classes turned out to be separable; None otherwise.
@@ -127,17 +129,15 @@ class LogisticRegression(ScoreClassifier):
         self.multilabel_ = len(shape) == 2 and shape[1] > 1
         if self.multilabel_:
             return self._fit_labels(X, y, sample_weight, groups)
-        self.classes_, rows = labelled_rows(self, X, y, sample_weight)
-        K = len(self.classes_)
-        counts = rows.fold(lambda block: _class_counts(block, K))
-        if K == 2 and isinstance(rows, LocalRows) and rows.y is not None:
-            rows = rows.with_targets(rows.y.astype(np.float64), rows.weight)  # once, not in every pass
-        self._class_weights, self.n_rows_ = counts[0], int(counts[1].sum())
-        objective = Logistic(len(self.classes_), self._reference(), self._gauge(rows), bool(self.fit_intercept))
-        found = self._search(rows, objective)
+        rows, gauge = self._look_first(X, y, sample_weight)
+        counted = CountedRows(rows)
+        objective = Logistic(len(self.classes_), self._reference(), gauge, bool(self.fit_intercept))
+        found = self._search(rows, counted, objective)
         self._read(objective, found)
+        self.n_passes_ = 1 + counted.passes
         if self.covariance != "classical":
             self._read_robust(rows, objective, found, groups)
+            self.n_passes_ += 1
         if found.suspicious and self.alpha == 0 and self.bias_reduction is None:
             self._look_for_separation(X, y, rows)
         elif not found.converged:
@@ -234,13 +234,17 @@ class LogisticRegression(ScoreClassifier):
             raise ValueError(f"With two classes the reference is always the first, {self.classes_[0]!r}.")
         return int(at[0])
 
-    def _gauge(self, rows: Rows) -> Gauge:
-        gauge = Gauge.of(next(iter(rows)), None, coarse=1)
+    def _look_first(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Gauge]:
+        look = FirstLook.at(*rows_with_labels(self, X, y, sample_weight))
+        self.classes_, self._class_weights, self.n_rows_ = look.classes, look.counts[0], int(look.counts[1].sum())
+        rows, gauge = look.rows, look.gauge
+        if len(look.classes) == 2 and isinstance(rows, LocalRows) and rows.y is not None:
+            rows = rows.with_targets(rows.y.astype(np.float64), rows.weight)  # once, not in every pass
         # Without an intercept nothing could take up a shift.
-        return gauge if self.fit_intercept else Gauge(np.zeros_like(gauge.shift), gauge.unit)
+        return rows, gauge if self.fit_intercept else Gauge(np.zeros_like(gauge.shift), gauge.unit)
 
     @quiet_blas()
-    def _search(self, rows: Rows, objective: Logistic) -> Found:
+    def _search(self, here: Rows, rows: Rows, objective: Logistic) -> Found:
         q = int(self.fit_intercept) + self.n_features_in_
         c = len(self.classes_) - 1
         B = np.zeros((q, c))
@@ -251,8 +255,8 @@ class LogisticRegression(ScoreClassifier):
             solver = "newton" if q * c <= _NEWTON_SIZE else "lbfgs"
         look = self._look(rows, objective)
         if solver == "newton":
-            if isinstance(rows, LocalRows) and len(rows) >= _THIN_ROWS:
-                guess = newton(self._look(rows.thinned(_THIN), objective, 1 / _THIN), B)
+            if isinstance(here, LocalRows) and len(here) >= _THIN_ROWS:
+                guess = newton(self._look(here.thinned(_THIN), objective, 1 / _THIN), B)
                 if guess.converged:
                     return self._refined(look, guess)
             return newton(look, B, stop_when_separated=self.alpha == 0)
@@ -335,7 +339,7 @@ class LogisticRegression(ScoreClassifier):
         self._coefficients, self._constants = np.zeros((p, K)), np.zeros(K)
         self._coefficients[:, columns], self._constants[columns] = self.coef_.T, self.intercept_
         self.path_: Path = found.path
-        self.converged_, self.n_passes_ = found.converged, len(found.path)
+        self.converged_ = found.converged
         self.log_likelihood_ = -self._plain_loss(found)
         share = self._class_weights / self._class_weights.sum()
         self.null_log_likelihood_ = float(self._class_weights @ np.log(share))
@@ -358,7 +362,6 @@ class LogisticRegression(ScoreClassifier):
             raise ValueError('A robust covariance needs the Hessian: fit with solver="newton".')
         root = whiten(found.last.hessian).root
         self._inner = scores_meat(rows, objective, found.B, root, self.covariance, self.n_rows_, groups)
-        self.n_passes_ += 1
 
     def _plain_loss(self, found: Found) -> float:
         # What the last pass saw, less the penalty that `look` added; the last Newton step changes it in the 14th digit.
@@ -382,6 +385,7 @@ class LogisticRegression(ScoreClassifier):
 
         if is_rows(X) or partitions_of(rows) is not None:
             here = gathered(rows, _GATHERED)
+            self.n_passes_ += 1
             if here is None:
                 warnings.warn(
                     "The coefficients grow without end, as they do where a hyperplane separates the classes; rows "
@@ -425,15 +429,6 @@ class LogisticRegression(ScoreClassifier):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _class_counts(block: Block, K: int) -> Array:
-    """Σ w and the number of rows of positive weight in each class, 2 × K."""
-    codes = np.asarray(block.y)
-    if block.weight is None:
-        counts = np.bincount(codes, minlength=K)
-        return np.stack([counts, counts]).astype(np.float64)
-    return np.stack([np.bincount(codes, w, K) for w in (block.weight, (block.weight > 0).astype(np.float64))])
 
 
 def _squares(block: Block, objective: Logistic) -> Array:

@@ -76,7 +76,7 @@ def _drawn(model: Any, block: Block, classes: NDArray[Any] | None) -> Sample:
         codes = [[place[label] for label in labels.tolist()] for labels in (truth, said)]
         return np.column_stack([*codes, X])
 
-    keys = random_keys(block.start, len(block))
+    keys = random_keys(block.number(np.arange(len(block))))
     return Sample.of(DRAWN, keys if block.weight is None else np.where(block.weight > 0, keys, np.inf), block, values)
 
 

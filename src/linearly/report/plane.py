@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from linearly.dataset.rows import ROW
 from linearly.evidence.truth import codes, plain
 from linearly.models.base import column_names
 from linearly.models.labels import checked_labels
@@ -55,7 +56,7 @@ class Plane(NamedTuple):
         truth = checked_labels(y)
         if len(points) != len(truth):
             raise ValueError(f"X has {len(points)} rows, y has {len(truth)} labels.")
-        actual = codes(truth, labels, "y", 0)
+        actual = codes(truth, labels, "y", ROW)
         if names is None:
             names = X.columns if hasattr(X, "columns") else column_names(model)
         names = tuple(map(str, names))
@@ -102,7 +103,7 @@ class Plane(NamedTuple):
     def ask(self, first: Array, second: Array) -> NDArray[np.intp]:
         """The class that the model gives to each point."""
         said = np.asarray(self.model.predict(self.asked(first, second)))
-        return codes(said, self.labels, "The prediction", 0).reshape(first.shape)
+        return codes(said, self.labels, "The prediction", ROW).reshape(first.shape)
 
     def wrong_side(self) -> str:
         """How many rows are on the wrong side, in words."""

@@ -53,7 +53,7 @@ class Portrait:
         told = np.column_stack([*(table[name] for name in _ROW[:5]), weight, y])
         residual = table["residual"] * np.sqrt(weight)
         present = weight > 0
-        keys = np.where(present, random_keys(block.start, n), np.inf)
+        keys = np.where(present, random_keys(block.number(np.arange(n))), np.inf)
         cooks = np.where(np.isfinite(told[:, 4]), -told[:, 4], np.inf)
         steps = Differences.of(residual[present], model.solution_.coordinates(X)[present]) if present.any() else None
         return Portrait(

@@ -34,7 +34,7 @@ class Sample:
         """From the keys of the rows of a block; `values` gives the numbers of those that are kept."""
         kept = _smallest(limit, keys)
         places = np.array([*(block.where(int(i)) for i in kept), None], dtype=object)[:-1]
-        return Sample(limit, keys[kept], block.start + kept, places, values(kept))
+        return Sample(limit, keys[kept], block.number(kept), places, values(kept))
 
     def __add__(self, other: Sample) -> Sample:
         joined = (
@@ -66,10 +66,10 @@ def _smallest(n: int, keys: Array) -> NDArray[np.intp]:
     return near[np.argsort(keys[near], kind="stable")][:n]
 
 
-def random_keys(start: int, n: int, seed: int = 0) -> Array:
-    """A number in [0, 1) for each of the rows start … start + n − 1, always the same (splitmix64)."""
+def random_keys(rows: NDArray[np.int64], seed: int = 0) -> Array:
+    """A number in [0, 1) for each of some row numbers, always the same (splitmix64)."""
     with np.errstate(over="ignore"):
-        z = (np.arange(start, start + n, dtype=np.uint64) + np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (rows.astype(np.uint64) + np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray((z ^ (z >> np.uint64(31))) >> np.uint64(11), dtype=np.float64) * 2.0**-53
