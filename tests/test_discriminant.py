@@ -207,3 +207,12 @@ def test_bad_rows_are_refused_by_name(make):
         make().partial_fit(X, y)
     with pytest.raises(ValueError, match=r"never (all )?part"):
         make().fit(X[:100], y[:100]) - make().fit(X[50:100] + 1.0, np.repeat([0, 1], 25))
+
+
+@pytest.mark.parametrize("make", [ly.LinearDiscriminantAnalysis, ly.QuadraticDiscriminantAnalysis])
+def test_priors_are_the_models_own(make):
+    X, y = load_iris(return_X_y=True)
+    priors = np.array([0.2, 0.3, 0.5])
+    model = make(priors=priors).fit(X, y)
+    priors[:] = 1 / 3
+    np.testing.assert_array_equal(model.priors_, [0.2, 0.3, 0.5])
