@@ -206,6 +206,10 @@ class DesignRows:
         """Whether the rows can be had once only."""
         return getattr(self.tables, "one_shot", False)
 
+    def targets(self) -> DesignRows:
+        """The same rows without features, which are not read then; with them where they say which rows are dropped."""
+        return self if self.design.missing == "drop" else DesignRows(self.tables, replace(self.design, terms=()))
+
     def __iter__(self) -> Iterator[Block]:
         return map(self.design.block, self.tables)
 

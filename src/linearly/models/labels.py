@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from linearly.dataset.design import DesignRows
 from linearly.dataset.elsewhere import rows_elsewhere
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.polynomial import Polynomial
@@ -39,11 +40,11 @@ def labelled_rows(
     """The classes, and rows whose targets are codes, of a call to `fit` or `partial_fit`.
 
     ``classes`` are those known before; without them they are found in y (rows that bring their own targets take a
-    pass for it, see `rows_with_labels`).
+    pass for it, over the targets alone where those can be had; see `rows_with_labels`).
     """
     known, rows = rows_with_labels(estimator, X, y, sample_weight, classes=classes, reset=reset)
     if known is None:
-        known = rows.fold(Labelled.counts).classes()
+        known = (rows.targets() if isinstance(rows, DesignRows) else rows).fold(Labelled.counts).classes()
         rows = coded(rows, known)
     return known, rows
 
