@@ -156,6 +156,7 @@ JSON = {
     "diff": (["diff", "a.json", "b.json"], {"terms", "chow", "notes"}),
     "merge": (["merge", "a.json", "b.json", "-o", "c.json"], {"terms", "merged", "saved"}),
     "export": (["export", "model.json", "--to", "python"], {"to", "text"}),
+    "selftest": (["selftest", "nist"], {"results", "counts", "seconds", "long"}),
     "completion": (["completion", "fish"], {"shell", "script"}),
 }
 

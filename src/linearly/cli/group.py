@@ -15,6 +15,7 @@ from linearly.cli.models import diff, export, merge, show
 from linearly.cli.options import debug_option
 from linearly.cli.pages import lab, report
 from linearly.cli.predict import evaluate, predict
+from linearly.cli.selftest import selftest
 
 
 class InOrder(click.Group):
@@ -63,5 +64,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, check, fit, compare, show, predict, evaluate, report, diff, merge, export, lab, completion):
+for command in (
+    demo, check, fit, compare, show, predict, evaluate, report, diff, merge, export, lab, selftest, completion,
+):  # fmt: skip
     cli.add_command(command)

@@ -115,8 +115,8 @@ def killed_while_saving(folder: Path, kills: int, tell: Callable[[int], None]) -
         finally:
             saver.stdin.close()
     figure = f"{damaged} damaged in {kills} kills, {middle} of them in the middle of a write"
-    # Where no kill came in time, nothing has been shown.
-    yield Result(what, figure, "0 damaged", damaged == 0 if middle else None)
+    # Where no kill came in the middle, nothing has been shown.
+    yield Result(what, figure, "0 damaged", False if damaged else True if middle else None)
     ly.load(one).save(target)
     left = len(os.listdir(inside)) - 1
     yield Result("what kills leave behind, after the next save", f"{left} files", "0", left == 0)

@@ -50,14 +50,11 @@ def results(long: bool, tell: Tell) -> Iterator[Result]:
             found.coef >= COEFFICIENTS and found.std_error >= ERRORS and not found.warned,
         )
         tell(len(exact), 2 * len(SETS))
-    worst = min(exact, key=lambda name: exact[name].others)
-    least = exact[worst].others
-    yield Result(f"σ, R², RSS, F, exact: worst is {worst}", f"{least:.1f} digits", f"≥ {ERRORS:g}", least >= ERRORS)
-
-    auto = {name: fitted(name, "auto") for name in SETS}
-    yield _worst_of_auto("coefficients", {name: found.coef for name, found in auto.items()})
-    yield _worst_of_auto("standard errors", {name: found.std_error for name, found in auto.items()})
-
+    for method, found_by in (("exact", exact), ("auto", {name: fitted(name, "auto") for name in SETS})):
+        least = (COEFFICIENTS, ERRORS, ERRORS) if method == "exact" else (AUTO, AUTO, AUTO)
+        yield _worst(f"coefficients, {method}", {name: one.coef for name, one in found_by.items()}, least[0])
+        yield _worst(f"standard errors, {method}", {name: one.std_error for name, one in found_by.items()}, least[1])
+        yield _worst(f"σ, R², RSS, F, {method}", {name: one.others for name, one in found_by.items()}, least[2])
     wrong = []
     for done, name in enumerate(SETS, start=1):
         wrong += [f"{name} ({method})" for method in too_much_claimed(name)]
@@ -72,10 +69,9 @@ def results(long: bool, tell: Tell) -> Iterator[Result]:
     yield Result("stored answers against exact fractions", f"≥ {agree} digits", f"≥ {CERTIFIED}", agree >= CERTIFIED)
 
 
-def _worst_of_auto(what: str, found: dict[str, float]) -> Result:
+def _worst(what: str, found: dict[str, float], least: float) -> Result:
     worst = min(found, key=lambda name: found[name])
-    figure = f"{found[worst]:.1f} digits"
-    return Result(f"{what}, auto: worst is {worst}", figure, f"≥ {AUTO:g}", found[worst] >= AUTO)
+    return Result(f"{what}: worst is {worst}", f"{found[worst]:.1f} digits", f"≥ {least:g}", found[worst] >= least)
 
 
 def rows_of(name: str) -> tuple[Any, Any]:

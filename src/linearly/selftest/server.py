@@ -1,4 +1,4 @@
-"""The lab's server, started for the purpose: it answers to whoever holds its link on this machine, and to nobody else."""
+"""The lab's server, started for the purpose: it answers to the holder of its link on this machine alone."""
 
 from __future__ import annotations
 
