@@ -63,6 +63,20 @@ def test_softmax(n, p, c, layout, weighted):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("n", "p", "K", "width"), [(0, 2, 2, 2), (1, 1, 3, 1), (5, 3, 2, 2), (65, 7, 4, 7), (130, 50, 3, 50)]
+)
+@pytest.mark.parametrize("triangular", [False, True])
+def test_distances(n, p, K, width, layout, triangular):
+    rng, X, _, shift, scale = rows(n, p, layout)
+    roots = rng.standard_normal((p, K, width))
+    if triangular:
+        roots *= (np.arange(p)[:, None] >= np.arange(width))[:, None]
+    asked = (X, shift, scale, roots.reshape(p, -1), rng.standard_normal(K * width), K)
+    np.testing.assert_allclose(kernels.distances(*asked), reference.distances(*asked), rtol=1e-12)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gram_of_chosen_rows(layout, weighted):
     rng, X, weight, shift, scale = rows(400, 9, layout)

@@ -94,6 +94,15 @@ def softmax(
     return loss, gradient, mistakes, largest
 
 
+def distances(X: NDArray[Any], shift: Array, scale: Array, roots: Array, moved: Array, K: int) -> Array:
+    """Squared distances from K centres, n × K; see `reference.distances`."""
+    if _compiled is None:
+        return reference.distances(X, shift, scale, roots, moved, K)
+    out = np.empty((len(X), K))
+    _compiled.distances(X, shift, scale, roots, moved, out)
+    return out
+
+
 def exact_residual(
     X: NDArray[Any],
     X_low: Array | None,

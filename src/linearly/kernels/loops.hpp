@@ -50,6 +50,11 @@ struct Loops {
     void (*softmax)(const View& X, const std::int32_t* codes, const double* weight, Gauge gauge, const double* B, std::int64_t c,
                     double* gradient, LogisticSums& sums);
 
+    // out (rows × K) = ‖zR_k − moved_k‖² for rows z in the gauge; `roots` holds R_1 … R_K (p × width each) side by side,
+    // `moved` their vectors one after another. Zeros at the top of a column of R_k are skipped.
+    void (*distances)(const View& X, Gauge gauge, const double* roots, const double* moved, std::int64_t K, std::int64_t width,
+                      double* out);
+
     // R becomes the R factor of QR of R stacked on W^½[1 | X | Y] in the gauge.
     void (*triangle)(const View& X, const View& Y, const double* weight, Gauge gauge, double* R);
 

@@ -268,6 +268,18 @@ nb::tuple scan_sparse(const Raw& offsets, const Raw& indices, const Raw& values,
         rows, cols, true, [&](const Weights& weights, const Walk& walk) { return chosen.scans->sparse(x, weights, walk); });
 }
 
+void distances(const Matrix& X, const Vector& shift, const Vector& scale, const Constants& roots, const Vector& moved, Square& out) {
+    const View x = view(X, std::int64_t(X.shape(0)), "X");
+    const Gauge g = gauge(shift, scale, x.cols);
+    const std::int64_t K = std::int64_t(out.shape(1)), wide = std::int64_t(roots.shape(1));
+    if (K == 0 || wide % K || std::int64_t(moved.shape(0)) != wide) throw std::invalid_argument("there must be a root for each class");
+    expect(std::int64_t(roots.shape(0)), std::int64_t(out.shape(0)), x.cols, x.rows);
+    const double *r = roots.data(), *m = moved.data();
+    double* result = out.data();
+    nb::gil_scoped_release release;
+    chosen->distances(x, g, r, m, K, wide / K, result);
+}
+
 using Fields = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using NumberColumns = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using WholeColumns = nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -313,6 +325,7 @@ NB_MODULE(_compiled, m) {
           nb::arg("beta"), nb::arg("H").none(), nb::arg("gradient"));
     m.def("softmax", &softmax, nb::arg("X"), nb::arg("codes"), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
           nb::arg("B"), nb::arg("gradient"));
+    m.def("distances", &distances, nb::arg("X"), nb::arg("shift"), nb::arg("scale"), nb::arg("roots"), nb::arg("moved"), nb::arg("out"));
     m.def("exact_residual", &exact_residual, nb::arg("X"), nb::arg("X_low").none(), nb::arg("Y"), nb::arg("weight").none(),
           nb::arg("shift"), nb::arg("scale"), nb::arg("B_high"), nb::arg("B_low"), nb::arg("high"), nb::arg("low"));
     m.def("count_rows", [](const nb::bytes& text) {

@@ -328,6 +328,15 @@ def softmax(
     return loss, gradient, mistakes, largest
 
 
+def distances(X: NDArray[Any], shift: Array, scale: Array, roots: Array, moved: Array, K: int) -> Array:
+    """‖zR_k − moved_k‖² of rows z in the gauge, n × K; `roots` is [R_1 … R_K], `moved` their vectors end to end."""
+    out = np.empty((len(X), K))
+    for first in range(0, len(X), _ROWS):
+        D = (np.asarray(X[first : first + _ROWS], dtype=np.float64) - shift) * scale @ roots - moved
+        out[first : first + _ROWS] = (D.reshape(len(D), K, -1) ** 2).sum(axis=2)
+    return out
+
+
 def count_rows(text: bytes) -> tuple[int, int, bool]:
     """Of rows of CSV: the lines that are not blank, the line ends, and whether there is a quote."""
     lines = text.split(b"\n")
