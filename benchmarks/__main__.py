@@ -9,7 +9,9 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.limits import limits
 from benchmarks.race import Result, machine
+from benchmarks.targets import table, written_into
 
 MODULES = ("least_squares", "classification", "perceptron", "files")
 
@@ -23,6 +25,7 @@ def main() -> None:
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller data, about two minutes in all")
+    parser.add_argument("--readme", action="store_true", help="write the table of a full run into README.md")
     parser.add_argument("--list", action="store_true", help="list the workloads")
     parser.add_argument("names", nargs="*", metavar="name", help="workloads to run (default: all)")
     asked = parser.parse_args()
@@ -33,31 +36,40 @@ def main() -> None:
     unknown = [name for name in asked.names if name not in workloads]
     if unknown:
         parser.error(f"no workload {unknown[0]!r}; there are {', '.join(workloads)}")
-    here = machine()
+    if asked.readme and (asked.quick or asked.names):
+        parser.error("--readme takes a full run: neither --quick nor names")
+    here, most = machine(), limits(asked.quick)
     print("  ".join(f"{key} {value}" for key, value in here.items()))
+    print("  ".join(f"{key} {value:.0f}" for key, value in most.items()), flush=True)
     results = []
     for name in asked.names or workloads:
         start = time.perf_counter()
         results.append(workloads[name](asked.quick))
-        show(results[-1], time.perf_counter() - start)
+        show(results[-1], most, time.perf_counter() - start)
     folder = Path(__file__).parent / "results"
     folder.mkdir(exist_ok=True)
     path = folder / f"{'quick-' if asked.quick else ''}{time.strftime('%Y%m%d-%H%M%S')}.json"
-    path.write_text(json.dumps({"machine": here, "results": [asdict(result) for result in results]}, indent=1))
-    print(f"\nwritten to {path}")
+    plain = [asdict(result) for result in results]
+    path.write_text(json.dumps({"machine": here, "limits": most, "results": plain}, indent=1))
+    print(f"\n{table(plain)}\n\nwritten to {path}")
+    if asked.readme:
+        readme = Path(__file__).parent.parent / "README.md"
+        readme.write_text(written_into(readme.read_text(encoding="utf-8"), here, most, plain), encoding="utf-8")
 
 
-def show(result: Result, seconds: float) -> None:
+def show(result: Result, most: dict[str, float], seconds: float) -> None:
     """One workload as text: who, how long, how many times ours, how much memory, how far the answers differ."""
     growth = "" if result.growth is None else f", time grows as n^{result.growth:.2f}"
-    print(f"\n{result.workload}   {result.size}   ({seconds:.0f} s{growth})")
+    share = result.share_of_limit(most)
+    limit = "" if share is None else f", {share:.0%} of the limit of this machine"
+    print(f"\n{result.workload}   {result.size}   ({seconds:.0f} s{growth}{limit})")
     mine = result.seconds[result.ours]
     for name, taken in result.seconds.items():
         memory = result.extra_mb.get(name)
         extra = "" if memory is None else f"{memory:9.0f} MB more"
         apart = result.difference.get(name)
         agreement = "" if not apart else f"   answers within {apart:.0e}"
-        print(f"  {name:<32}{taken:12.6f} s{taken / mine:10.2f} ×{extra}{agreement}")
+        print(f"  {name:<32}{taken:12.6f} s{taken / mine:10.2f} ×{extra}{agreement}", flush=True)
 
 
 if __name__ == "__main__":

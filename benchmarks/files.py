@@ -5,7 +5,6 @@ Peers form the same cross-products of [1 | X | y] and solve the same equations, 
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -142,20 +141,14 @@ def parquet_peers(folder: Path) -> list[Contender]:
 
         return solved(moments())
 
-    return _installed(
-        [
-            Contender("polars, whole", polars_whole, repeats=2, optional="polars"),
-            Contender("polars, in batches", polars_batches, repeats=2, optional="polars"),
-            Contender("DuckDB, sums in SQL", duckdb_sql, repeats=1, optional="duckdb"),
-            Contender("DuckDB, Arrow batches", duckdb_batches, repeats=2, optional="duckdb"),
-            Contender("Dask, threads", dask_partitions, repeats=1, optional="dask"),
-            Contender("pyarrow and NumPy", pyarrow_batches, repeats=2),
-        ]
-    )
-
-
-def _installed(contenders: list[Contender]) -> list[Contender]:
-    return [one for one in contenders if not one.optional or importlib.util.find_spec(one.optional)]
+    return [
+        Contender("polars, whole", polars_whole, repeats=2, optional="polars"),
+        Contender("polars, in batches", polars_batches, repeats=2, optional="polars"),
+        Contender("DuckDB, sums in SQL", duckdb_sql, repeats=1, optional="duckdb"),
+        Contender("DuckDB, Arrow batches", duckdb_batches, repeats=2, optional="duckdb"),
+        Contender("Dask, threads", dask_partitions, repeats=1, optional="dask"),
+        Contender("pyarrow and NumPy", pyarrow_batches, repeats=2),
+    ]
 
 
 def parquet_ols(quick: bool) -> Result:
@@ -219,7 +212,7 @@ def csv_ols(quick: bool) -> Result:
             Contender("DuckDB, Arrow batches", duckdb_batches, repeats=2, optional="duckdb"),
             Contender("pyarrow and NumPy", pyarrow_whole, repeats=2),
         ]
-        return race("csv_ols", f"{n} × {P}", [ours(path), *_installed(peers)], agree=1e-8, quick=quick)
+        return race("csv_ols", f"{n} × {P}", [ours(path), *peers], agree=1e-8, quick=quick)
 
 
 _FITS = {

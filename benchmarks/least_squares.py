@@ -35,6 +35,30 @@ def sklearn_linear(X: Array, y: Array, repeats: int) -> Contender:
     return Contender("scikit-learn LinearRegression", lambda: LinearRegression().fit(X, y).coef_, repeats=repeats)
 
 
+def glum_linear(X: Array, y: Array) -> Contender:
+    def run() -> Any:
+        from glum import GeneralizedLinearRegressor
+
+        return GeneralizedLinearRegressor(family="normal", alpha=0.0).fit(X, y).coef_
+
+    return Contender("glum", run, repeats=2, optional="glum")
+
+
+def pyfixest_errors(X: Array, y: Array, kind: str) -> Contender:
+    """Its standard errors, the intercept first."""
+    import pandas as pd
+
+    names = [f"x{j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names).assign(y=y)
+
+    def run() -> Any:
+        import pyfixest
+
+        return pyfixest.feols(f"y ~ {' + '.join(names)}", frame, vcov=kind, lean=True, store_data=False).se().to_numpy()
+
+    return Contender("pyfixest", run, repeats=1, optional="pyfixest")
+
+
 def ours(X: Array, y: Array) -> Contender:
     return Contender("linearly", lambda: ly.LinearRegression().fit(X, y).coef_, ours=True)
 
@@ -43,8 +67,9 @@ def ols_1m_50(quick: bool) -> Result:
     """Ordinary least squares on 1 000 000 rows of 50 columns."""
     n, p = (250_000 if quick else 1_000_000), 50
     X, y = data(n, p)
-    peers = [ours(X, y), sklearn_ridge(X, y), sklearn_linear(X, y, 1 if quick else 2)]
-    result = race("ols_1m_50", f"{n} × {p}", peers, agree=1e-9, quick=quick)
+    peers = [ours(X, y), sklearn_ridge(X, y), sklearn_linear(X, y, 1 if quick else 2), glum_linear(X, y)]
+    result = race("ols_1m_50", f"{n} × {p}", peers, agree=1e-6, quick=quick)
+    result.flops, result.bytes = float(n * (p + 1) * (p + 2)), float(X.nbytes)
     result.growth = exponent(lambda m: lambda: ly.LinearRegression().fit(X[:m], y[:m]), n)
     return result
 
@@ -57,6 +82,7 @@ def ols_200k_500(quick: bool) -> Result:
     if not quick:
         peers.append(sklearn_linear(X, y, 1))
     result = race("ols_200k_500", f"{n} × {p}", peers, agree=1e-9, quick=quick)
+    result.flops, result.bytes = float(n * (p + 1) * (p + 2)), float(X.nbytes)
     result.growth = exponent(lambda m: lambda: ly.LinearRegression().fit(X[:m], y[:m]), n)
     return result
 
@@ -71,8 +97,11 @@ def standard_errors(quick: bool) -> Result:
     contenders = [
         Contender("linearly", lambda: ly.tidy(ly.LinearRegression().fit(X, y))["std_error"], ours=True),
         Contender("statsmodels OLS", lambda: sm.OLS(y, with_ones).fit().bse, repeats=1 if quick else 2),
+        pyfixest_errors(X, y, "iid"),
     ]
-    return race("standard_errors", f"{n} × {p}", contenders, agree=1e-8, quick=quick)
+    result = race("standard_errors", f"{n} × {p}", contenders, agree=1e-8, quick=quick)
+    result.flops, result.bytes = float(n * (p + 1) * (p + 2)), float(X.nbytes)
+    return result
 
 
 def robust_errors(quick: bool) -> Result:
@@ -85,6 +114,7 @@ def robust_errors(quick: bool) -> Result:
     contenders = [
         Contender("linearly", lambda: ly.tidy(ly.LinearRegression(covariance="HC1").fit(X, y))["std_error"], ours=True),
         Contender("statsmodels OLS", lambda: sm.OLS(y, with_ones).fit(cov_type="HC1").bse, repeats=1),
+        pyfixest_errors(X, y, "HC1"),
     ]
     return race("robust_errors", f"{n} × {p}", contenders, agree=1e-7, quick=quick)
 

@@ -170,15 +170,3 @@ WORKLOADS = [
     averaged_perceptron_sparse,
     pocket,
 ]
-
-
-def main() -> None:
-    """Run all workloads at full size and print the ratios."""
-    for workload in WORKLOADS:
-        result = workload(False)
-        ratios = ", ".join(f"{name} {ratio:.2f} ×" for name, ratio in result.ratios().items())
-        print(f"{result.workload}   {result.size}   {result.seconds[result.ours]:.3f} s   {ratios}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

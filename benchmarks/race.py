@@ -7,6 +7,7 @@ and with two BLAS threads and their better time counts.
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import platform
 import time
@@ -39,6 +40,16 @@ class Result:
     extra_mb: dict[str, float] = field(default_factory=dict)
     difference: dict[str, float] = field(default_factory=dict)
     growth: float | None = None
+    flops: float | None = None  # that the work takes at least, and
+    bytes: float | None = None  # that it must read, where that is known
+
+    def share_of_limit(self, limits: dict[str, float]) -> float | None:
+        """Our speed, as a share of what the machine could do at most with that much to multiply and to read."""
+        if self.flops is None and self.bytes is None:
+            return None
+        products = (self.flops or 0.0) / (1e9 * max(v for k, v in limits.items() if k.startswith("gflops")))
+        reading = (self.bytes or 0.0) / (1e9 * max(v for k, v in limits.items() if k.startswith("gbytes")))
+        return max(products, reading) / self.seconds[self.ours]
 
     @property
     def ours(self) -> str:
@@ -53,6 +64,7 @@ class Result:
 def race(workload: str, size: str, contenders: list[Contender], *, agree: float, quick: bool = False) -> Result:
     """Run all contenders, ours first; raise if an answer differs from ours by more than `agree` (relative)."""
     result = Result(workload, size)
+    contenders = [one for one in contenders if not one.optional or importlib.util.find_spec(one.optional)]
     reference: Any = None
     for contender in contenders:
         gc.collect()
