@@ -15,7 +15,7 @@ scikit-learn ships its tests with its wheels. Those of its linear models, of rid
 discriminants and the perceptron are run here on our estimators: the functions are imported, not copied, and find a thin
 adapter under the peer's names that translates parameters and attributes (`tests/peers/adapters.py`: `C` into `alpha`,
 `solver` into `method`, divisor N − K into N, coding 0/1 into −1/+1) and computes nothing. Cases that scikit-learn
-skips, or expects to fail, are run too. A test that is said to differ must fail, or our suite does; and no function may be
+skips, or expects to fail, are run too. A test that is said to differ must fail, or our suite does; no function may be
 without a verdict (scikit-learn {" and ".join(SORTED)}). `test_sgd` has no test of a perceptron, only of a private loss.
 
 statsmodels ships numbers that Stata, R and SAS computed, for its own tests. `tests/peers/test_statsmodels.py` compares

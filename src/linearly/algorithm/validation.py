@@ -107,6 +107,8 @@ def fold_errors(folds: Folds, alphas: Array, intercept: bool) -> Array:
 
 def leave_one_out_errors(rows: Rows, gram: Gram, alphas: Array, intercept: bool) -> Array:
     """Mean squared leave-one-out error, alphas × k, exactly: residual / (1 − leverage), in a second pass."""
+    if gram.n <= gram.p + intercept:
+        return _errors_of_few_rows(rows, alphas, intercept)
     path = RidgePath.of(gram, intercept)
     shrunk = path.shrunk(alphas)
 
@@ -126,6 +128,40 @@ def leave_one_out_errors(rows: Rows, gram: Gram, alphas: Array, intercept: bool)
         return sums
 
     return np.asarray(rows.fold(squares) / path.weight)
+
+
+def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool) -> Array:
+    """The same for no more rows than coefficients: a small alpha leaves neither residual nor 1 − leverage a digit.
+
+    Their quotient is (Ay)ᵢ / Aᵢᵢ with A = (XX' + αI)⁻¹, on what is orthogonal to the constant.
+    """
+    X, y, w = (np.concatenate(column) for column in zip(*(_dense(block) for block in rows), strict=True))
+    root = np.sqrt(w)[:, None]
+    noise = 1e-26 * float(((root * X) ** 2).sum())  # what rounding leaves of a direction without variation
+    if intercept:
+        X, y = X - w @ X / w.sum(), y - w @ y / w.sum()
+    constant = root[:, : int(intercept)]
+    outside = np.linalg.qr(constant, mode="complete").Q[:, constant.shape[1] :]
+    U, size, _ = np.linalg.svd(outside.T @ (root * X))
+    values = np.zeros(U.shape[1])
+    values[: len(size)] = np.where(size**2 > noise, size**2, 0.0)
+    # In such a direction the limit of alpha → 0 is taken at 1e-8: nearer, its rounding would drown the others.
+    least = np.where(values > 0, 0.0, 1e-8 * (values.max(initial=0.0) or 1.0))
+    inverse = 1 / (values + np.maximum(alphas[:, None], least))
+    basis = outside @ U
+    moments = np.einsum("nl,al,lt->ant", basis, inverse, basis.T @ (root * y))
+    errors = moments / np.einsum("nl,al->an", basis**2, inverse)[:, :, None]
+    return np.asarray((errors**2).sum(axis=1) / w.sum())
+
+
+def _dense(block: Block) -> tuple[Array, Array, Array]:
+    """X, Y and the weights of the rows of positive weight."""
+    X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
+    X = X.rounded() if isinstance(X, Doubled) else np.asarray(X, dtype=np.float64)
+    y = targets(block)
+    assert y is not None
+    w = np.ones(len(block)) if block.weight is None else block.weight
+    return X[w > 0], y[w > 0], w[w > 0]
 
 
 def user_units(gram: Gram, intercept: bool) -> tuple[Array, Array, Array]:
