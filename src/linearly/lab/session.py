@@ -260,7 +260,7 @@ class Session:
             **_judged(state, film, still),
         }
         if film.shade == "votes":
-            told["votes"] = _votes(film, still, at, state)
+            told["votes"] = _votes(film, still, at, state, coarse=self._dragging is not None)
         return told
 
     # --- inside
@@ -364,10 +364,10 @@ def _judged(state: State, film: Film, still: Still) -> dict[str, Any]:
     return {"metrics": metrics, "confusion": {"labels": [str(row["actual"]) for row in rows], "counts": counts}}
 
 
-def _votes(film: Film, still: Still, at: int, state: State) -> dict[str, Any]:
+def _votes(film: Film, still: Still, at: int, state: State, coarse: bool) -> dict[str, Any]:
     """Who wins the vote over the view, and by how much."""
     left, right, bottom, top = state.view
-    nx, ny = _GRID
+    nx, ny = (side // 2 for side in _GRID) if coarse else _GRID
     x = left + (np.arange(nx) + 0.5) * (right - left) / nx
     y = bottom + (np.arange(ny) + 0.5) * (top - bottom) / ny
     places = np.column_stack([np.tile(x, ny), np.repeat(y, nx)])
