@@ -1,6 +1,10 @@
-"""What every test file shares: `require`, and how hard hypothesis looks."""
+"""What every test file shares: `require`, clusters that are started once, and how hard hypothesis looks."""
 
+import importlib.util
 import os
+import shutil
+import sys
+import warnings
 from collections.abc import Callable
 
 import pytest
@@ -23,6 +27,55 @@ def require(condition: object, reason: str) -> None:
 def _require() -> Callable[[object, str], None]:
     """`require` as a fixture: `def test_x(require): require(shutil.which("java"), "needs Java")`."""
     return require
+
+
+@pytest.fixture(scope="session")
+def dask_client():
+    """A client of two worker processes on this machine, which nobody uses unasked."""
+    require(importlib.util.find_spec("distributed"), "needs Dask: pip install 'linearly[dask]'")
+    import dask
+    import distributed
+
+    # On a busy machine a killed worker may take longer than 15 s to come back, after which its place would be given up.
+    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
+    with patient, distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs="CRITICAL"
+    ) as cluster, distributed.Client(cluster, set_as_default=False) as client:  # fmt: skip
+        yield client
+
+
+@pytest.fixture
+def client(dask_client):
+    """The client, used by Dask as long as the test lasts: without one, Dask's threads are."""
+    with dask_client.as_current():
+        yield dask_client
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """Spark in this process and two Python workers."""
+    require(importlib.util.find_spec("pyspark"), "needs PySpark: pip install 'linearly[spark]'")
+    require(shutil.which("java") or "JAVA_HOME" in os.environ, "needs Java 17 or later")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        # Jobs here last milliseconds: what is meant for long ones costs more than it saves.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = SparkSession.builder.master("local[2,4]").config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
 
 
 # No deadline: a fit on a busy machine is not a slow fit. In CI the cases are fixed, so that a red run can be

@@ -1,18 +1,14 @@
-"""The same fit on Dask and on Spark: real clusters, the same numbers, and nothing lost with a worker.
+"""Rows on Dask and on Spark: what a cluster changes, what it does not, and what is said when something is wrong.
 
-The clusters take seconds to start and the runner deals single tests out to processes, so tests here are few and fat.
+The table of all estimators on real clusters is in test_every_source.py. Here Dask runs on its own threads, except in
+the slow tests.
 """
 
-import importlib.util
 import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
 import threading
-import time
-import warnings
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -21,14 +17,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import require
+from clusters import dask_array as cut_array
+from clusters import dask_frame as cut_frame
+from clusters import fitted, kill_one, mixed_by_hand, pickled_by_value
+from clusters import spark_frame as cut_spark
 from estimators import CutRows
-from sklearn.exceptions import ConvergenceWarning
 
 import linearly as ly
 from linearly.dataset.elsewhere import UNKNOWN, Starts, StartsNeeded, pairs
 from linearly.dataset.fold import MergeTree
-from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block
 from linearly.dataset.tables import Chunk
 
@@ -56,32 +53,17 @@ X, Y, TWO, THREE = data()
 EDGES = [0, *CUTS, N]
 
 REGRESSION = [
-    ly.LinearRegression(),
     ly.LinearRegression(alpha=1.0, method="qr"),
     ly.LinearRegression(covariance="HC3", method="exact"),
-    ly.RidgeCV(alphas=[0.1, 1.0, 10.0]),
     ly.RidgeCV(alphas=[0.1, 1.0, 10.0], cv="loo"),
 ]
 CLASSIFICATION = [
-    ly.LogisticRegression(),
     ly.LogisticRegression(alpha=1.0, solver="lbfgs"),
     ly.LogisticRegression(bias_reduction="firth"),
-    ly.LinearDiscriminantAnalysis(),
-    ly.QuadraticDiscriminantAnalysis(),
-    ly.LeastSquaresClassifier(),
-    ly.BatchPerceptron(max_passes=5),
-    ly.PocketPerceptron(max_updates=100),
-    ly.VotedPerceptron(max_passes=2),
+    ly.LogisticRegression(covariance="HC1"),
+    ly.PocketPerceptron(max_updates=100, init="least_squares"),
 ]
-# A pass over six partitions takes Spark half a second, so these wait for the slow test.
-MANY_PASSES = [REGRESSION[2], REGRESSION[4], CLASSIFICATION[1], CLASSIFICATION[2]]
 MIXED = [ly.Perceptron(max_passes=4), ly.AveragedPerceptron(max_passes=4)]
-
-
-def fitted(model: Any, *rows: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(*rows)
 
 
 def numbers(model: Any) -> dict[str, Any]:
@@ -112,42 +94,8 @@ def unnamed(model: Any) -> Any:
     return model
 
 
-def mixed_by_hand(labels: np.ndarray, passes: int, edges: list[int]) -> tuple[np.ndarray, ...]:
-    """Iterative parameter mixing as the paper writes it, row by row: the last weights, their mean; intercept last."""
-    classes, codes = np.unique(labels, return_inverse=True)
-    K = len(classes)
-    Z = np.column_stack([X, np.ones(len(X))])
-    w = np.zeros((1 if K == 2 else K, Z.shape[1]))
-    total, seen = np.zeros_like(w), 0
-    for _ in range(passes):
-        shards = []
-        for start, stop in pairwise(edges):
-            v, made = w.copy(), 0
-            for z, k in zip(Z[start:stop], codes[start:stop], strict=True):
-                if K == 2:
-                    sign = 2 * k - 1
-                    if sign * (v[0] @ z) <= 0:
-                        v[0] += sign * z
-                        made += 1
-                else:
-                    scores = v @ z
-                    others = np.where(np.arange(K) == k, -np.inf, scores)
-                    rival = int(np.argmax(others))
-                    if scores[k] <= scores[rival]:
-                        v[k] += z
-                        v[rival] -= z
-                        made += 1
-                total, seen = total + v, seen + 1
-            shards.append((made, v))
-        k = sum(made for made, _ in shards)
-        if k == 0:
-            break
-        w = sum(made / k * v for made, v in shards)
-    return w, total / seen
-
-
 def assert_mixed(model: Any, labels: np.ndarray, edges: list[int], case: str) -> None:
-    last, mean = mixed_by_hand(labels, model.max_passes, edges)
+    last, mean = mixed_by_hand(X, labels, model.max_passes, edges)
     W = mean if isinstance(model, ly.AveragedPerceptron) else last
     np.testing.assert_allclose(model.coef_, W[:, :-1], rtol=1e-10, atol=1e-10, err_msg=case)
     np.testing.assert_allclose(model.intercept_, W[:, -1], rtol=1e-10, atol=1e-10, err_msg=case)
@@ -159,73 +107,39 @@ def assert_mixed(model: Any, labels: np.ndarray, edges: list[int], case: str) ->
 # --- Dask -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    distributed = pytest.importorskip("distributed")
-    import dask
-
-    # On a busy machine a killed worker may take longer than 15 s to come back, after which its place would be given up.
-    patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
-    with patient, distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs="CRITICAL"
-    ) as cluster:  # fmt: skip
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster):
-    """A client that lasts as long as the test: the others run on Dask's threads."""
-    import distributed
-
-    with distributed.Client(cluster) as client:
-        yield client
-
-
 def dask_array(values: np.ndarray, edges: list[int] = EDGES) -> Any:
-    import dask.array as da
-
-    return da.from_array(values, chunks=(tuple(np.diff(edges).tolist()), *((2,) if values.ndim == 2 else ())))
+    return cut_array(values, edges)
 
 
 def dask_frame(columns: dict[str, np.ndarray], edges: list[int] = EDGES) -> Any:
-    import dask.dataframe as dd
+    return cut_frame(columns, edges)
 
-    whole = pd.DataFrame(columns)
-    parts = [whole.iloc[a:b] for a, b in pairwise(edges)]
-    return dd.from_map(lambda k: parts[k], range(len(parts)), meta=whole.iloc[:0])
+
+def spark_frame(spark: Any, columns: dict[str, Any], edges: list[int] = EDGES) -> Any:
+    return cut_spark(spark, columns, edges)
 
 
 def frame_columns() -> dict[str, np.ndarray]:
     return {**dict(zip(FEATURES, X.T, strict=True)), "y": Y, "two": TWO, "three": THREE}
 
 
-def test_every_estimator_on_dask_workers(client, tmp_path):
-    array, frame = dask_array(X).persist(), dask_frame(frame_columns()).persist()
+def test_other_ways_to_fit_on_dask():
+    pytest.importorskip("dask")
+    array, frame = dask_array(X), dask_frame(frame_columns())
     for model in REGRESSION:
         here = numbers_of(fitted(model, X, Y))
         assert_equal(here, fitted(model, array, dask_array(Y)), f"{model} on a Dask array")
         assert_equal(here, unnamed(fitted(model, frame[FEATURES], frame["y"])), f"{model} on a Dask frame")
-    check_classifiers(array, frame, "two", TWO)
-    # Once here too; twenty times in the slow test.
-    kill_one(client, tmp_path / "killed", 0)
-
-
-@pytest.mark.slow
-def test_three_classes_on_dask_workers(client):
-    check_classifiers(dask_array(X), dask_frame(frame_columns()), "three", THREE)
-
-
-def check_classifiers(array: Any, frame: Any, name: str, labels: np.ndarray) -> None:
-    for model in CLASSIFICATION:
-        if name == "three" and getattr(model, "bias_reduction", None):
-            continue
-        here = numbers_of(fitted(model, X, labels))
-        assert_equal(here, fitted(model, array, dask_array(labels)), f"{model}, {name}, on a Dask array")
-        away = unnamed(fitted(model, frame[FEATURES], frame[name]))
-        assert_equal(here, away, f"{model}, {name}, on a Dask frame")
-    for model in MIXED:
-        assert_mixed(fitted(model, array, dask_array(labels)), labels, EDGES, f"{model}, {name}, Dask array")
-        assert_mixed(fitted(model, frame[FEATURES], frame[name]), labels, EDGES, f"{model}, {name}, Dask frame")
+    for name, labels in (("two", TWO), ("three", THREE)):
+        for model in CLASSIFICATION:
+            if name == "three" and getattr(model, "bias_reduction", None):
+                continue
+            here = numbers_of(fitted(model, X, labels))
+            assert_equal(here, fitted(model, array, dask_array(labels)), f"{model}, {name}, on a Dask array")
+            away = unnamed(fitted(model, frame[FEATURES], frame[name]))
+            assert_equal(here, away, f"{model}, {name}, on a Dask frame")
+        for model in MIXED:
+            assert_mixed(fitted(model, array, dask_array(labels)), labels, EDGES, f"{model}, {name}, Dask array")
 
 
 def numbers_of(model: Any) -> dict[str, Any]:
@@ -419,61 +333,6 @@ def test_rows_that_come_in_blocks_cannot_be_shuffled():
         ly.Perceptron(shuffle=True).fit(dask_array(X), dask_array(TWO))
 
 
-def load_or_wait(k: int, folder: str, at: int) -> Any:
-    """Partition k; the `at`-th worker that loads partition 1 says who it is and waits for its end."""
-    if k == 1:
-        turn = len(os.listdir(folder))
-        with open(f"{folder}/{turn}.tmp", "w") as file:
-            file.write(str(os.getpid()))
-        os.rename(f"{folder}/{turn}.tmp", f"{folder}/{turn}")
-        if turn == at:
-            threading.Event().wait(120)
-    rng = np.random.default_rng(k)
-    part = rng.normal(size=(200, 3))
-    return part, (part @ [1.0, -1.0, 2.0] + rng.normal(size=200) > 0).astype(int)
-
-
-def kill_one(client: Any, folder: Path, at: int) -> None:
-    """A logistic regression during whose pass number `at` the worker of partition 1 is killed: the same bits."""
-    import cloudpickle
-    import dask
-    import psutil
-
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    folder.mkdir()
-
-    def rows(at):
-        load = dask.delayed(partial(load_or_wait, folder=str(folder), at=at), pure=False)
-        parts = [load(k) for k in range(5)]
-        return ly.from_dask([dask.delayed(lambda part: Block(*part), pure=False)(part) for part in parts])
-
-    def kill():
-        deadline = time.monotonic() + 100
-        while not (folder / str(at)).exists():
-            if time.monotonic() > deadline:
-                return
-            threading.Event().wait(0.005)
-        pid = int((folder / str(at)).read_text())
-        if pid in workers:
-            os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
-
-    expected = ly.LogisticRegression().fit(rows(-1))
-    shutil.rmtree(folder)
-    folder.mkdir()
-    client.wait_for_workers(2, timeout=300)
-    workers = {process.pid for process in psutil.Process().children(recursive=True)}
-    killed: list[int] = []
-    killer = threading.Thread(target=kill)
-    killer.start()
-    model = ly.LogisticRegression().fit(rows(at))
-    killer.join()
-    assert killed, "no worker was killed"
-    np.testing.assert_array_equal(model.coef_, expected.coef_)
-    np.testing.assert_array_equal(model.intercept_, expected.intercept_)
-    assert model.n_passes_ == expected.n_passes_
-
-
 @pytest.mark.slow
 def test_killed_workers_change_no_bit(client, tmp_path):
     for turn in range(20):
@@ -510,111 +369,24 @@ def test_a_worker_started_anywhere_imports_the_installed_package(tmp_path):
 # --- Spark ----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def spark():
-    require(importlib.util.find_spec("pyspark"), "needs PySpark: pip install 'linearly[spark]'")
-    require(shutil.which("java") or "JAVA_HOME" in os.environ, "needs Java 17 or later")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        session = SparkSession.builder.master("local[2,4]").config(map=settings).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
-
-
-def spark_frame(spark: Any, columns: dict[str, Any], edges: list[int] = EDGES) -> Any:
-    """A DataFrame with just these partitions, the empty one too."""
-    whole = pd.DataFrame(columns)
-    schema = spark.createDataFrame(whole.iloc[:2]).schema
-    records = list(whole.astype(object).itertuples(index=False, name=None))
-    parts = [records[a:b] for a, b in pairwise(edges)]
-    dealt = spark.sparkContext.parallelize(range(len(parts)), len(parts)).flatMap(lambda k: parts[k])
-    return spark.createDataFrame(dealt, schema).persist()
-
-
-def test_every_estimator_on_spark(spark, tmp_path):
-    import cloudpickle
-    import pyspark.cloudpickle
-
-    for pickler in (cloudpickle, pyspark.cloudpickle):
-        pickler.register_pickle_by_value(sys.modules[__name__])
-    frame = spark_frame(spark, frame_columns())
-    assert frame.rdd.getNumPartitions() == 6
-    numeric = ly.from_spark(frame, target="y", features=FEATURES)
-    rows = ly.from_spark(frame, target="two", features=FEATURES)
-    check_on_spark(numeric, rows, lambda model: model not in MANY_PASSES)
-    for model in MIXED:
-        assert_mixed(fitted(model, rows), TWO, EDGES, f"{model} on Spark")
-    check_failed_task(numeric, tmp_path)
-    check_messages(spark, frame)
-
-
-def check_on_spark(numeric: Any, rows: Any, chosen: Any) -> None:
-    for model in filter(chosen, REGRESSION):
-        here = numbers_of(fitted(model, X, Y))
-        assert_equal(here, unnamed(fitted(model, numeric)), f"{model} on Spark")
-    for model in filter(chosen, CLASSIFICATION):
-        here = numbers_of(fitted(model, X, TWO))
-        assert_equal(here, unnamed(fitted(model, rows)), f"{model} on Spark")
-
-
-def check_failed_task(rows: Any, folder: Path) -> None:
-    """A task that fails on its first attempt is tried again, and the answer is the same."""
-
-    def fail_once(block: Block) -> Block:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        if context.partitionId() == 2:
-            (folder / f"attempt {context.attemptNumber()}").touch()
-            if context.attemptNumber() == 0:
-                raise RuntimeError("a disk that fails")
-        return block
-
-    expected = ly.LinearRegression().fit(rows)
-    away = ly.LinearRegression().fit(MappedRows(rows, fail_once))
-    assert {file.name for file in folder.glob("attempt*")} == {"attempt 0", "attempt 1"}
-    np.testing.assert_array_equal(away.coef_, expected.coef_)
-    np.testing.assert_array_equal(away.summary_.cross, expected.summary_.cross)
-
-
-def check_messages(spark: Any, frame: Any) -> None:
-    from pyspark.sql import functions as sql
-
-    gap = frame.withColumn("size", sql.when(sql.col("age") == float(X[300, 0]), None).otherwise(sql.col("size")))
-    with pytest.raises(ValueError, match="Column 'size' is missing in row 30 of partition 3"):
-        ly.LinearRegression().fit(ly.from_spark(gap, target="y", features=FEATURES))
-    with pytest.raises(ValueError, match="no target column 'z'"):
-        ly.from_spark(frame, target="z")
-    with pytest.raises(TypeError, match="from_spark"):
-        ly.LinearRegression().fit(frame, None)
-
-
 @pytest.mark.slow
-def test_three_classes_kinds_of_columns_and_many_partitions_on_spark(spark, monkeypatch):
+def test_other_ways_to_fit_kinds_of_columns_and_many_partitions_on_spark(spark, monkeypatch):
     import linearly.dataset.spark as module
 
+    pickled_by_value(__name__)
     frame = spark_frame(spark, frame_columns())
     numeric = ly.from_spark(frame, target="y", features=FEATURES)
-    two = ly.from_spark(frame, target="two", features=FEATURES)
-    check_on_spark(numeric, two, lambda model: model in MANY_PASSES)
-    rows = ly.from_spark(frame, target="three", features=FEATURES)
-    for model in CLASSIFICATION:
-        if not getattr(model, "bias_reduction", None):
-            here = numbers_of(fitted(model, X, THREE))
-            assert_equal(here, unnamed(fitted(model, rows)), f"{model}, three, on Spark")
-    for model in MIXED:
-        assert_mixed(fitted(model, rows), THREE, EDGES, f"{model}, three, on Spark")
+    for model in REGRESSION:
+        here = numbers_of(fitted(model, X, Y))
+        assert_equal(here, unnamed(fitted(model, numeric)), f"{model} on Spark")
+    for name, labels in (("two", TWO), ("three", THREE)):
+        rows = ly.from_spark(frame, target=name, features=FEATURES)
+        for model in CLASSIFICATION:
+            if name == "two" or not getattr(model, "bias_reduction", None):
+                here = numbers_of(fitted(model, X, labels))
+                assert_equal(here, unnamed(fitted(model, rows)), f"{model}, {name}, on Spark")
+        for model in MIXED:
+            assert_mixed(fitted(model, rows), labels, EDGES, f"{model}, {name}, on Spark")
 
     kind = np.array(["u", "v", "w"])[np.arange(N) % 3]
     columns = {**frame_columns(), "kind": kind, "flag": np.arange(N) % 2 == 0, "a.b": np.arange(N)}
