@@ -13,7 +13,7 @@ from benchmarks.limits import limits
 from benchmarks.race import Result, machine
 from benchmarks.targets import table, written_into
 
-MODULES = ("least_squares", "classification", "perceptron", "files")
+MODULES = ("least_squares", "classification", "perceptron", "files", "lab")
 
 
 def main() -> None:

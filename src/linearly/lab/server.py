@@ -236,6 +236,7 @@ def serve(
             lab.app(), log_level="warning", access_log=False, lifespan="off", server_header=False, date_header=False,
             timeout_graceful_shutdown=2, ws="none",
         )  # fmt: skip
+        Session(state).handle({"do": "open"})  # what is loaded at a first answer is loaded before the page asks
         print(f"The lab is at {lab.url}\nCtrl-C ends it.", file=sys.stderr, flush=True)
         if announce is not None:
             announce(lab.url)
@@ -249,7 +250,8 @@ def serve(
 
 
 def _listener(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Of a socket that does not say TCP, asyncio leaves small packets waiting for each other: 40 ms an answer.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
