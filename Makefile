@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels check format test slow bench docs demo clean
+.PHONY: help setup kernels check format test slow sanitize fuzz bench docs demo clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -31,6 +31,13 @@ test: ## the tests, on the compiled kernels and on the NumPy kernels
 
 slow: ## the tests that take their time
 	$(PYTHON) -m pytest -m slow
+
+sanitize: ## the kernels' tests on kernels that watch their memory and arithmetic, then their threads
+	tests/sanitize/run.sh address,undefined
+	tests/sanitize/run.sh thread
+
+fuzz: ## formulas, model files, CSV, Parquet and Arrow that nobody would write, for some minutes
+	$(PYTHON) tests/fuzz --cases 20000
 
 bench: ## compare speed and memory with the peers that are installed
 	$(PYTHON) -m benchmarks --quick

@@ -214,7 +214,8 @@ class Problem:
         sound_digits: float,
         sure: bool,
     ) -> Solution:
-        kept, unit, y_unit = solved.kept, self.unit * size, self.y_unit * y_size
+        with np.errstate(over="ignore"):  # a coefficient or intercept beyond float64 is refused by name
+            kept, unit, y_unit = solved.kept, self.unit * size, self.y_unit * y_size
         coef, root = ratio(b, y_unit, unit[kept, None]), ratio(T, np.ones(1), unit[kept, None])
         if len(solved.aliased):
             spread = _least_norm(solved, unit)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from linearly.algorithm.gram import Gram
+from linearly.algorithm.gram import Gram, diagonal
 from linearly.algorithm.triangular import rounded
 from linearly.cli.profile import Column, Profile
 from linearly.cli.screen import count, percent
@@ -199,7 +200,7 @@ def _numbers(
 
 def _size(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
     mean = np.asarray(rounded(gram.mean)) * gram.gauge.unit + gram.gauge.shift
-    spread = np.sqrt(gram.squares / max(gram.n - 1, 1))
+    spread = np.sqrt(_squares(gram) / max(gram.n - 1, 1)) * gram.gauge.unit[: gram.p]
     quiet = True
     for j in np.flatnonzero((spread > 0) & (np.abs(mean[: len(spread)]) > _FAR * spread))[:6]:
         quiet = False
@@ -210,15 +211,22 @@ def _size(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
         low, high = varied[np.argmin(spread[varied])], varied[np.argmax(spread[varied])]
         if spread[high] > _APART * spread[low]:
             quiet = False
-            text = f"{names[high]} is spread {spread[high] / spread[low]:.1g} times as wide as {names[low]}"
+            times = min(float(spread[high]) / float(spread[low]), 1e308)
+            text = f"{names[high]} is spread {times:.1g} times as wide as {names[low]}"
             yield Finding("note", "scale", text, "rescale them for ridge and the perceptrons")
     if quiet:
         yield Finding("ok", "scale", "columns are of comparable size")
 
 
+def _squares(gram: Gram) -> NDArray[np.float64]:
+    """Σ (x − mean)² of each column in the units of the gauge, where no square leaves float64."""
+    return np.asarray(rounded(diagonal(gram.cross))[: gram.p])
+
+
 def _collinear(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
     solution = gram.select(None, True).solve() if len(gram.gauge.unit) > gram.p else _aliased(gram)
-    aliased = [j for j in solution.aliased if gram.squares[j] > 0]
+    squares = _squares(gram)
+    aliased = [j for j in solution.aliased if squares[j] > 0]
     correlation = _correlation(gram)
     out = set(solution.aliased)
     kept = [j for j in range(len(names)) if j not in out]
@@ -265,7 +273,8 @@ def _combination(j: int, kept: list[int], correlation: Any, gram: Gram, names: t
     if equal:
         i = equal[0]
         mean = np.asarray(rounded(gram.mean)) * gram.gauge.unit + gram.gauge.shift
-        same = np.isclose(gram.squares[i], gram.squares[j], rtol=1e-9) and np.isclose(mean[i], mean[j], rtol=1e-9)
+        spread = np.sqrt(_squares(gram)) * gram.gauge.unit[: gram.p]
+        same = all(np.isclose(sizes[i], sizes[j], rtol=1e-9, atol=1e-9 * spread[i]) for sizes in (spread, mean))
         twin = "is a duplicate of" if same and correlation[i, j] > 0 else "is a multiple of"
         return Finding("problem", names[j], f"{twin} {names[i]}", remedy, _drop(names[j].partition("[")[0]))
     share = np.linalg.lstsq(correlation[np.ix_(kept, kept)], correlation[kept, j], rcond=None)[0]

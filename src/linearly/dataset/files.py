@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals.stable.v2 as nw
+from narwhals.exceptions import NarwhalsError
 
 from linearly.dataset.design import DesignRows, design_of
 from linearly.dataset.fold import MergeTree, fold
@@ -123,9 +124,7 @@ class FileTables:
     def __init__(self, files: Sequence[TableFile], wanted: pa.Schema | None = None, hook: Hook | None = None) -> None:
         self.files = list(files)
         self.wanted = _common(self.files) if wanted is None else wanted
-        self.schema: dict[str, nw.dtypes.DType] = dict(
-            nw.from_native(self.wanted.empty_table(), eager_only=True).schema
-        )
+        self.schema = _kinds(self.wanted)
         self.one_shot = any(file.one_shot for file in self.files)
         self._hook = Hook() if hook is None else hook
 
@@ -225,6 +224,18 @@ def _common(files: Sequence[TableFile]) -> pa.Schema:
             if field.name in kinds:
                 kinds[field.name] = _wider(kinds[field.name], field.type) or kinds[field.name]
     return pa.schema([(name, pa.float64() if pa.types.is_null(kind) else kind) for name, kind in kinds.items()])
+
+
+def _kinds(schema: pa.Schema) -> dict[str, nw.dtypes.DType]:
+    """The columns and their kinds; one of a kind that nobody knows is refused by name."""
+    import pyarrow as pa
+
+    try:
+        return dict(nw.from_native(schema.empty_table(), eager_only=True).schema)
+    except (ValueError, NarwhalsError) as error:
+        if len(schema) > 1:
+            return {field.name: _kinds(pa.schema([field]))[field.name] for field in schema}
+        raise ValueError(f"Column {schema.names[0]!r} is {schema.types[0]}, which cannot be read: {error}.") from None
 
 
 def _wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:

@@ -85,6 +85,8 @@ def _read_solution(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
     estimator._several = False
     if "folds_" in state:
         estimator.summary_ = state["folds_"].total()
+    if estimator.summary_.n != solution.n:
+        raise Refused(f"the solution is of {solution.n} rows, and the summary of {estimator.summary_.n}")
     if hasattr(estimator, "fold_errors_"):
         estimator.cv_errors_ = estimator.fold_errors_.mean(axis=1)
     LeastSquares._read(estimator, solution)

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The tests on kernels that watch themselves: tests/sanitize/run.sh address,undefined|thread [pytest arguments]
+#
+# The kernels are built anew in build/, and a virtual environment there sees them, the sources, and the packages of
+# .venv: nothing that is installed changes. The interpreter and its packages are not watched, our C++ and nanobind are.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+watch=${1:?address,undefined or thread}
+shift
+[[ $# -gt 0 ]] || set -- \
+    tests/test_kernels.py tests/test_classifier_kernels.py tests/test_scan_kernel.py tests/test_fold.py \
+    tests/test_perceptron.py tests/test_logistic.py tests/test_discriminant.py tests/test_laws.py tests/test_nist.py
+
+python=$PWD/${VENV:-.venv}/bin/python
+here=$PWD/tests/sanitize
+build=$PWD/build/sanitize-${watch//,/-}
+site=$build/site
+
+cmake -S . -B "$build" -G Ninja -Wno-dev -DLINEARLY_SANITIZE="$watch" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DPython_EXECUTABLE="$python" -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" >"$build.log"
+cmake --build "$build" >>"$build.log" || { cat "$build.log" >&2; exit 1; }
+rm -rf "$site"
+mkdir -p "$site"
+tar -C src --exclude='*.so' --exclude=__pycache__ -cf - linearly | tar -C "$site" -xf -
+cmake --install "$build" --prefix "$site" >>"$build.log"
+
+[[ -d $build/venv ]] || "$python" -m venv --without-pip "$build/venv"
+packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+# A path in a .pth file brings the packages, but not the editable install, whose own .pth file stays unread.
+printf '%s\n' "$site" "$packages" >"$("$build/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/site.pth"
+
+case $watch in
+    thread) runtime=libtsan.so ;;
+    *) runtime=libasan.so ;;
+esac
+runtime=$("${CXX:-c++}" -print-file-name="$runtime")
+# The C++ runtime comes along: it must be there before the sanitizer looks for what throws exceptions.
+export LD_PRELOAD="$(realpath "$runtime") $(realpath "$("${CXX:-c++}" -print-file-name=libstdc++.so)")"
+# The interpreter keeps what it allocates until it ends: leaks are not ours to count.
+export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:strict_init_order=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export TSAN_OPTIONS=exitcode=66:history_size=4:die_after_fork=0:suppressions=$here/thread.supp
+export PYTHONMALLOC=malloc # so that what NumPy and Python hand to the kernels has its own bounds
+export LINEARLY_KERNELS=compiled
+
+"$build/venv/bin/python" -c 'import linearly, linearly.kernels._compiled as c; print(c.__file__, c.instruction_sets())'
+exec setarch --addr-no-randomize "$build/venv/bin/python" -m pytest -n 0 -p no:cacheprovider "$@"

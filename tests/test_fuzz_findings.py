@@ -1,0 +1,164 @@
+"""Inputs that once broke something, found by the fuzzers; each is small, and says what must happen now."""
+
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import ipc
+
+import linearly as ly
+from linearly.cli.findings import findings
+from linearly.cli.profile import profile
+from linearly.dataset.files import file_tables
+from linearly.export.model_file import _digest, to_bytes
+
+
+def read(data: bytes) -> pa.Table:
+    return pa.concat_tables([chunk.frame.to_native() for chunk in file_tables(io.BytesIO(data))])
+
+
+def arrow(table: pa.Table, new=ipc.new_file) -> bytes:
+    sink = io.BytesIO()
+    with new(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def parquet(table: pa.Table, **options) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return sink.getvalue()
+
+
+def changed(data: bytes, old: bytes, new: bytes) -> bytes:
+    assert old in data
+    return data.replace(old, new)
+
+
+NUMBERS = pa.table({"i": pa.array([1, 2, 3], pa.int32()), "y": [0.5, 1.5, 2.5]})
+WORDS = pa.table({"k": ["one", "two", "three"], "y": [0.5, 1.5, 2.5]})
+PLAIN = {"compression": "none", "use_dictionary": False}
+
+CSV = {
+    # The rest of a first row with a carriage return in it was lost without a word, and it may be a row.
+    "carriage return in the header": (b"a,y\r1,2\n3,4\n5,6\n", "Line 1 of the open file has a carriage return"),
+    "carriage return among the rows": (b"a,y\n1,2\r3,4\n5,6\n", "has a carriage return without a line feed"),
+}
+
+
+@pytest.mark.parametrize("case", CSV)
+def test_csv_is_refused(case):
+    data, message = CSV[case]
+    with pytest.raises(ValueError, match=message):
+        read(data)
+
+
+def test_a_long_cell_does_not_fill_the_screen():
+    with pytest.raises(ValueError, match="column 'a'") as refusal:
+        list(file_tables([io.BytesIO(b"a,y\n1,2\n"), io.BytesIO(b"a,y\n" + b"x" * 5000 + b",2\n")]))
+    assert "(5000 characters)" in str(refusal.value)
+    assert len(str(refusal.value)) < 400
+
+
+def test_a_long_level_does_not_fill_the_screen():
+    model = ly.fit({"k": ["a", "b", "x" * 5000, "a"], "y": [1.0, 2.0, 4.0, 3.0]}, target="y")
+    with pytest.raises(ValueError, match="which was not there in training") as refusal:
+        model.predict({"k": ["y" * 5000]})
+    assert len(str(refusal.value)) < 500
+
+
+# --- columnar -------------------------------------------------------------------------------------
+
+NOT_UTF_8 = WORDS.set_column(0, "k", pa.array([b"one", b"tw\xff", b"three"]).view(pa.string()))
+OFFSETS = b"".join(n.to_bytes(4, "little") for n in (0, 3, 6, 11))
+BEYOND = b"".join(n.to_bytes(4, "little") for n in (0, 3, 6, 2**30))
+
+COLUMNAR = {
+    "text of an Arrow file that lies elsewhere": (changed(arrow(WORDS), OFFSETS, BEYOND), "cannot be read"),
+    "text of an Arrow stream that lies elsewhere": (
+        changed(arrow(WORDS, ipc.new_stream), OFFSETS, BEYOND),
+        "cannot be read to its end",
+    ),
+    "text of an Arrow file that is not UTF-8": (arrow(NOT_UTF_8), "cannot be read: .*UTF8"),
+    "text of a Parquet file that is not UTF-8": (parquet(NOT_UTF_8, **PLAIN), "Rows 0 to 2 .* cannot be read: .*UTF8"),
+    "levels of a Parquet file that are not UTF-8": (
+        parquet(NOT_UTF_8.set_column(0, "k", NOT_UTF_8["k"].dictionary_encode())),
+        "Rows 0 to 2 .* cannot be read: .*UTF8",
+    ),
+    "a name that is not UTF-8": (
+        changed(parquet(NUMBERS.rename_columns(["i", "target"]), store_schema=False), b"target", b"t\xf9rget"),
+        "is not a Parquet file, or was cut short",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COLUMNAR)
+def test_columnar_is_refused(case):
+    data, message = COLUMNAR[case]
+    with pytest.raises(ValueError, match=message):
+        read(data)
+    with pytest.raises(ValueError, match=message):
+        ly.scan(io.BytesIO(data), target=NUMBERS.column_names[-1]).fold(lambda block: block.X.sum())
+
+
+def test_rows_that_a_file_promises_must_be_there():
+    data = parquet(NUMBERS.slice(0, 2), **PLAIN, store_schema=False)
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    forged = None
+    # Somewhere in the footer is the number of rows of the row group, in Thrift's code: 4 stands for 2, and 6 for 3.
+    for at in (at for at in range(footer, len(data) - 8) if data[at] == 4):
+        candidate = data[:at] + b"\x06" + data[at + 1 :]
+        try:
+            if pq.read_metadata(io.BytesIO(candidate)).row_group(0).num_rows == 3:
+                forged = candidate
+        except (pa.ArrowException, OSError):
+            continue
+    assert forged is not None
+    with pytest.raises(ValueError, match=r"Rows 0 to 2 .* cannot be read"):
+        read(forged)
+
+
+def test_a_kind_of_column_that_nobody_knows_is_named():
+    strange = pa.array([None] * 3, pa.decimal128(2, 7))
+    data = arrow(NUMBERS.append_column("e", strange))
+    with pytest.raises(ValueError, match=r"Column 'e' is decimal128\(2, 7\), which cannot be read"):
+        read(data)
+
+
+# --- model files ----------------------------------------------------------------------------------
+
+
+def test_a_solution_of_other_rows_than_its_summary_is_refused(tmp_path):
+    model = ly.fit(NUMBERS, target="y")
+    plain = json.loads(to_bytes(model))
+    plain["estimator"]["state"]["solution_"]["n"] = 0  # a summary of it divided by zero
+    plain["digest"] = _digest({name: plain[name] for name in plain if name not in ("format", "version", "digest")})
+    (tmp_path / "m.json").write_text(json.dumps(plain), encoding="utf-8")
+    with pytest.raises(ValueError, match="the solution is of 0 rows, and the summary of 3"):
+        ly.load(tmp_path / "m.json")
+
+
+# --- linearly check -------------------------------------------------------------------------------
+
+
+def told(columns: dict[str, list[float]]) -> dict[str, str]:
+    rows = [columns, *zip(*columns.values(), strict=True)]
+    tables = file_tables(io.BytesIO("\n".join(",".join(map(str, row)) for row in rows).encode()))
+    return {one.about: one.text for one in findings(tables, profile(tables, counted="y"), "y", None)}
+
+
+@pytest.mark.parametrize("size", [1e-250, 1e-12, 1.0, 1e250])
+def test_check_judges_columns_of_any_size(size):
+    x = np.array([1.0, -0.5, 2.0, 0.4, 0.3, 0.7])
+    y = [1.0, 2.0, 5.0, 3.0, 3.5, 0.0]
+    z = [2.0, 3.0, 1.0, 7.0, -7.0, 0.0]
+    alone = told({"a": (size * x).tolist(), "z": z, "y": y})
+    assert alone["collinearity"].startswith("none")
+    if size != 1.0:
+        assert "inf" not in alone["scale"]
+        assert "times as wide" in alone["scale"]
+    assert told({"a": (size * x).tolist(), "b": (2 * size * x).tolist(), "y": y})["b"] == "is a multiple of a"
+    assert told({"a": (size * x).tolist(), "b": (size * x).tolist(), "y": y})["b"] == "is a duplicate of a"
