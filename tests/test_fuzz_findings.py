@@ -1,5 +1,6 @@
 """Inputs that once broke something, found by the fuzzers; each is small, and says what must happen now."""
 
+import decimal
 import io
 import json
 
@@ -13,6 +14,7 @@ import linearly as ly
 from linearly.cli.findings import findings
 from linearly.cli.profile import profile
 from linearly.dataset.files import file_tables
+from linearly.evidence.table import Table
 from linearly.export.model_file import _digest, to_bytes
 
 
@@ -139,6 +141,22 @@ def test_a_solution_of_other_rows_than_its_summary_is_refused(tmp_path):
     (tmp_path / "m.json").write_text(json.dumps(plain), encoding="utf-8")
     with pytest.raises(ValueError, match="the solution is of 0 rows, and the summary of 3"):
         ly.load(tmp_path / "m.json")
+
+
+def test_a_label_beyond_64_bits_is_refused(tmp_path):
+    model = ly.fit({"x": [0.0, 1.0, 2.0, 3.0], "y": [0, 1, 0, 1]}, target="y", model="lda")
+    plain = json.loads(to_bytes(model))
+    plain["design"]["target"]["classes"][1] = 10**40
+    plain["digest"] = _digest({name: plain[name] for name in plain if name not in ("format", "version", "digest")})
+    (tmp_path / "m.json").write_text(json.dumps(plain), encoding="utf-8")
+    with pytest.raises(ValueError, match="The classes of the target must be different texts, numbers"):
+        ly.load(tmp_path / "m.json")
+
+
+def test_a_table_shows_what_numpy_has_no_kind_for():
+    text = str(Table({"label": np.array([10**40, None, decimal.Decimal("1.5")], dtype=object)}))
+    assert str(10**40) in text
+    assert "1.5" in text
 
 
 # --- linearly check -------------------------------------------------------------------------------

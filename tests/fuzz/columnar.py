@@ -83,7 +83,7 @@ def attempt(data: bytes) -> Read:
     except pa.ArrowInvalid as error:
         raise Broken(f"a table that is not whole: {error}") from None
     choice = zlib.crc32(data) % 4
-    target = table.column_names[-1]
+    target = table.column_names[-1] if table.num_columns else "y"
     error: Exception | None = None
     try:
         if choice == 0:

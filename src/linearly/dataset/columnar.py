@@ -205,7 +205,7 @@ def _named(what: str) -> Iterator[None]:
     """Arrow's complaints about a file, with the name of the file."""
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
         if isinstance(error, FileNotFoundError | PermissionError):
             raise
         raise ValueError(f"{what}: {error}") from error

@@ -261,4 +261,6 @@ def _is_finite(value: Any) -> bool:
 def _is_level(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) <= LONGEST_FORMULA
-    return isinstance(value, bool) or _is_finite(value)
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**64
+    return _is_finite(value)

@@ -268,7 +268,9 @@ def _format(name: str, values: NDArray[Any]) -> list[str]:
         probability = name == "p_value" or name.endswith("_p_value")
         return [p_value(float(v)) for v in values] if probability else numbers(values)
     if values.dtype.kind == "O":  # of several kinds: each for itself
-        return [MISSING if v is None else _format(name, np.array([v]))[0] for v in values]
+        cells = [np.array([v]) for v in values]
+        alone = [cell.astype(str) if cell.dtype.kind == "O" else cell for cell in cells]
+        return [MISSING if v is None else _format(name, cell)[0] for v, cell in zip(values, alone, strict=True)]
     return [" ".join(str(v).split()) for v in values]
 
 
