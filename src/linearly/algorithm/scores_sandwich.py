@@ -44,7 +44,7 @@ def _scores(block: Block, objective: Logistic, B: Array) -> Array:
     R = (np.asarray(block.y)[:, None] == columns[None, :]) - P
     if block.weight is not None:
         R *= block.weight[:, None]
-    return np.asarray((R[:, :, None] * Z[:, None, :]).reshape(len(Z), -1))
+    return np.asarray((R[:, :, None] * Z[:, None, :]).reshape(len(Z), R.shape[1] * Z.shape[1]))
 
 
 def _outer(S: Array) -> Array:
