@@ -1,6 +1,6 @@
 """What a pass costs on a cluster: constants measured here, a model made of them, and the model held against real runs.
 
-    python -m benchmarks.scale                  constants, predictions and Dask runs, as tables for docs/scale.md
+    python -m benchmarks.scale                  constants, predictions and Dask runs for docs/scale.md, as lines of JSON
     python -m benchmarks.scale --spark          the same with Spark
 
 The model of one fold of a Gram (or of any summary of s numbers) over n rows in P partitions on W workers:
