@@ -18,6 +18,7 @@ from linearly.selftest import Result, Tell, not_run
 from linearly.selftest.interruptions import PATIENCE, PYTHON
 
 PAGE = "0123456789abcdef"
+ANSWER = 60.0  # seconds within which a request is answered or refused
 SERVE = """
 from linearly.lab.server import serve
 serve(open_browser=False, announce=lambda url: print(url, flush=True))
@@ -137,7 +138,7 @@ def asked(lab: Lab, request: Request) -> tuple[int, dict[str, str], bytes]:
         **({"Content-Length": str(len(body))} if request.method == "POST" else {}),
         **request.headers,
     }
-    with closing(http.client.HTTPConnection("127.0.0.1", lab.port, timeout=PATIENCE)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", lab.port, timeout=ANSWER)) as connection:
         path = request.path.replace("{token}", lab.token)
         connection.putrequest(request.method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in sent.items():
@@ -153,6 +154,9 @@ def _refusals(lab: Lab, what: str, requests: dict[str, Request]) -> Result:
     for name, request in requests.items():
         try:
             status, _, body = asked(lab, request)
+        except TimeoutError:
+            answered.append(f"{name} (waited for)")
+            continue
         except (ConnectionError, http.client.HTTPException):
             if 413 not in request.status:  # a body that is too large may be cut off before it was sent
                 answered.append(f"{name} (hung up)")
@@ -174,6 +178,6 @@ def _elsewhere(lab: Lab) -> Result:
         except OSError:
             return not_run(what, required, "another address than 127.0.0.1")
     with socket.socket() as other:
-        other.settimeout(PATIENCE)
+        other.settimeout(ANSWER)
         reached: Any = other.connect_ex((address, lab.port)) == 0
     return Result(what, "open" if reached else "closed", required, not reached)
