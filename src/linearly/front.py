@@ -69,6 +69,8 @@ def fit(
     """
     tables = as_tables(data)
     if like is not None:
+        if not isinstance(like, Model):
+            raise TypeError(f"like= takes a fitted Model, not {type(like).__name__}; ly.load(path) reads one.")
         if target is not None or formula is not None or features is not None or weight is not None:
             raise ValueError("like= brings its own target, features and weight: leave those out.")
         design, chosen, note = like.design, like.model if model == "auto" else model, ""
@@ -223,6 +225,8 @@ class Model:
 
     def predict_interval(self, data: Any, level: float = 0.95, kind: str = "confidence") -> Table:
         """A Table ``fit, low, high`` for linear and ridge models."""
+        if not hasattr(self.estimator, "predict_interval"):
+            raise ValueError(f"model {self.model!r} has no intervals for its predictions: choose linear or ridge.")
         table: Table = self.estimator.predict_interval(self._new_rows(data), level, kind)
         return table
 

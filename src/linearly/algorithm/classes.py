@@ -12,7 +12,7 @@ import numpy as np
 from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.gram import Gram, outer
 from linearly.algorithm.triangular import Numbers, rounded
-from linearly.dataset.rows import Block
+from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
 
 
@@ -25,6 +25,14 @@ class ByClass:
     @staticmethod
     def of(block: Block, K: int, exact: bool = False) -> ByClass:
         """The summary of a block whose y holds class numbers 0 … K − 1."""
+        try:
+            return ByClass._of(block, K, exact)
+        except ValueError:
+            refuse_bad_numbers(block)  # by its row in the block: a class counts only its own
+            raise
+
+    @staticmethod
+    def _of(block: Block, K: int, exact: bool) -> ByClass:
         assert block.y is not None
         # Of 16-bit numbers NumPy sorts by radix, ten times faster; more classes than that have few rows each anyway.
         codes = block.y.astype(np.int16) if K < 2**15 else block.y

@@ -6,8 +6,9 @@ ended with the `Path` it took. B is q × c throughout.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -23,6 +24,18 @@ MOST_PASSES = 100
 SMALL_STEP = 1e-10  # of a standard error: the Newton step that ends the search, taken before it ends
 HOPELESS = 15.0  # a logit beyond this has a probability of 0 or 1 for all practical purposes
 PATIENCE = 12  # passes after which growing logits are a sign of separation
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A step and the change of the gradient along it."""
+
+    step: Array
+    change: Array
+
+    @cached_property
+    def curvature(self) -> float:
+        return float((self.step * self.change).sum())
 
 
 @dataclass
@@ -92,7 +105,8 @@ def newton(
             path.note(B, best, 0.0)
             return Found(B, best, path, False, True, aliased)
         step, decrement = _newton_step(best, kept)
-        if decrement <= small_step**2:
+        # A standard error of rows that weigh next to nothing is no measure: their whole loss is smaller.
+        if decrement <= small_step**2 * min(1.0, best.loss):
             path.note(B, best, 1.0)
             return Found(B + step, best, path, True, False, aliased)
         if stop_when_separated and len(path) >= PATIENCE and best.largest > HOPELESS:
@@ -116,24 +130,24 @@ def quasi_newton(
 ) -> Found:
     """L-BFGS, preconditioned: `solve` applies the inverse of a matrix that the Hessian resembles.
 
-    Ends where the gradient is below `tolerance` times its size at the start, or below `small_step`, in the norm of the
-    preconditioner: that of a Hessian measures it in standard errors.
+    Ends with a step, taken before it ends, that is shorter than `tolerance` times the first or than `small_step`, both
+    in standard errors as far as the curvature is known by then.
     """
     path = Path()
     best = look(B, False)
-    pairs: list[tuple[Array, Array, float]] = []
+    pairs: list[Pair] = []
     start: float | None = None
     for _ in range(10 * MOST_PASSES):
         g = best.gradient
-        size = float(np.sqrt(max((g * solve(g)).sum(), 0.0)))
-        start = size if start is None else start
-        if size <= max(tolerance * start, small_step, 1e-300):
-            path.note(B, best, 0.0)
-            return Found(B, best, path, converged=True)
-        if best.mistakes == 0 and best.largest > HOPELESS:
-            break
         direction = -_two_loops(g, pairs, solve)
         slope = float((direction * g).sum())
+        size = float(np.sqrt(abs(slope)))
+        start = size if start is None else start
+        if size <= max(tolerance * start, small_step, 1e-300):
+            path.note(B, best, float(slope < 0))
+            return Found(B + direction if slope < 0 else B, best, path, converged=True)
+        if best.mistakes == 0 and best.largest > HOPELESS:
+            break
         if slope >= 0:
             pairs.clear()
             direction = -solve(g)
@@ -142,12 +156,11 @@ def quasi_newton(
         path.note(B, best, length)
         if trial is None:
             break
-        s, t = length * direction, trial.gradient - g
-        curvature = float((s * t).sum())
-        if curvature > 0:
-            pairs.append((s, t, 1 / curvature))
+        pair = Pair(length * direction, trial.gradient - g)
+        if pair.curvature > 0:
+            pairs.append(pair)
             del pairs[:-memory]
-        B, best = B + s, trial
+        B, best = B + pair.step, trial
     return Found(B, best, path, converged=False, suspicious=best.largest > HOPELESS)
 
 
@@ -197,20 +210,20 @@ def _newton_step(at: Quadratic, kept: Array) -> tuple[Array, float]:
     return step.reshape(c, q).T, float(u @ u)
 
 
-def _two_loops(g: Array, pairs: list[tuple[Array, Array, float]], solve: Solve) -> Array:
+def _two_loops(g: Array, pairs: Sequence[Pair], solve: Solve) -> Array:
     """The L-BFGS direction (Nocedal 1980), started from the preconditioner."""
     q = g.copy()
     shares = []
-    for s, t, rho in reversed(pairs):
-        share = rho * float((s * q).sum())
+    for pair in reversed(pairs):
+        share = float((pair.step * q).sum()) / pair.curvature
         shares.append(share)
-        q -= share * t
+        q -= share * pair.change
     r = solve(q)
     if pairs:
-        s, t, rho = pairs[-1]
-        r = r / (rho * max(float((t * solve(t)).sum()), 1e-300))
-    for (s, t, rho), share in zip(pairs, reversed(shares), strict=True):
-        r += s * (share - rho * float((t * r).sum()))
+        last = pairs[-1]
+        r = r * (last.curvature / max(float((last.change * solve(last.change)).sum()), 1e-300))
+    for pair, share in zip(pairs, reversed(shares), strict=True):
+        r += pair.step * (share - float((pair.change * r).sum()) / pair.curvature)
     return r
 
 

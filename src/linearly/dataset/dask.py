@@ -23,6 +23,7 @@ from dask.highlevelgraph import HighLevelGraph
 from numpy.typing import NDArray
 
 from linearly.dataset.elsewhere import Each, Starts, after, answer, not_empty, pairs, plus, refuse_workers, told
+from linearly.dataset.numbers import refuse_extreme_weights
 from linearly.dataset.rows import Block, LocalRows, Place, as_rows, float_column, numbered, refuse_large_integers
 from linearly.dataset.tables import Chunk
 
@@ -295,6 +296,7 @@ def _weights(weight: Any, place: Place) -> NDArray[np.float64]:
         raise ValueError(
             f"Negative or missing values in sample_weight: {place.where(i)} has {values[i]}. Weights must be 0 or more."
         )
+    refuse_extreme_weights(values, place.where, "sample_weight")
     return values
 
 

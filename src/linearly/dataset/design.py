@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.elsewhere import Changed, partitions_of
+from linearly.dataset.numbers import refuse_extreme_weights
 from linearly.dataset.rows import Block
 from linearly.dataset.tables import Chunk, Tables, known_columns
 from linearly.dataset.terms import MOST_COLUMNS, Array, Category, Factor, Level, Numeric, Term, codes_of, found_levels
@@ -109,7 +110,8 @@ class Design:
             if term.width > MOST_COLUMNS:
                 raise ValueError(f"The term {term.label} has {term.width} columns; {MOST_COLUMNS} are the most.")
         if target is not None and target.labels and not target.classes:
-            target = replace(target, classes=found[target.factor.needs[0]].ordered(target.factor.needs[0]))
+            name = target.factor.needs[0]
+            target = replace(target, classes=_whole(found[name].ordered(name), name))
         return replace(self, terms=terms, target=target)
 
     def with_labels(self) -> Design:
@@ -182,6 +184,7 @@ class Design:
             raise ValueError(
                 f"The weight {self.weight!r} is negative in {chunk.where(i)}: {weight[i]}. Weights must be 0 or more."
             )
+        refuse_extreme_weights(weight, chunk.where, f"The weight {self.weight!r}")
         return weight
 
 
@@ -189,6 +192,7 @@ class DesignRows:
     """Rows of numbers that a design makes of tables, chunk by chunk, wherever those live."""
 
     def __init__(self, tables: Tables, design: Design) -> None:
+        known_columns(design.needs, tables.schema)
         self.tables, self.design, self.names = tables.select(design.needs), design, design.names
         self.n_rows: int | None = None  # after a fold: rows there were
         self.n_dropped = 0  # and how many of them were left out, having missing values
@@ -286,12 +290,26 @@ def design_of(
     if features is not None:
         known_columns(features, known)
     chosen = [name for name in known if name not in (target, weight)] if features is None else list(features)
-    if target is not None and target in chosen:
-        raise ValueError(f"The target {target!r} cannot be a feature too.")
+    if target is not None and target in (weight, *chosen):
+        raise ValueError(f"The target {target!r} cannot be a {'weight' if target == weight else 'feature'} too.")
+    for name in chosen:
+        if chosen.count(name) > 1:
+            raise ValueError(f"features names {name!r} {chosen.count(name)} times: once is enough.")
     if not chosen:
         raise ValueError("There is no feature column: only the target" + (" and the weight." if weight else "."))
     terms = tuple(Term((factor_of(name, known[name], unseen),)) for name in chosen)
     return Design(terms, target_of(target, known), weight, True, missing)
+
+
+def _whole(classes: tuple[Level, ...], target: str) -> tuple[Level, ...]:
+    """The classes, refused if they are fractions: those are measured, not labels."""
+    for value in classes:
+        if isinstance(value, float) and not value.is_integer():
+            raise ValueError(
+                f"The target {target!r} holds numbers such as {value!r}, not labels. Choose a model that predicts "
+                'numbers, such as model="linear".'
+            )
+    return classes
 
 
 def refuse_options(missing: str, unseen: str) -> None:

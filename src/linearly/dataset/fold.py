@@ -6,13 +6,16 @@ blocks, so the same blocks give the same bits on one thread or many.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ContextDecorator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
+
+_LAST = sys.maxsize
 
 B = TypeVar("B")
 S = TypeVar("S")
@@ -38,21 +41,32 @@ def fold(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
     """The sum of f over the blocks. A block is a function that brings it, called on the thread that needs it."""
     source: Iterator[tuple[int, Callable[[], B]]] = enumerate(blocks)
     tree: MergeTree[S] = MergeTree()
-    lock = threading.Lock()
+    turn = threading.Condition()
+    busy = 0  # blocks that are being worked on
     failures: dict[int, BaseException] = {}
 
     def work() -> None:
+        nonlocal busy
         while True:
-            with lock:
-                item = None if failures else next(source, None)
-            if item is None:
-                return
+            with turn:
+                try:
+                    item = None if failures else next(source, None)
+                except BaseException as failure:
+                    failures[_LAST] = failure
+                    return
+                if item is None:
+                    return
+                busy += 1
             index, bring = item
             try:
                 tree.add(index, f(bring()))
             except BaseException as failure:
                 failures[index] = failure
                 return
+            finally:
+                with turn:
+                    busy -= 1
+                    turn.notify_all()
 
     first = next(source, None)
     if first is None:
@@ -63,16 +77,29 @@ def fold(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
         return tree.total()
     source = itertools.chain([first, second], source)
     with quiet_blas():
-        more = threads() - 1
-        others = [_pool_of(more).submit(work) for _ in range(more)]
-        work()
-        for other in others:
-            # One that never started is not waited for, so a fold inside a fold cannot wait for itself.
-            if not other.cancel():
-                other.result()
+        try:
+            others = _helpers(work, threads() - 1)
+            work()
+            # Blocks are waited for, not threads: one that never starts is no loss, and a fold inside a fold cannot
+            # wait for itself.
+            with turn:
+                turn.wait_for(lambda: busy == 0)
+            for other in others:
+                other.cancel()
+        except BaseException as interrupted:
+            failures[_LAST] = interrupted  # nobody begins another block
+            raise
     if failures:
         raise failures[min(failures)]
     return tree.total()
+
+
+def _helpers(work: Callable[[], None], more: int) -> list[Future[None]]:
+    others: list[Future[None]] = []
+    with contextlib.suppress(RuntimeError):  # no memory for another thread: those that run do all the work
+        for _ in range(more):
+            others.append(_pool_of(more).submit(work))
+    return others
 
 
 class MergeTree(Generic[S]):
@@ -124,7 +151,7 @@ def _pool_of(size: int) -> ThreadPoolExecutor:
         return _pool
 
 
-class quiet_blas(ContextDecorator):
+class quiet_blas(contextlib.ContextDecorator):
     """BLAS on one thread, in this process, while it lasts.
 
     Two pools at once cost 100 times on small blocks, and two BLAS threads lose on p × p matrices of ordinary size.

@@ -7,6 +7,7 @@ matrices and data frames without copying the whole.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,9 +16,11 @@ from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from linearly.dataset.fold import fold
+from linearly.dataset.numbers import as_numbers
 from linearly.dataset.polynomial import Polynomial
 from linearly.kernels.doubled import Doubled
 
@@ -149,15 +152,13 @@ class LocalRows:
         return LocalRows(self._cut, (self.n, len(self.names)), y, weight, self.names)
 
     def thinned(self, step: int) -> LocalRows:
-        """Every step-th row."""
-
-        def cut(rows: slice) -> Any:
-            return self._cut(slice(rows.start * step, rows.stop * step, step))
-
+        """A copy of every step-th row."""
+        X = self._cut(slice(0, self.n, step))
+        X = X.copy() if isinstance(X, np.ndarray) else X
         pick = slice(None, None, step)
         y = None if self.y is None else self.y[pick]
         weight = None if self.weight is None else np.ascontiguousarray(self.weight[pick])
-        return LocalRows(cut, (-(-self.n // step), len(self.names)), y, weight, self.names)
+        return LocalRows(lambda rows: X[rows], (-(-self.n // step), len(self.names)), y, weight, self.names)
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n, self._step):
@@ -207,15 +208,14 @@ def as_rows(
         return X
     if isinstance(X, Polynomial):
         return LocalRows(X.cut, X.shape, y, weight, X.names if names is None else names)
-    if _is_sparse(X):
-        csr = X.tocsr()
-        return LocalRows(_cut_sparse(csr), csr.shape, y, weight, names)
     if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
+        frame = as_frame(X)
         return LocalRows(
             _cut_frame(frame), frame.shape, y, weight, names if names is not None else map(str, frame.columns)
         )
-    array = np.asarray(X)
+    array = as_numbers(X)
+    if _is_sparse(array):
+        return LocalRows(_cut_sparse(array), array.shape, y, weight, names)
     if array.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, columns), not {array.ndim}. Reshape your data.")
     return LocalRows(_cut_array(array), array.shape, y, weight, names)
@@ -231,6 +231,17 @@ def is_frame(X: Any) -> bool:
     if isinstance(X, np.ndarray):
         return False
     return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any]:
+    """A data frame for narwhals, refused if a name stands for several columns."""
+    try:
+        frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+        _ = frame.schema
+    except DuplicateError as error:
+        names = ", ".join(re.findall(r"'.*' \d+ times", str(error)))
+        raise ValueError(f"Several columns have one name: {names}. Rename all but one of them.") from None
+    return frame
 
 
 def refuse_bad_numbers(block: Block) -> None:
@@ -267,7 +278,8 @@ def _cut_array(X: NDArray[Any]) -> Callable[[slice], NDArray[Any]]:
     def cut(rows: slice) -> NDArray[Any]:
         part = X[rows]
         refuse_large_integers(part, _rows_from(rows.start))
-        return np.asarray(part, dtype=np.float64)
+        with np.errstate(over="ignore"):  # of a long double: refused as infinity
+            return np.asarray(part, dtype=np.float64)
 
     return cut
 
@@ -277,7 +289,7 @@ def _cut_sparse(X: Any) -> Callable[[slice], Any]:
         part = X[rows]
         if _beyond_float64(part.data):
             refuse_large_integers(part.toarray(), _rows_from(rows.start))
-        return part
+        return part if part.dtype.kind == "f" else part.astype(np.float64)
 
     return cut
 
@@ -327,10 +339,19 @@ def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
 
 def float_column(column: nw.Series[Any], where: Where) -> NDArray[np.float64]:
     """A numeric or boolean column as float64, gaps as NaN; integers that float64 cannot hold are refused by row."""
+    if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+        if column.null_count() == len(column):  # without a value there is no kind
+            return np.full(len(column), np.nan)
+        raise ValueError(f"Column {column.name!r} is {column.dtype}, not numeric. Give it as numbers.")
     if column.dtype in (nw.Int64, nw.UInt64):
         whole = column.drop_nulls().to_numpy()  # integers with gaps would arrive as floats, already rounded
         if _beyond_float64(whole):
             refuse_large_integers(column.fill_null(0).to_numpy()[:, None], where, column.name)
+    if column.dtype in (nw.Int128, nw.UInt128):
+        beyond = ((column > _LARGEST_EXACT_INTEGER) | (column < -_LARGEST_EXACT_INTEGER)).fill_null(False).to_numpy()
+        if beyond.any():
+            refuse_large_integers(np.where(beyond, 2**60, 0)[:, None], where, column.name)
+        column = column.cast(nw.Int64)
     if column.dtype == nw.Boolean and column.null_count():
         column = column.cast(nw.Float64)
     with warnings.catch_warnings():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from linearly.dataset.rows import is_frame
@@ -28,6 +29,8 @@ def as_tables(data: Any) -> Tables:
         return SparkTables(data)
     if is_frame(data):
         return FrameTables(data)
+    if nw.dependencies.is_into_series(data):
+        raise TypeError("A series is one column: give a data frame with the target and the features.")
     if isinstance(data, (str, os.PathLike, list, tuple)) or hasattr(data, "read"):
         from linearly.dataset.files import file_tables
 
@@ -43,7 +46,13 @@ def as_tables(data: Any) -> Tables:
 
 def frame_of(columns: dict[str, Any]) -> Any:
     """A data frame of a dict of columns, by the first library at hand."""
+    for name, values in columns.items():
+        ordered = hasattr(values, "__len__") and not isinstance(values, (str, bytes, dict, set, frozenset))
+        if not ordered or getattr(values, "ndim", 1) != 1:
+            raise ValueError(f"Column {name!r} must be a list or an array, one value a row, not {_kind(values)}.")
     lengths = {str(name): len(values) for name, values in columns.items()}
+    if len(lengths) < len(columns):
+        raise ValueError(f"Two columns have one name: {', '.join(map(repr, columns))}. Rename one of them.")
     if len(set(lengths.values())) > 1:
         raise ValueError(f"The columns have different lengths: {lengths}.")
     try:
@@ -54,8 +63,18 @@ def frame_of(columns: dict[str, Any]) -> Any:
         except ImportError:
             raise ImportError("A dict of columns needs pyarrow or pandas: pip install 'linearly[files]'.") from None
         return pd.DataFrame(columns)
-    return pa.table({str(name): _arrow(pa, values) for name, values in columns.items()})
+    return pa.table({str(name): _arrow(pa, str(name), values) for name, values in columns.items()})
 
 
-def _arrow(pa: Any, values: Any) -> Any:
-    return pa.array(np.asarray(values) if hasattr(values, "dtype") else list(values))
+def _kind(values: Any) -> str:
+    kind = type(values).__name__
+    return f"{kind} of shape {values.shape}" if hasattr(values, "shape") else kind
+
+
+def _arrow(pa: Any, name: str, values: Any) -> Any:
+    try:
+        if isinstance(values, np.ma.MaskedArray):
+            return pa.array(values.data, mask=np.ma.getmaskarray(values))
+        return pa.array(np.asarray(values) if hasattr(values, "dtype") else list(values))
+    except (pa.ArrowException, OverflowError, TypeError) as error:
+        raise ValueError(f"Column {name!r} cannot be read as numbers or text: {error}.") from None

@@ -59,6 +59,8 @@ class SparkTables:
         self._arrow = to_arrow_schema(self.frame.schema)
         self.schema = dict(nw.from_native(self._arrow.empty_table(), eager_only=True).schema)
         self._starts = Starts(self._lengths)
+        # `mapInArrow` looks its columns up by name, and takes a dot for a field of a struct: they travel by number.
+        self._numbered = self.frame.toDF(*map(str, range(len(self._arrow))))
 
     @cached_property
     def n_partitions(self) -> int:
@@ -74,7 +76,7 @@ class SparkTables:
     def _in_order(self) -> Iterator[Chunk]:
         # One job a partition, when its turn comes: only its rows are ever here.
         start, before, at = 0, 0, -1
-        for row in self.frame.mapInArrow(_Pack(self._arrow), _ANSWER).toLocalIterator():
+        for row in self._numbered.mapInArrow(_Pack(self._arrow), _ANSWER).toLocalIterator():
             before = 0 if row.partition != at else before
             at = row.partition
             table = pa.ipc.open_stream(bytes(row.answer)).read_all()
@@ -94,7 +96,7 @@ class SparkTables:
     def _folded(self, task: bytes) -> Any:
         n = self.n_partitions
         starts = None if self._starts.lengths is None else [self._starts.of(k) for k in range(n)]
-        answers = self.frame.mapInArrow(_Fold(task, starts, self._arrow), _ANSWER)
+        answers = self._numbered.mapInArrow(_Fold(task, starts, self._arrow), _ANSWER)
         while n > _FEW:
             group = sql.floor(sql.col("partition") / _GROUP).cast("int")
             answers = answers.groupBy(group.alias("group")).applyInArrow(_merged, _ANSWER)
@@ -103,7 +105,9 @@ class SparkTables:
         return told(pairs([pickle.loads(row.answer) for row in found], plus))
 
     def _lengths(self) -> list[int]:
-        found = {row.partition: int.from_bytes(row.answer) for row in _run(self.frame.mapInArrow(_counted, _ANSWER))}
+        found = {
+            row.partition: int.from_bytes(row.answer) for row in _run(self._numbered.mapInArrow(_counted, _ANSWER))
+        }
         return [found.get(k, 0) for k in range(self.n_partitions)]
 
 
@@ -173,7 +177,10 @@ def _chunks(batches: Iterator[Any], schema: Any, k: int, start: int) -> Iterator
 
 
 def _cut(batches: Iterator[Any], schema: Any) -> Iterator[Any]:
-    """Tables of 65,536 rows, whatever the size of Spark's batches: the bits must not hang on a setting."""
+    """Tables of 65,536 rows, whatever the size of Spark's batches: the bits must not hang on a setting.
+
+    The columns get the names of the schema.
+    """
     waiting: list[Any] = []
     rows, some = 0, False
     for batch in batches:
@@ -182,10 +189,10 @@ def _cut(batches: Iterator[Any], schema: Any) -> Iterator[Any]:
             waiting.append(part)
             rows, batch = rows + len(part), batch.slice(len(part))
             if rows == _ROWS:
-                yield pa.Table.from_batches(waiting)
+                yield pa.Table.from_batches(waiting).rename_columns(schema.names)
                 waiting, rows, some = [], 0, True
     if rows or not some:
-        yield pa.Table.from_batches(waiting, None if waiting else schema)
+        yield pa.Table.from_batches(waiting, None if waiting else schema).rename_columns(schema.names)
 
 
 def _partition() -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.fold import fold
-from linearly.dataset.rows import Place, in_words, is_frame
+from linearly.dataset.rows import Place, as_frame, in_words, is_frame
 
 S = TypeVar("S")
 
@@ -72,7 +72,7 @@ class FrameTables:
     """A data frame in this process: pandas, polars, Arrow, or anything else that narwhals knows."""
 
     def __init__(self, frame: Any) -> None:
-        self.frame = nw.from_native(frame, eager_only=True)
+        self.frame = frame if isinstance(frame, nw.DataFrame) else as_frame(_named(frame))
         self.schema = dict(self.frame.schema)
 
     def __len__(self) -> int:
@@ -91,9 +91,20 @@ class FrameTables:
         return FrameTables(self.frame.select(list(columns)))
 
 
+def _named(frame: Any) -> Any:
+    """The frame with text for names: pandas has numbers, and tuples of several levels, too."""
+    if nw.dependencies.is_pandas_dataframe(frame) and not all(isinstance(name, str) for name in frame.columns):
+        return frame.set_axis(list(map(str, frame.columns)), axis=1)
+    return frame
+
+
 def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "column") -> None:
     """Refuse a column that is not there, naming the ones that are spelt alike."""
+    if isinstance(wanted, str):
+        raise TypeError(f"Columns are given as a list of names, not as one text: write [{wanted!r}].")
     for name in wanted:
+        if not isinstance(name, str):
+            raise TypeError(f"A {what} is given by its name, a text, not by {name!r}.")
         if name not in schema:
             near = get_close_matches(name, schema, n=3, cutoff=0.6)
             alike = [known for known in schema if known.lower() == name.lower()]

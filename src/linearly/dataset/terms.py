@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from linearly.dataset.rows import float_column
 from linearly.dataset.tables import Chunk, Tables
+from linearly.dataset.wording import shown
 
 Array = NDArray[np.float64]
 Level = str | int | float | bool
@@ -198,7 +199,13 @@ class Found:
             raise ValueError(f"Column {name!r} is empty: it has no level at all. Leave it out.")
         if self.declared:
             return tuple(level for level in self.declared if level in self.values)
-        return tuple(sorted(self.values))
+        try:
+            return tuple(sorted(self.values))
+        except TypeError:
+            kinds = sorted({type(value).__name__ for value in self.values})
+            raise ValueError(
+                f"Column {name!r} holds several kinds of values ({', '.join(kinds)}): make all text, or all numbers."
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -224,7 +231,12 @@ def _found(column: nw.Series[Any]) -> Found:
     declared: Sequence[Level] = ()
     if column.dtype == nw.Enum:
         declared = column.cat.get_categories().to_list()
-    values = text_of(column).drop_nulls().unique()
+    try:
+        values = text_of(column).drop_nulls().unique()
+    except TypeError:
+        raise ValueError(
+            f"Column {column.name!r} holds neither numbers nor text. Leave it out, or turn it into numbers."
+        ) from None
     # Beyond the limit the answer is a refusal whatever they are: no need to carry a million of them.
     some = values.head(MOST_LEVELS + 1).to_list()
     return Found(frozenset(value for value in some if value == value), tuple(declared))
@@ -244,7 +256,7 @@ def codes_of(chunk: Chunk, name: str, levels: Sequence[Level], default: int | No
         worst = unseen[0]
         i = int(np.argmax((column == worst).fill_null(False).to_numpy())) if worst is not None else 0
         raise ValueError(
-            f"Column {name!r} has the level {worst!r} in {chunk.where(i)}, which was not there in training; known "
+            f"Column {name!r} has the level {shown(worst)} in {chunk.where(i)}, which was not there in training; known "
             f'levels are {listed(levels)}. Correct it, or choose unseen="reference".'
         )
     for value in unseen:
@@ -257,4 +269,4 @@ def codes_of(chunk: Chunk, name: str, levels: Sequence[Level], default: int | No
 
 def listed(levels: Sequence[Any]) -> str:
     """Levels for a message, the first few if they are many."""
-    return ", ".join(map(repr, levels[:8])) + (" …" if len(levels) > 8 else "")
+    return ", ".join(map(shown, levels[:8])) + (" …" if len(levels) > 8 else "")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,28 @@ def write_tables(path: str | os.PathLike[str], chunks: Iterable[Mapping[str, Any
     handle, beside = tempfile.mkstemp(dir=os.path.dirname(target) or ".", prefix=f".{os.path.basename(target)}.")
     os.close(handle)
     try:
-        rows = _write(beside, opener, chunks)
-        with open(beside, "rb+") as file:
-            os.fsync(file.fileno())
-        os.chmod(beside, _mode(target))
-        os.replace(beside, target)
+        with naming(target):
+            rows = _write(beside, opener, chunks)
+            with open(beside, "rb+") as file:
+                os.fsync(file.fileno())
+            os.chmod(beside, _mode(target))
+            os.replace(beside, target)
     except BaseException:
         os.unlink(beside)
         raise
     return rows
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """What goes wrong with the disk, a full one above all, is said with the name of the file that was to be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        told = f"{os.strerror(error.errno)}, so nothing was written"
+        raise OSError(error.errno, told, os.fspath(path)) from error
 
 
 def _mode(target: str) -> int:

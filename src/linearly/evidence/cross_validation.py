@@ -87,7 +87,8 @@ def _trained_on(block: Block, K: int, j: int) -> Block:
     number = block.number(np.arange(len(block)))
     rows = np.flatnonzero(number % K != j)
     # Counted anew without the fold, so that what a model does by row numbers is what it does in a fit of its own.
-    start, new = (i - (i - j + K - 1) // K for i in (block.start, number[rows]))
+    start = block.start - (block.start - j + K - 1) // K
+    new = number[rows] - (number[rows] - j + K - 1) // K
     return replace(block.take(rows), start=start, kept=new - start, place=Picked("", before=block.where, rows=rows))
 
 

@@ -285,14 +285,16 @@ def f_test(model: LeastSquares, t: int) -> tuple[float, float]:
         return np.nan, np.nan
     if getattr(model, "meat_", None) is None:
         explained = float(solution.tss[t] - solution.rss[t]) / rank
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             f = float(np.float64(explained) / solution.sigma2[t])
     else:
         first = int(solution.has_intercept)
         root, inner = solution.root[first:, first:], model.inner_covariance()[t][first:, first:]
+        if not (np.isfinite(root).all() and np.isfinite(inner).all()):
+            return np.nan, np.nan
         g = np.linalg.lstsq(root, solution.coef[:, t], rcond=None)[0]
         f = float(g @ np.linalg.lstsq(inner, g, rcond=None)[0]) / rank
-    return f, float(fdtrc(rank, dof, f)) if np.isfinite(f) else 0.0
+    return f, 0.0 if f == np.inf else float(fdtrc(rank, dof, f))
 
 
 def row_parts(rows: Rows, solution: Solution) -> tuple[Array, Array, Array, Array]:

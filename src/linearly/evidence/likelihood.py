@@ -57,7 +57,7 @@ def glance_logistic(model: LogisticRegression) -> Table:
         {
             "deviance": [-2 * log_likelihood],
             "null_deviance": [-2 * null],
-            "pseudo_r_squared": [1 - log_likelihood / null],
+            "pseudo_r_squared": [1 - log_likelihood / null if null else np.nan],
             "log_likelihood": [log_likelihood],
             "aic": [-2 * log_likelihood + 2 * parameters],
             "bic": [-2 * log_likelihood + np.log(model.n_rows_) * parameters],

@@ -15,6 +15,8 @@ import stat
 import time
 from collections.abc import Iterator
 
+from linearly.dataset.writing import naming
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -35,7 +37,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     _remove_strays(directory)
     fd, beside = _new_file(directory)
     try:
-        with open(fd, "wb") as file:
+        with naming(path), open(fd, "wb") as file:
             if os.path.exists(target) and hasattr(os, "fchmod"):
                 os.fchmod(fd, stat.S_IMODE(os.stat(target).st_mode))
             file.write(data)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 _SPLIT = 134217729.0  # 2²⁷ + 1: halves the 53 bits of a float64
+_LARGE = 2.0**500
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -24,12 +25,23 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The float64 product of a and b, and exactly what rounding took from it (for |a|, |b| < 2⁹⁹⁵)."""
+    """The float64 product of a and b, and exactly what rounding took from it."""
     product = a * b
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = _product_error(a, b, product)
+        if not np.isfinite(error).all():
+            # Splitting leaves float64 from 2⁹⁹⁵ on: such factors are split in a unit of their own.
+            a_unit, b_unit = (np.where(np.abs(x) > _LARGE, 1 / _LARGE, 1.0) for x in (a, b))
+            small = _product_error(a * a_unit, b * b_unit, product * a_unit * b_unit) / a_unit / b_unit
+            error = np.where(np.isfinite(error), error, small)
+    return product, error
+
+
+def _product_error(a: Array, b: Array, product: Array) -> Array:
     a_wide, b_wide = _SPLIT * a, _SPLIT * b
     a_high, b_high = a_wide - (a_wide - a), b_wide - (b_wide - b)
     a_low, b_low = a - a_high, b - b_high
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return np.asarray(((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

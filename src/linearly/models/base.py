@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array, check_consistent_length, validate_data
+from sklearn.utils.validation import validate_data
 
 from linearly.dataset.elsewhere import rows_elsewhere
+from linearly.dataset.numbers import as_numbers, refuse_extreme_weights
 from linearly.dataset.polynomial import Polynomial
 from linearly.dataset.rows import (
+    ROW,
     Block,
     LocalRows,
     Rows,
+    as_frame,
     as_rows,
     is_frame,
     is_rows,
@@ -46,7 +49,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
         return X
     matrix = checked_matrix(estimator, X, reset=reset)
     target = checked_target(y, estimator)
-    check_consistent_length(matrix, target)
+    same_length(matrix, target)
     weight = checked_weight(sample_weight, matrix, allow_all_zero=not reset)
     return as_rows(matrix, target, weight, getattr(estimator, "feature_names_in_", None))
 
@@ -57,11 +60,13 @@ def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
         if isinstance(X, Polynomial):
             remember_columns(estimator, X.names, reset)
         else:
+            as_frame(X)
             validate_data(estimator, X, skip_check_array=True, reset=reset)
         if 0 in X.shape:
             raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
         return X
-    return validate_data(estimator, X, reset=reset, dtype="numeric", accept_sparse="csr", ensure_all_finite=False)
+    numbers = as_numbers(X)
+    return validate_data(estimator, numbers, reset=reset, dtype="numeric", accept_sparse="csr", ensure_all_finite=False)
 
 
 def checked_target(y: Any, estimator: Any) -> Array:
@@ -70,13 +75,23 @@ def checked_target(y: Any, estimator: Any) -> Array:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
-    target = check_array(
-        y, ensure_2d=False, dtype="numeric", input_name="y", estimator=estimator, ensure_all_finite=False
-    )
-    if target.ndim > 2:
-        raise ValueError(f"y must have one or two dimensions, not {target.ndim}.")
+    if hasattr(type(y), "tocsr"):
+        raise TypeError("Sparse data was passed for y, but dense data is required. Use y.toarray().")
+    whole = is_frame(y) and 0 not in y.shape
+    target = np.concatenate([block.X for block in as_rows(y)]) if whole else as_numbers(y, "y")
+    if target.ndim not in (1, 2) or 0 in target.shape:
+        raise ValueError(f"y must have one or two dimensions, not the shape {target.shape}: one number a row.")
     refuse_large_integers(np.reshape(target, (len(target), -1)), name="y" if target.ndim == 1 else None)
-    return np.asarray(target, dtype=np.float64)
+    with np.errstate(over="ignore"):  # of a long double: refused as infinity
+        return np.asarray(target, dtype=np.float64)
+
+
+def same_length(X: Any, y: NDArray[Any]) -> None:
+    """Refuse targets that are not one a row."""
+    if len(y) != X.shape[0]:
+        raise ValueError(
+            f"X and y have inconsistent numbers of samples: [{X.shape[0]}, {len(y)}]. Pass one target a row of X."
+        )
 
 
 def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) -> Array | None:
@@ -86,13 +101,14 @@ def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) 
     n = X.shape[0]
     if isinstance(sample_weight, Number):
         sample_weight = np.full(n, sample_weight)
-    weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, ensure_all_finite=False)
+    weight = as_numbers(sample_weight, "sample_weight").astype(np.float64, copy=False)
     if weight.shape != (n,):
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n},): one weight a row.")
     refuse_bad_numbers(Block(np.empty((n, 0)), weight=weight))
     if (weight < 0).any():
         i = int(np.argmax(weight < 0))
         raise ValueError(f"Negative values in sample_weight: row {i} has {weight[i]}. Weights must be 0 or more.")
+    refuse_extreme_weights(weight, ROW, "sample_weight")
     if not allow_all_zero and not weight.any():
         raise ValueError("Sample weights must contain at least one non-zero number: no row would be left.")
     return np.ascontiguousarray(weight)

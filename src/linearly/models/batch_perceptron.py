@@ -16,7 +16,7 @@ from linearly.dataset.rows import Block, Rows
 from linearly.models.base import Array
 from linearly.models.classifier import LinearClassifier
 from linearly.models.labels import labelled_rows
-from linearly.models.parameters import from_zero, whole_number
+from linearly.models.parameters import boolean, from_zero, whole_number
 from linearly.models.verdict import Explained
 
 
@@ -116,6 +116,7 @@ class BatchPerceptron(Explained, LinearClassifier):
         """
         whole_number("max_passes", self.max_passes, 1)
         from_zero("epsilon", self.epsilon)
+        boolean("fit_intercept", self.fit_intercept)
         self.classes_, rows = labelled_rows(self, X, y, sample_weight)
         e = exponent(largest(rows))
         W, b, rule = self._descend(in_unit(rows, e))

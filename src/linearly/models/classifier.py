@@ -42,6 +42,10 @@ class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit came to its end: one that was refused may have left the classes behind."""
+        return any(name in self.__dict__ for name in ("coef_", "_training", "_log"))
+
     def _scored(self, X: Any) -> Array:
         rows = _new_rows(self, X)
         parts = []

@@ -6,15 +6,19 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from linearly import kernels
 from linearly.algorithm.solution import Whitening, whiten
 from linearly.algorithm.triangular import Numbers, rounded
+from linearly.dataset.numbers import as_numbers
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.models.base import Array, column_names, new_rows
 from linearly.models.by_class import ByClassModel
+from linearly.models.parameters import from_zero_to_one
 from linearly.models.scores import log_softmax, softmax
 
 REMEDY = 0.1  # the shrinkage that is used, and said, where a covariance is singular and none was chosen
@@ -27,9 +31,8 @@ class Discriminant(ByClassModel):
     shrinkage: float | None
 
     def _check_parameters(self) -> None:
-        s = self.shrinkage
-        if s is not None and not (isinstance(s, (int, float, np.number)) and 0 <= s <= 1):
-            raise ValueError(f"shrinkage must be None or a number from 0 to 1, not {s!r}.")
+        if self.shrinkage is not None:
+            from_zero_to_one("shrinkage", self.shrinkage)
 
     def _priors(self) -> Array:
         empty = np.flatnonzero(self.summary_.counts == 0)
@@ -38,7 +41,7 @@ class Discriminant(ByClassModel):
             raise ValueError(f"The class {label!r} has no rows of positive weight: leave it out, or add rows of it.")
         if self.priors is None:
             return self.summary_.priors
-        priors = np.asarray(self.priors, dtype=np.float64)
+        priors = np.array(as_numbers(self.priors, "priors"), dtype=np.float64)  # later changes of it are the user's
         if priors.shape != (len(self.classes_),) or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-8:
             raise ValueError(
                 f"priors must be {len(self.classes_)} positive numbers that add up to 1, one for each of "
@@ -234,14 +237,11 @@ class QuadraticDiscriminantAnalysis(Discriminant):
 
     def scores(self, X: Array) -> Array:
         """δ_k for a block of numbers."""
-        K, r = len(self.classes_), self._roots.shape[1] // len(self.classes_)
         dense: Any = X.toarray() if hasattr(X, "toarray") else X
-        # About a common centre, so that an offset of the columns costs no digits; all classes in one product.
-        Z = (dense - self._center) @ self._roots - self._moved
-        return np.asarray(self._constants - 0.5 * np.einsum("nkr,nkr->nk", *(2 * [Z.reshape(-1, K, r)])))
-
-    def _numbers_a_row(self) -> int:
-        return int(self._roots.shape[1])
+        # About a common centre, so that an offset of the columns costs no digits; all classes in one pass.
+        gauge = self._center, np.ones(len(self._center))
+        squares = kernels.distances(dense, *gauge, self._roots, self._moved, len(self.classes_))
+        return np.asarray(self._constants - 0.5 * squares)
 
     def _read(self) -> None:
         summary, p = self.summary_.in_one_gauge(), self.n_features_in_
@@ -250,14 +250,15 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         pooled = summary.pooled()
         unit = pooled.gauge.unit[:p]
         square = np.ix_(columns, columns)
-        common = pooled.cross / max(float(rounded(pooled.weight)) - len(self.classes_), 1.0)
+        beyond = float(rounded(pooled.weight)) - len(self.classes_)
+        common = pooled.cross / (beyond if beyond > 0 else 1.0)
         if whiten(common[square]).aliased:
             common = towards_identity(common, unit, REMEDY)
         self.shrinkage_ = np.full(len(self.classes_), self.shrinkage or 0.0)
         roots, constants, covariances = [], [], []
         singular: list[tuple[int, Whitening]] = []
         for k, part in enumerate(summary.parts):
-            own = part.cross / max(float(rounded(part.weight)) - 1, 1.0)
+            own = part.cross / self._rows_beyond_one(k)
             covariance = own * (1 - self.shrinkage_[k]) + common * self.shrinkage_[k]
             found = whiten(covariance[square])
             if found.aliased:
@@ -266,7 +267,9 @@ class QuadraticDiscriminantAnalysis(Discriminant):
                 covariance = own * (1 - REMEDY) + common * REMEDY
                 found = whiten(covariance[square])
             root = np.zeros((p, found.root.shape[1]))
-            root[columns] = found.root / unit[columns, None]
+            # Distances are the same by the triangle R of root' = QR, and R has half as many numbers.
+            (triangle,) = scipy.linalg.qr(found.root.T, mode="r")
+            root[columns] = triangle[: found.root.shape[1]].T / unit[columns, None]
             roots.append(root)
             log_determinant = found.log_determinant + 2 * np.log(unit[columns]).sum()
             constants.append(np.log(self.priors_[k]) - 0.5 * log_determinant)
@@ -279,6 +282,16 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         self._roots, self._constants = np.hstack(roots), np.array(constants)
         moved = rounded(summary.means - self._center)
         self._moved = np.concatenate([m @ root for m, root in zip(moved, roots, strict=True)])
+
+    def _rows_beyond_one(self, k: int) -> float:
+        """n_k − 1, the divisor of Σ_k; 1 for a single row, whose Σ_k is 0."""
+        rows = float(self.summary_.weights[k])
+        if self.summary_.counts[k] > 1 and rows <= 1:
+            raise ValueError(
+                f"The weights of class {self.classes_[k]!r} add up to {rows:g}: they count rows, and a covariance "
+                "takes more than one. Multiply all weights by a constant."
+            )
+        return rows - 1 if self.summary_.counts[k] > 1 else 1.0
 
 
 def towards_identity(covariance: Numbers, unit: Array, s: float) -> Numbers:

@@ -13,9 +13,11 @@ from linearly.algorithm.gram import Gram
 from linearly.algorithm.ladder import Ask, climb, warn_of
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangular import rounded
+from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import as_rows
 from linearly.models.base import Array, checked_matrix, checked_weight, column_names
 from linearly.models.by_class import ByClassModel
+from linearly.models.parameters import from_zero
 from linearly.models.scores import multilabel_targets
 
 
@@ -56,7 +58,7 @@ class LeastSquaresClassifier(ByClassModel):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows and their labels, or to a 2-D y of 0 and 1, one column a label."""
         self._check_parameters()
-        shape = () if y is None else y.shape if hasattr(y, "toarray") else np.asarray(y).shape
+        shape = () if y is None else y.shape if hasattr(y, "toarray") else as_array(y, "y").shape
         if len(shape) != 2 or shape[1] < 2:
             self.multilabel_ = False
             return super().fit(X, y, sample_weight)
@@ -97,8 +99,7 @@ class LeastSquaresClassifier(ByClassModel):
         return np.asarray(X @ self.solution_.coef + self.solution_.intercept)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.alpha, (int, float, np.number)) or not 0 <= self.alpha < np.inf:
-            raise ValueError(f"alpha must be a number from 0 on, not {self.alpha!r}.")
+        from_zero("alpha", self.alpha)
 
     def _digits(self) -> float:
         return Ask(float(self.alpha)).of(self.summary_.indicator()).digits

@@ -5,26 +5,29 @@ Classes are sorted and keep their type. Two classes: `classes[1]` is the notes' 
 
 from __future__ import annotations
 
-import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from linearly.dataset.design import DesignRows
 from linearly.dataset.elsewhere import rows_elsewhere
 from linearly.dataset.mapped import MappedRows
+from linearly.dataset.numbers import as_array
 from linearly.dataset.polynomial import Polynomial
 from linearly.dataset.rows import ROW, Block, Rows, Where, as_rows, is_rows
 from linearly.dataset.sparse import SparseRows
-from linearly.models.base import checked_matrix, checked_weight, remember_columns
+from linearly.models.base import checked_matrix, checked_weight, remember_columns, same_length
 
 Labels = NDArray[Any]
 Codes = NDArray[np.int32]
 
+_LABELS = "Labels are strings, booleans or whole numbers."
 _LARGEST_TABLE = 2**16  # integers that span less are coded by looking them up
 
 
@@ -80,7 +83,7 @@ def rows_with_labels(
         return (None, X) if classes is None else (classes, coded(X, classes))
     matrix = checked_matrix(estimator, X, reset=reset)
     labels = checked_labels(y, estimator)
-    check_consistent_length(matrix, labels)
+    same_length(matrix, labels)
     weight = checked_weight(sample_weight, matrix)
     present = labels if weight is None else labels[weight > 0]
     if len(present) == 0:
@@ -109,15 +112,23 @@ def checked_labels(y: Any, estimator: Any = None, where: Where = ROW) -> Labels:
     if y is None:
         who = f"This {type(estimator).__name__} estimator" if estimator is not None else "This"
         raise ValueError(f"{who} requires y to be passed, but the target y is None.")
-    labels = np.asarray(y)
+    labels = as_array(y, "y")
     if labels.ndim == 0:
-        raise ValueError(f"y should be a 1d array of labels, one a row, not {y!r}.")
+        raise ValueError(f"y should be a 1d array of labels, one a row, not {type(y).__name__}.")
+    if labels.ndim > 2 or labels.shape[1:] not in ((), (1,)):
+        raise ValueError(f"y should be a 1d array of labels, one a row, got an array of shape {labels.shape} instead.")
+    if labels.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: y is {labels.dtype}. {_LABELS}")
+    if labels.dtype.kind == "V":
+        raise ValueError(f"y holds records ({labels.dtype}), not labels. {_LABELS}")
     labels = np.asarray(column_or_1d(labels, warn=True))
     if isinstance(y, (list, tuple)):  # NumPy would make strings of numbers beside strings, and numbers of booleans
         _refuse_mixed(np.array(y, dtype=object).ravel().tolist(), where)
     kind = labels.dtype.kind
     if kind == "f":
         _refuse_continuous(labels, where)
+    elif kind in "mM":
+        _refuse_gap(np.isnat(labels), where)
     elif kind not in "biuUSMm":
         labels = labels.astype(object)
         _refuse_mixed(labels.tolist(), where)
@@ -245,42 +256,60 @@ def _rounded(block: Block) -> Block:
     return replace(block, X=block.X.rounded()) if hasattr(block.X, "rounded") else block
 
 
+def _refuse_gap(gaps: NDArray[np.bool_], where: Where, value: str = "NaN") -> None:
+    if gaps.any():
+        i = int(np.argmax(gaps))
+        raise ValueError(f"Input y contains {value}: {where(i)} has no label. Drop the row or fill the gap first.")
+
+
 def _refuse_continuous(labels: Labels, where: Where) -> None:
     if not np.isfinite(labels.sum()):
-        bad = ~np.isfinite(labels)
-        if bad.any():
-            i = int(np.argmax(bad))
-            value = "NaN" if np.isnan(labels[i]) else "infinity"
-            raise ValueError(f"Input y contains {value}: {where(i)} has no label. Drop the row or fill the gap first.")
+        _refuse_gap(np.isnan(labels), where)
+        _refuse_gap(np.isinf(labels), where, "infinity")
     fractions = labels != np.rint(labels)
     if fractions.any():
         i = int(np.argmax(fractions))
-        raise ValueError(
-            f"Unknown label type: continuous. {_capital(where(i))} has {labels.tolist()[i]!r}; labels are strings, booleans or "
-            "whole numbers."
-        )
+        raise ValueError(f"Unknown label type: continuous. {_capital(where(i))} has {labels.tolist()[i]!r}. {_LABELS}")
 
 
 def _refuse_mixed(values: Sequence[Any], where: Where) -> None:
     kinds: dict[str, tuple[int, Any]] = {}
     for i, value in enumerate(values):
-        if value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType":
+        if _is_missing(value):
             raise ValueError(f"Input y contains NaN: {where(i)} has no label. Drop the row or fill the gap first.")
         kinds.setdefault(_kind(value), (i, value))
     if len(kinds) > 1:
         (i, a), (j, b), *_ = kinds.values()
         raise ValueError(
             f"Labels of mixed types: {where(i)} has {a!r} ({type(a).__name__}), {where(j)} has {b!r} "
-            f"({type(b).__name__}). "
-            "Make all labels strings, or all numbers."
+            f"({type(b).__name__}). Make all labels strings, or all numbers."
         )
     if "number" in kinds:
-        _refuse_continuous(np.array(values, dtype=np.float64), where)
+        # Whole numbers may be larger than any float.
+        fractions = [0 if isinstance(value, numbers.Integral) else value for value in values]
+        _refuse_continuous(np.array(fractions, dtype=np.float64), where)
+    for kind, (i, value) in kinds.items():
+        if kind not in ("bool", "number", "str") and not _is_label(value):
+            raise ValueError(f"{_capital(where(i))} has {value!r} ({kind}), which is no label. {_LABELS}")
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "bool"
-    if isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, (numbers.Real, Decimal)):
         return "number"
     return "str" if isinstance(value, str) else type(value).__name__
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, (float, np.floating, Decimal, np.datetime64, np.timedelta64)):
+        return bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _is_label(value: Any) -> bool:
+    """Whether values like this one can be told apart and put in order."""
+    try:
+        return hash(value) is not None and not value < value and not isinstance(value, frozenset)
+    except TypeError:
+        return False

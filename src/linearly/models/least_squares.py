@@ -37,11 +37,17 @@ class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
             # The common case in a few microseconds: a NaN or infinity in X shows up in the result.
             coef = getattr(self, "_coef", None)
             if coef is not None and X.shape[1] == len(coef) and not (self._far or hasattr(self, "feature_names_in_")):
-                result: Array = X @ coef + self.intercept_
-                if np.isfinite(result.sum()):
+                with np.errstate(over="ignore", invalid="ignore"):
+                    result: Array = X @ coef + self.intercept_
+                    total = result.sum()
+                if np.isfinite(total):
                     return result
         check_is_fitted(self)
         return by_rows(new_rows(self, X), self._predicted)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit came to its end: one that was refused may have left the number of columns behind."""
+        return "solution_" in self.__dict__
 
     def _predicted(self, block: Block) -> Array:
         refuse_bad_numbers(block)

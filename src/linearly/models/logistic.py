@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,30 +11,20 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.firth import firth
 from linearly.algorithm.gauge import Gauge
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.objective import Logistic, Quadratic
-from linearly.algorithm.optimizer import (
-    Found,
-    Look,
-    Path,
-    diagonal_preconditioner,
-    gradient_descent,
-    hessian_preconditioner,
-    newton,
-    preconditioner,
-    quasi_newton,
-)
+from linearly.algorithm.objective import Logistic
+from linearly.algorithm.optimizer import Found, Path
 from linearly.algorithm.scores_sandwich import scores_meat
+from linearly.algorithm.search import Search
 from linearly.algorithm.solution import whiten
 from linearly.dataset.elsewhere import partitions_of
-from linearly.dataset.fold import quiet_blas
 from linearly.dataset.mapped import CountedRows
-from linearly.dataset.rows import Block, LocalRows, Rows, is_rows, refuse_bad_numbers
+from linearly.dataset.numbers import as_array
+from linearly.dataset.rows import LocalRows, Rows, is_rows
 from linearly.models.base import Array, column_names, gathered
 from linearly.models.first_look import FirstLook
 from linearly.models.labels import rows_with_labels
+from linearly.models.parameters import boolean, from_zero, one_of
 from linearly.models.scores import ScoreClassifier, log_softmax, multilabel_targets, softmax
 
 if TYPE_CHECKING:
@@ -43,12 +32,7 @@ if TYPE_CHECKING:
 
 SOLVERS = ("auto", "newton", "lbfgs", "gradient_descent")
 COVARIANCES = ("classical", "HC0", "HC1", "cluster")
-_GRAM_SIZE = 3000  # columns up to which X'X serves as a preconditioner; beyond, its diagonal
-_NEWTON_SIZE = 300  # coefficients up to which a Hessian is cheaper than the passes it saves
-_THIN = 16  # the first guess comes from every 16th row: 1.6 times fewer seconds in all
-_THIN_ROWS = 100_000
 _GATHERED = 2**24  # numbers that may come here from elsewhere to prove that they are separable: 128 MB
-_NEAR = 1e-5  # standard errors from the maximum: one Newton step from there ends at the limit of float64
 
 
 class SeparationWarning(UserWarning):
@@ -125,14 +109,15 @@ class LogisticRegression(ScoreClassifier):
         self._check_parameters()
         if (groups is not None) != (self.covariance == "cluster"):
             raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
-        shape = () if y is None else y.shape if hasattr(y, "shape") else np.asarray(y).shape
+        shape = () if y is None else y.shape if hasattr(y, "shape") else as_array(y, "y").shape
         self.multilabel_ = len(shape) == 2 and shape[1] > 1
         if self.multilabel_:
             return self._fit_labels(X, y, sample_weight, groups)
         rows, gauge = self._look_first(X, y, sample_weight)
         counted = CountedRows(rows)
         objective = Logistic(len(self.classes_), self._reference(), gauge, bool(self.fit_intercept))
-        found = self._search(rows, counted, objective)
+        search = Search(objective, float(self.alpha), self._class_weights)
+        found = search.over(counted, self.solver, few=rows, bias_reduction=self.bias_reduction)
         self._read(objective, found)
         self.n_passes_ = 1 + counted.passes
         if self.covariance != "classical":
@@ -210,14 +195,12 @@ class LogisticRegression(ScoreClassifier):
         return np.asarray(root @ root.T if inner is None else root @ inner @ root.T)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.alpha, (int, float, np.number)) or not 0 <= self.alpha < np.inf:
-            raise ValueError(f"alpha must be a number from 0 on, not {self.alpha!r}.")
-        if self.bias_reduction not in (None, "firth"):
-            raise ValueError(f'bias_reduction must be None or "firth", not {self.bias_reduction!r}.')
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {SOLVERS}, not {self.solver!r}.")
-        if self.covariance not in COVARIANCES:
-            raise ValueError(f"covariance must be one of {COVARIANCES}, not {self.covariance!r}.")
+        from_zero("alpha", self.alpha)
+        boolean("fit_intercept", self.fit_intercept)
+        if self.bias_reduction is not None:
+            one_of("bias_reduction", self.bias_reduction, ("firth",))
+        one_of("solver", self.solver, SOLVERS)
+        one_of("covariance", self.covariance, COVARIANCES)
         if self.bias_reduction == "firth" and self.alpha > 0:
             raise ValueError('bias_reduction="firth" and alpha > 0 are two remedies for one ill: choose one.')
         if self.bias_reduction == "firth" and self.solver not in ("auto", "newton"):
@@ -227,7 +210,8 @@ class LogisticRegression(ScoreClassifier):
         K = len(self.classes_)
         if isinstance(self.reference, str) and self.reference == "last" and "last" not in self.classes_.tolist():
             return K - 1 if K > 2 else 0
-        at = np.flatnonzero(self.classes_ == self.reference)
+        one = not isinstance(self.reference, (list, tuple, dict, set, np.ndarray))
+        at = [k for k, label in enumerate(self.classes_.tolist()) if one and label == self.reference]
         if len(at) == 0:
             raise ValueError(f"reference must be one of {self.classes_.tolist()}, not {self.reference!r}.")
         if K == 2 and at[0] != 0:
@@ -242,85 +226,6 @@ class LogisticRegression(ScoreClassifier):
             rows = rows.with_targets(rows.y.astype(np.float64), rows.weight)  # once, not in every pass
         # Without an intercept nothing could take up a shift.
         return rows, gauge if self.fit_intercept else Gauge(np.zeros_like(gauge.shift), gauge.unit)
-
-    @quiet_blas()
-    def _search(self, here: Rows, rows: Rows, objective: Logistic) -> Found:
-        q = int(self.fit_intercept) + self.n_features_in_
-        c = len(self.classes_) - 1
-        B = np.zeros((q, c))
-        if self.bias_reduction == "firth":
-            return firth(rows, objective, B)
-        solver = self.solver
-        if solver == "auto":
-            solver = "newton" if q * c <= _NEWTON_SIZE else "lbfgs"
-        look = self._look(rows, objective)
-        if solver == "newton":
-            if isinstance(here, LocalRows) and len(here) >= _THIN_ROWS:
-                guess = newton(self._look(here.thinned(_THIN), objective, 1 / _THIN), B)
-                if guess.converged:
-                    return self._refined(look, guess)
-            return newton(look, B, stop_when_separated=self.alpha == 0)
-        share = self._class_weights / self._class_weights.sum()
-        logits = share[objective.columns()]
-        V = np.diag(logits) - np.outer(logits, logits)
-        ridge = self._ridge(objective)
-        gram = self._cross_products(rows, objective) if q <= _GRAM_SIZE else None
-        if solver == "gradient_descent":
-            if gram is None:
-                raise ValueError(f"gradient_descent is for teaching: at most {_GRAM_SIZE} columns.")
-            return gradient_descent(look, B, float(np.linalg.eigvalsh(gram)[-1]) / (4 if c == 1 else 2) + ridge.max())
-        if gram is None:
-            squares = rows.fold(lambda block: _squares(block, objective)) + ridge / V.max()
-            within = diagonal_preconditioner(squares)
-        else:
-            within = preconditioner(gram + np.diag(ridge) / V.max())
-        across = np.linalg.inv(V)
-        return quasi_newton(look, B, lambda g: within(g) @ across)
-
-    def _refined(self, look: Look, guess: Found) -> Found:
-        """From the solution for some rows to that for all: gradients only, then one Hessian where the search ends.
-
-        The Hessian of the thinned rows resembles that of all; a pass without one costs less than half.
-        """
-        assert guess.last.hessian is not None
-        solve = hessian_preconditioner(_THIN * guess.last.hessian, guess.B.shape[1])
-        near = quasi_newton(look, guess.B, solve, tolerance=0.0, small_step=_NEAR)
-        if not near.converged:
-            return newton(look, guess.B, stop_when_separated=False)
-        found = newton(look, near.B, stop_when_separated=False, small_step=2 * _NEAR)
-        return replace(found, path=near.path.then(found.path))
-
-    def _cross_products(self, rows: Rows, objective: Logistic) -> Array:
-        """[1 | X]'W[1 | X] in the objective's gauge."""
-        gram: Gram = rows.fold(lambda block: Gram.of(replace(block, y=None))).measured(objective.gauge)
-        mean, weight = gram.mean, gram.weight
-        second = gram.cross + weight * np.outer(mean, mean)
-        if not self.fit_intercept:
-            return np.asarray(second)
-        return np.block([[np.array([[weight]]), weight * mean[None, :]], [weight * mean[:, None], second]])
-
-    def _ridge(self, objective: Logistic) -> Array:
-        """The penalty on each squared coefficient in the gauge: none on the intercept."""
-        with np.errstate(over="ignore"):
-            ridge = self.alpha / objective.gauge.unit / objective.gauge.unit
-        return np.concatenate([np.zeros(int(self.fit_intercept)), ridge])
-
-    def _look(self, rows: Rows, objective: Logistic, share: float = 1.0) -> Look:
-        penalty = share * self._ridge(objective)[:, None]
-
-        def look(B: Array, hessian: bool) -> Quadratic:
-            at = rows.fold(objective.at(B, hessian))
-            if not np.isfinite(at.loss):
-                for block in rows:
-                    refuse_bad_numbers(block)
-                raise ValueError("The logits overflow: scale the columns down, or remove outliers from X.")
-            if self.alpha == 0:
-                return at
-            H = None if at.hessian is None else at.hessian + np.diag(np.tile(penalty[:, 0], B.shape[1]))
-            loss = at.loss + 0.5 * float((penalty * B**2).sum())
-            return Quadratic(loss, at.gradient + penalty * B, H, at.mistakes, at.largest)
-
-        return look
 
     def _read(self, objective: Logistic, found: Found) -> None:
         first, p = int(self.fit_intercept), self.n_features_in_
@@ -414,6 +319,8 @@ class LogisticRegression(ScoreClassifier):
 
     def _fit_labels(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         Y = multilabel_targets(y)
+        for j in np.flatnonzero(np.all(Y[0] == Y, axis=0)) if len(Y) > 1 else ():
+            raise ValueError(f"Column {j} of y is {Y[0, j]} in every row: leave that label out, or add rows.")
         self.estimators_ = [clone(self).fit(X, Y[:, j], sample_weight, groups) for j in range(Y.shape[1])]
         self.classes_ = np.arange(Y.shape[1])
         self.n_features_in_ = self.estimators_[0].n_features_in_
@@ -429,13 +336,3 @@ class LogisticRegression(ScoreClassifier):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _squares(block: Block, objective: Logistic) -> Array:
-    """Σ w z² of each column of [1 | X] in the gauge, without a dense copy of sparse rows."""
-    weight = np.ones(len(block)) if block.weight is None else block.weight
-    if hasattr(type(block.X), "tocsr"):
-        squares = np.asarray(block.X.multiply(block.X).T @ weight) / objective.gauge.unit**2
-    else:
-        squares = weight @ ((np.asarray(block.X) - objective.gauge.shift) / objective.gauge.unit) ** 2
-    return np.r_[weight.sum(), squares] if objective.intercept else np.asarray(squares)

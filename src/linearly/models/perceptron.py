@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from linearly.algorithm.errors import scanned_error, winners
 from linearly.algorithm.magnitude import fits_unit, in_ordinary_units, in_unit, largest, refuse
@@ -18,7 +17,7 @@ from linearly.dataset.rows import Block, Rows
 from linearly.models.base import Array
 from linearly.models.classifier import Classifier, LinearClassifier
 from linearly.models.labels import checked_classes, labelled_rows, shown
-from linearly.models.parameters import one_of, whole_number
+from linearly.models.parameters import boolean, generator, one_of, whole_number
 from linearly.models.verdict import Explained
 
 INITS = ("zeros", "random")
@@ -84,10 +83,13 @@ class OnlinePerceptron(Explained, Classifier):
     def _check(self) -> None:
         whole_number("max_passes", self.max_passes, 1)
         whole_number("tolerance", self.tolerance, 0)
+        boolean("fit_intercept", self.fit_intercept)
+        boolean("shuffle", self.shuffle)
+        generator("random_state", self.random_state)
 
     def _start(self, exponent: int) -> Training:
         k, p = 1 if len(self.classes_) == 2 else len(self.classes_), self.n_features_in_
-        random = check_random_state(self.random_state)
+        random = generator("random_state", self.random_state)
         return Training(
             k,
             p,

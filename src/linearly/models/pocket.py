@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.magnitude import exponent, in_unit, largest
@@ -17,7 +16,7 @@ from linearly.dataset.rows import Block, Rows
 from linearly.models.base import Array
 from linearly.models.classifier import LinearClassifier
 from linearly.models.labels import labelled_rows
-from linearly.models.parameters import one_of, whole_number
+from linearly.models.parameters import boolean, generator, one_of, whole_number
 from linearly.models.verdict import Explained
 
 INITS = ("zeros", "random", "least_squares")
@@ -91,6 +90,9 @@ class PocketPerceptron(Explained, LinearClassifier):
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`."""
         whole_number("max_updates", self.max_updates, 1)
         one_of("init", self.init, INITS)
+        boolean("fit_intercept", self.fit_intercept)
+        boolean("shuffle", self.shuffle)
+        generator("random_state", self.random_state)
         self.classes_, rows = labelled_rows(self, X, y)
         e = exponent(largest(rows))
         trail = self._walk(in_unit(rows, e))
@@ -103,7 +105,7 @@ class PocketPerceptron(Explained, LinearClassifier):
         return self
 
     def _walk(self, rows: Rows) -> Trail:
-        random = check_random_state(self.random_state)
+        random = generator("random_state", self.random_state)
         W, b = self._start(rows, random)
         trail = Trail(rows, W, b, intercept=self.fit_intercept, most=self.max_updates)
         weights = Weights(W.copy(), b.copy() if self.fit_intercept else None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +16,7 @@ from linearly.algorithm.triangle import Triangle
 from linearly.dataset.rows import Rows
 from linearly.models.base import Array, column_names, remember_columns, several_targets, training_rows
 from linearly.models.least_squares import LeastSquares
+from linearly.models.parameters import boolean, from_zero, one_of
 
 METHODS = ("auto", "gram", "qr", "exact", "gradient_descent")
 COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "cluster")
@@ -162,13 +162,13 @@ class LinearRegression(LeastSquares):
         return combine(a, b)
 
     def _ask(self) -> Ask:
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}, not {self.method!r}.")
-        if self.covariance not in COVARIANCES:
-            raise ValueError(f"covariance must be one of {COVARIANCES}, not {self.covariance!r}.")
-        if not isinstance(self.alpha, (int, float, np.number)) or not 0 <= self.alpha < np.inf:
-            raise ValueError(f"alpha must be a number from 0 on, not {self.alpha!r}.")
-        return Ask(float(self.alpha), bool(self.fit_intercept), bool(self.penalize_intercept))
+        one_of("method", self.method, METHODS)
+        one_of("covariance", self.covariance, COVARIANCES)
+        return Ask(
+            from_zero("alpha", self.alpha),
+            boolean("fit_intercept", self.fit_intercept),
+            boolean("penalize_intercept", self.penalize_intercept),
+        )
 
     def _read(self, solution: Solution) -> None:
         if self.method == "gradient_descent":

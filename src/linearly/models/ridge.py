@@ -15,6 +15,9 @@ from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import LocalRows, Rows
 from linearly.models.base import Array, column_names, remember_columns, several_targets, training_rows
 from linearly.models.least_squares import LeastSquares
+from linearly.models.parameters import boolean, several_from_zero
+
+_MOST_FOLDS = 1000  # each has a Gram and an eigendecomposition of its own
 
 
 class RidgeCV(LeastSquares):
@@ -60,6 +63,7 @@ class RidgeCV(LeastSquares):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose alpha and fit to all rows with it."""
+        boolean("fit_intercept", self.fit_intercept)
         rows = training_rows(self, X, y, sample_weight)
         self._several = several_targets(rows)
         if isinstance(self.cv, str):
@@ -100,8 +104,8 @@ class RidgeCV(LeastSquares):
     def _fold(self, rows: Rows) -> Folds:
         if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
             K = int(self.cv)
-            if K < 2:
-                raise ValueError(f"cv must be at least 2 folds, not {K}.")
+            if not 2 <= K <= _MOST_FOLDS:
+                raise ValueError(f'cv must be at least 2 folds and at most {_MOST_FOLDS}, or "loo", not {K}.')
             folds = rows.fold(lambda block: Folds.of(block, K))
         else:
             K, fold_of_row = self._labels(rows)
@@ -118,24 +122,25 @@ class RidgeCV(LeastSquares):
 
         if not isinstance(rows, LocalRows):
             raise ValueError("A scikit-learn splitter needs rows in memory; give cv as a number of folds.")
-        label = np.full(len(rows), -1)
-        splits = list(check_cv(self.cv).split(np.empty((len(rows), 0)), rows.y))
-        for j, (_, test) in enumerate(splits):
-            if (label[test] >= 0).any():
-                raise ValueError("cv must leave each row out exactly once.")
-            label[test] = j
-        if (label < 0).any():
-            raise ValueError("cv must leave each row out exactly once.")
+        label, times = np.full(len(rows), -1), np.zeros(len(rows), dtype=int)
+        try:
+            splits = list(check_cv(self.cv).split(np.empty((len(rows), 0)), rows.y))
+            for j, (_, test) in enumerate(splits):
+                label[test] = j
+                np.add.at(times, test, 1)
+        except (ValueError, TypeError, IndexError) as error:
+            told = f'cv must be a number of folds, "loo" or a splitter; {self.cv!r} does not split these rows: {error}'
+            raise ValueError(told) from error
+        if (times != 1).any():
+            i = int(np.argmax(times != 1))
+            raise ValueError(f"cv must leave each row out exactly once; row {i} is left out {times[i]} times.")
         return len(splits), label
 
     def _alphas(self, gram: Gram) -> Array:
         if self.alphas is None:
             level = RidgePath.of(gram, self.fit_intercept).values.mean()
             return np.logspace(-6, 2, 100) * (level if level > 0 else 1.0)
-        alphas = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
-        if alphas.ndim != 1 or len(alphas) == 0 or not (np.isfinite(alphas) & (alphas >= 0)).all():
-            raise ValueError(f"alphas must be numbers from 0 on, at least one, not {self.alphas!r}.")
-        return alphas
+        return several_from_zero("alphas", self.alphas)
 
     @quiet_blas()
     def _choose_from_folds(self) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Doubled
 from linearly.models.base import Array, by_rows, new_rows
@@ -37,6 +38,10 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(self.classes_) == 2:
             return np.asarray(self.classes_[(scores[:, 1] >= scores[:, 0]).astype(int)])
         return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit came to its end: one that was refused may have left the classes behind."""
+        return "coef_" in self.__dict__ or "covariances_" in self.__dict__
 
     def _all_scores(self, X: Any) -> Array:
         return self._for_rows(X, self.scores)
@@ -68,7 +73,9 @@ class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def multilabel_targets(y: Any) -> NDArray[Any]:
     """A 2-D y of 0 and 1, one column a label; anything else in it is refused by row and column."""
-    Y = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+    Y = y.toarray() if hasattr(y, "toarray") else as_array(y, "y")
+    if Y.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: y is {Y.dtype}. A 2-D y must hold 0 and 1 only.")
     bad = np.argwhere((Y != 0) & (Y != 1))
     if len(bad):
         i, j = map(int, bad[0])
@@ -81,15 +88,25 @@ def multilabel_targets(y: Any) -> NDArray[Any]:
 
 def softmax(scores: Array) -> Array:
     """Probabilities proportional to exp(score), shifted by the largest so that nothing overflows."""
-    E = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(E / E.sum(axis=1, keepdims=True))
+    E = _below_largest(scores)
+    np.exp(E, out=E)
+    E /= E.sum(axis=0)
+    return E.T
 
 
 def log_softmax(scores: Array) -> Array:
     """Logarithms of `softmax`."""
-    moved = scores - scores.max(axis=1, keepdims=True)
-    return np.asarray(moved - np.log(np.exp(moved).sum(axis=1, keepdims=True)))
+    moved = _below_largest(scores)
+    moved -= np.log(np.exp(moved).sum(axis=0))
+    return moved.T
+
+
+def _below_largest(scores: Array) -> Array:
+    """Scores less the largest of their row, K × n: classes are few, and NumPy is fast along the long side."""
+    turned = np.array(scores.T, order="C")
+    turned -= turned.max(axis=0)
+    return turned
 
 
 def _plain_few(X: Any) -> bool:
-    return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and len(X) <= _FEW
+    return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and 0 < len(X) <= _FEW

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from linearly.dataset.rows import is_rows
+from linearly.dataset.writing import naming
 from linearly.report.class_page import class_page
 from linearly.report.facts import facts
 from linearly.report.regression_page import regression_page
@@ -81,7 +82,7 @@ def write_page(path: Path, page: str) -> None:
     except FileNotFoundError as error:
         raise FileNotFoundError(f"There is no directory {str(path.parent)!r} to write the report to.") from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with naming(path), os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(page)
             file.flush()
             os.fsync(file.fileno())

@@ -1,0 +1,152 @@
+"""The search for the coefficients of a logistic model: which optimizer, and from where.
+
+A few rows say roughly where the maximum is, so that all rows need to be read fewer times: 1.6 times fewer seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from linearly.algorithm.firth import firth
+from linearly.algorithm.gram import Gram
+from linearly.algorithm.objective import Logistic, Quadratic
+from linearly.algorithm.optimizer import (
+    Found,
+    Look,
+    Solve,
+    diagonal_preconditioner,
+    gradient_descent,
+    hessian_preconditioner,
+    newton,
+    preconditioner,
+    quasi_newton,
+)
+from linearly.dataset.fold import quiet_blas
+from linearly.dataset.rows import Block, LocalRows, Rows, refuse_bad_numbers
+from linearly.kernels.doubled import Array
+
+_GRAM_SIZE = 3000  # columns up to which X'X serves as a preconditioner; beyond, its diagonal
+_NEWTON_SIZE = 300  # coefficients up to which a Hessian is cheaper than the passes it saves
+_THIN = 16  # the first guess comes from every 16th row
+_THIN_ROWS = 100_000  # of so many, at least
+_THIN_CELLS = 2**21  # numbers that may be copied for it
+_ROWS_EACH = 20  # thinned rows for each column, at least: fewer might be separable
+
+# How far from the maximum, in standard errors, a search may end, the last step taken.
+_GUESS = 0.05  # by the thinned rows
+_NEAR = 2e-3  # by gradients alone, before a Hessian
+_FIRM = 1e-4  # by Newton thereafter: the error of its step is quadratic, and the rows are many
+_ALONE = 1e-4  # by gradients, where no Hessian is formed
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What is searched: an objective with a ridge penalty. `class_weights` are Σ w of each class."""
+
+    objective: Logistic
+    alpha: float
+    class_weights: Array
+
+    @quiet_blas()
+    def over(self, rows: Rows, solver: str, *, few: Rows | None = None, bias_reduction: str | None = None) -> Found:
+        """Search with a solver, or the one that suits. `few` are the rows to take a first guess from, if in memory."""
+        q, c = int(self.objective.intercept) + len(self.objective.gauge.unit), self.objective.K - 1
+        B = np.zeros((q, c))
+        if bias_reduction == "firth":
+            return firth(rows, self.objective, B)
+        if solver == "auto":
+            solver = "newton" if q * c <= _NEWTON_SIZE else "lbfgs"
+        look = self._look(rows)
+        if solver == "newton":
+            thin, step = _thinned(few, q)
+            guess = None if thin is None else newton(self._look(thin, 1 / step), B, small_step=_GUESS)
+            if guess is None or not guess.converged:
+                return newton(look, B, stop_when_separated=self.alpha == 0)
+            return self._refined(look, guess, step)
+        if solver == "gradient_descent":
+            if q > _GRAM_SIZE:
+                raise ValueError(f"gradient_descent is for teaching: at most {_GRAM_SIZE} columns.")
+            steepest = float(np.linalg.eigvalsh(self._cross_products(rows))[-1]) / (4 if c == 1 else 2)
+            return gradient_descent(look, B, steepest + self._ridge().max())
+        return quasi_newton(look, B, self._resembling(rows, q), small_step=_ALONE)
+
+    def _refined(self, look: Look, guess: Found, step: int) -> Found:
+        """From the solution for some rows to that for all: gradients only, then one Hessian where the search ends.
+
+        The Hessian of the thinned rows resembles that of all; a pass without one costs a third.
+        """
+        assert guess.last.hessian is not None
+        solve = hessian_preconditioner(step * guess.last.hessian, guess.B.shape[1])
+        near = quasi_newton(look, guess.B, solve, tolerance=0.0, small_step=_NEAR)
+        if not near.converged:
+            return newton(look, guess.B, stop_when_separated=False)
+        found = newton(look, near.B, stop_when_separated=False, small_step=_FIRM)
+        return replace(found, path=near.path.then(found.path))
+
+    def _resembling(self, rows: Rows, q: int) -> Solve:
+        """The inverse of something like the Hessian: what the shares of the classes alone make of it, times X'X."""
+        share = self.class_weights / self.class_weights.sum()
+        logits = share[self.objective.columns()]
+        V = np.diag(logits) - np.outer(logits, logits)
+        ridge = self._ridge() / V.max()
+        if q <= _GRAM_SIZE:
+            within = preconditioner(self._cross_products(rows) + np.diag(ridge))
+        else:
+            within = diagonal_preconditioner(rows.fold(self._squares) + ridge)
+        across = np.linalg.inv(V)
+        return lambda g: within(g) @ across
+
+    def _cross_products(self, rows: Rows) -> Array:
+        """[1 | X]'W[1 | X] in the objective's gauge."""
+        gram: Gram = rows.fold(lambda block: Gram.of(replace(block, y=None))).measured(self.objective.gauge)
+        mean, weight = gram.mean, gram.weight
+        second = gram.cross + weight * np.outer(mean, mean)
+        if not self.objective.intercept:
+            return np.asarray(second)
+        return np.block([[np.array([[weight]]), weight * mean[None, :]], [weight * mean[:, None], second]])
+
+    def _squares(self, block: Block) -> Array:
+        """Σ w z² of each column of [1 | X] in the gauge, without a dense copy of sparse rows."""
+        gauge = self.objective.gauge
+        weight = np.ones(len(block)) if block.weight is None else block.weight
+        if hasattr(type(block.X), "tocsr"):
+            squares = np.asarray(block.X.multiply(block.X).T @ weight) / gauge.unit**2
+        else:
+            squares = weight @ ((np.asarray(block.X) - gauge.shift) / gauge.unit) ** 2
+        return np.r_[weight.sum(), squares] if self.objective.intercept else np.asarray(squares)
+
+    def _ridge(self) -> Array:
+        """The penalty on each squared coefficient in the gauge: none on the intercept."""
+        with np.errstate(over="ignore"):
+            ridge = self.alpha / self.objective.gauge.unit / self.objective.gauge.unit
+        return np.concatenate([np.zeros(int(self.objective.intercept)), ridge])
+
+    def _look(self, rows: Rows, share: float = 1.0) -> Look:
+        """Loss, gradient and Hessian with the penalty, or a share of it where rows are that share of all."""
+        penalty = share * self._ridge()[:, None]
+
+        def look(B: Array, hessian: bool) -> Quadratic:
+            at = rows.fold(self.objective.at(B, hessian))
+            if not np.isfinite(at.loss):
+                for block in rows:
+                    refuse_bad_numbers(block)
+                raise ValueError("The logits overflow: scale the columns down, or remove outliers from X.")
+            if self.alpha == 0:
+                return at
+            H = None if at.hessian is None else at.hessian + np.diag(np.tile(penalty[:, 0], B.shape[1]))
+            loss = at.loss + 0.5 * float((penalty * B**2).sum())
+            return Quadratic(loss, at.gradient + penalty * B, H, at.mistakes, at.largest)
+
+        return look
+
+
+def _thinned(rows: Rows | None, columns: int) -> tuple[LocalRows | None, int]:
+    """Every so many-th row in memory, and how many; (None, 1) where that would be too few rows to learn from."""
+    if not isinstance(rows, LocalRows) or len(rows) < _THIN_ROWS:
+        return None, 1
+    step = max(_THIN, -(-len(rows) * len(rows.names) // _THIN_CELLS))
+    if len(rows) // step < _ROWS_EACH * columns:
+        return None, 1
+    return rows.thinned(step), step
