@@ -3,6 +3,7 @@
 import decimal
 import io
 import json
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from linearly.cli.profile import profile
 from linearly.dataset.files import file_tables
 from linearly.evidence.table import Table
 from linearly.export.model_file import _digest, to_bytes
+from linearly.kernels.doubled import two_product
 
 
 def read(data: bytes) -> pa.Table:
@@ -133,30 +135,69 @@ def test_a_kind_of_column_that_nobody_knows_is_named():
 # --- model files ----------------------------------------------------------------------------------
 
 
+def forged(model, path, change):
+    """A file of a model with an entry changed and a digest that fits."""
+    plain = json.loads(to_bytes(model))
+    change(plain)
+    plain["digest"] = _digest({name: plain[name] for name in plain if name not in ("format", "version", "digest")})
+    path.write_text(json.dumps(plain), encoding="utf-8")
+    return ly.load(path)
+
+
+def of(plain):
+    return plain["estimator"]["state"]
+
+
 def test_a_solution_of_other_rows_than_its_summary_is_refused(tmp_path):
     model = ly.fit(NUMBERS, target="y")
-    plain = json.loads(to_bytes(model))
-    plain["estimator"]["state"]["solution_"]["n"] = 0  # a summary of it divided by zero
-    plain["digest"] = _digest({name: plain[name] for name in plain if name not in ("format", "version", "digest")})
-    (tmp_path / "m.json").write_text(json.dumps(plain), encoding="utf-8")
     with pytest.raises(ValueError, match="the solution is of 0 rows, and the summary of 3"):
-        ly.load(tmp_path / "m.json")
+        forged(model, tmp_path / "m.json", lambda plain: of(plain)["solution_"].update(n=0))
 
 
 def test_a_label_beyond_64_bits_is_refused(tmp_path):
     model = ly.fit({"x": [0.0, 1.0, 2.0, 3.0], "y": [0, 1, 0, 1]}, target="y", model="lda")
-    plain = json.loads(to_bytes(model))
-    plain["design"]["target"]["classes"][1] = 10**40
-    plain["digest"] = _digest({name: plain[name] for name in plain if name not in ("format", "version", "digest")})
-    (tmp_path / "m.json").write_text(json.dumps(plain), encoding="utf-8")
     with pytest.raises(ValueError, match="The classes of the target must be different texts, numbers"):
-        ly.load(tmp_path / "m.json")
+        forged(model, tmp_path / "m.json", lambda plain: plain["design"]["target"]["classes"].__setitem__(1, 10**40))
 
 
 def test_a_table_shows_what_numpy_has_no_kind_for():
     text = str(Table({"label": np.array([10**40, None, decimal.Decimal("1.5")], dtype=object)}))
     assert str(10**40) in text
     assert "1.5" in text
+
+
+def test_statistics_without_a_value_are_missing(tmp_path):
+    x = np.arange(8.0)
+    y = np.array([0.1, 1.3, 1.8, 3.5, 3.9, 5.2, 5.7, 7.4])
+    robust = ly.fit({"x": x, "y": y}, target="y", covariance="HC1")
+    loaded = forged(robust, tmp_path / "m.json", lambda plain: of(plain)["meat_"]["values"].__setitem__(-1, "NaN"))
+    assert np.isnan(loaded.glance()["p_value"][0])  # an SVD did not converge
+    labels = ly.fit({"x": x, "y": ["a", "b", "a", "a", "b", "a", "b", "b"]}, target="y")
+    loaded = forged(labels, tmp_path / "m.json", lambda plain: of(plain).update(null_log_likelihood_=0.0))
+    assert np.isnan(loaded.glance()["pseudo_r_squared"][0])  # a division by zero
+
+
+# --- numbers near the end of float64 --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exponent", [0, 290, 299, 300, 307])
+def test_products_in_double_double_are_exact_up_to_the_end_of_float64(exponent):
+    random = np.random.default_rng(exponent)
+    a, b = random.uniform(-9, 9, 50) * 10.0**exponent, random.uniform(-1, 1, 50)
+    product, error = two_product(a, b)
+    for factors, parts in zip(zip(a, b, strict=True), zip(product, error, strict=True), strict=True):
+        assert Fraction(factors[0]) * Fraction(factors[1]) == sum(map(Fraction, parts))
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # the covariance, in the user's units
+@pytest.mark.parametrize("model", [ly.LinearDiscriminantAnalysis, ly.QuadraticDiscriminantAnalysis])
+def test_discriminants_do_not_depend_on_the_unit(model):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 2))
+    y = X[:, 0] + 0.3 * random.normal(size=60) > 0
+    expected = model().fit(X, y).predict_proba(X)
+    X[:, 0] *= 2.0**1000  # its means were NaN, and so was every prediction
+    np.testing.assert_allclose(model().fit(X, y).predict_proba(X), expected, rtol=1e-9, atol=1e-12)
 
 
 # --- linearly check -------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The tests on kernels that watch themselves: tests/sanitize/run.sh address,undefined|thread [pytest arguments]
+# The tests on kernels that watch themselves: tests/sanitize/run.sh address,undefined|thread [arguments of pytest]
+# or a fuzzer on them: tests/sanitize/run.sh address,undefined tests/fuzz csv --cases 1000
 #
 # The kernels are built anew in build/, and a virtual environment there sees them, the sources, and the packages of
 # .venv: nothing that is installed changes. The interpreter and its packages are not watched, our C++ and nanobind are.
@@ -9,11 +10,12 @@ cd "$(dirname "$0")/../.."
 watch=${1:?address,undefined or thread}
 shift
 [[ $# -gt 0 ]] || set -- \
-    tests/test_kernels.py tests/test_classifier_kernels.py tests/test_scan_kernel.py tests/test_fold.py \
+    tests/test_kernels.py tests/test_classifier_kernels.py tests/test_scan_kernel.py tests/test_text_kernel.py tests/test_fold.py \
     tests/test_perceptron.py tests/test_logistic.py tests/test_discriminant.py tests/test_laws.py tests/test_nist.py
 
 python=$PWD/${VENV:-.venv}/bin/python
 here=$PWD/tests/sanitize
+mkdir -p build
 build=$PWD/build/sanitize-${watch//,/-}
 site=$build/site
 
@@ -28,21 +30,24 @@ cmake --install "$build" --prefix "$site" >>"$build.log"
 [[ -d $build/venv ]] || "$python" -m venv --without-pip "$build/venv"
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 # A path in a .pth file brings the packages, but not the editable install, whose own .pth file stays unread.
-printf '%s\n' "$site" "$packages" >"$("$build/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/site.pth"
-
+own=$("$build/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 case $watch in
-    thread) runtime=libtsan.so ;;
-    *) runtime=libasan.so ;;
+    thread) runtime=libtsan.so before=$here/thread ;;
+    *) runtime=libasan.so before=$site ;;
 esac
+printf '%s\n' "$site" "$before" "$packages" >"$own/site.pth"
 runtime=$("${CXX:-c++}" -print-file-name="$runtime")
 # The C++ runtime comes along: it must be there before the sanitizer looks for what throws exceptions.
 export LD_PRELOAD="$(realpath "$runtime") $(realpath "$("${CXX:-c++}" -print-file-name=libstdc++.so)")"
 # The interpreter keeps what it allocates until it ends: leaks are not ours to count.
 export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:strict_init_order=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-export TSAN_OPTIONS=exitcode=66:history_size=4:die_after_fork=0:suppressions=$here/thread.supp
+export TSAN_OPTIONS=exitcode=66:history_size=4:die_after_fork=0:suppressions=$here/thread/suppressions
 export PYTHONMALLOC=malloc # so that what NumPy and Python hand to the kernels has its own bounds
 export LINEARLY_KERNELS=compiled
 
 "$build/venv/bin/python" -c 'import linearly, linearly.kernels._compiled as c; print(c.__file__, c.instruction_sets())'
-exec setarch --addr-no-randomize "$build/venv/bin/python" -m pytest -n 0 -p no:cacheprovider "$@"
+run=(-m pytest -n 0 -p no:cacheprovider)
+[[ $1 != tests/fuzz ]] || run=()
+# Without its randomness: the thread sanitizer wants its own places in memory.
+exec setarch --addr-no-randomize "$build/venv/bin/python" "${run[@]}" "$@"
