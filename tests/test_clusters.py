@@ -430,7 +430,7 @@ def test_a_worker_without_the_package_is_named(spark, monkeypatch, tmp_path):
         "try: ly.LinearRegression().fit(ly.from_spark(frame, target='y'))\n"
         "except ImportError as told: print(str(told))"
     )
-    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=200)
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=600)
     assert "The Spark workers cannot import linearly" in run.stdout, run.stderr[-2000:]
 
 

@@ -282,3 +282,6 @@ def test_what_spark_is_told_is_named(spark):
         ly.from_spark(frame, target="z")
     with pytest.raises(TypeError, match="from_spark"):
         ly.LinearRegression().fit(frame, None)
+    dotted = ly.fit(frame.withColumnRenamed("f0", "a.b"), target="y", features=["a.b", "f1"])
+    assert dotted.names == ("a.b", "f1")
+    np.testing.assert_allclose(dotted.estimator.coef_, ly.LinearRegression().fit(data.X[:, :2], data.y).coef_)
