@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels check format test slow sanitize fuzz bench docs demo clean
+.PHONY: help setup kernels check format test slow sanitize fuzz lowest package bench docs demo clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,17 @@ sanitize: ## the kernels' tests on kernels that watch their memory and arithmeti
 
 fuzz: ## formulas, model files, CSV, Parquet and Arrow that nobody would write, for some minutes
 	$(PYTHON) tests/fuzz --cases 20000
+
+lowest: ## the tests on the oldest versions that pyproject.toml allows, in build/lowest
+	python3 -m venv build/lowest
+	$(PYTHON) tests/lowest.py > build/lowest/constraints.txt
+	build/lowest/bin/pip install -c build/lowest/constraints.txt -e '.[test]'
+	build/lowest/bin/python -m pytest
+
+package: ## build the sdist and a wheel into dist, and try them in an environment of their own
+	$(PYTHON) -m build --outdir dist
+	$(PYTHON) -m twine check --strict dist/*
+	$(PYTHON) -m pytest -n0 -m slow tests/test_packaging.py
 
 bench: ## compare speed and memory with the peers that are installed
 	$(PYTHON) -m benchmarks --quick
