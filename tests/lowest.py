@@ -4,6 +4,9 @@ import re
 import tomllib
 from pathlib import Path
 
+# The newest pyparsing warns of the names that the oldest matplotlib knows it by, and here warnings are errors.
+ALONG = ["pyparsing<3.3"]
+
 
 def lowest_versions(pyproject: Path) -> list[str]:
     """`name==version` for every requirement with a lower bound, extras included."""
@@ -17,4 +20,5 @@ def lowest_versions(pyproject: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(lowest_versions(Path(__file__).resolve().parents[1] / "pyproject.toml")))
+    pyproject = Path(__file__).resolve().parents[1] / "pyproject.toml"
+    print("\n".join(lowest_versions(pyproject) + ALONG))

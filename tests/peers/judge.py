@@ -119,6 +119,7 @@ def functions_of(module: types.ModuleType) -> dict[str, Callable[..., None]]:
 def judged(module: types.ModuleType, table: Table) -> dict[str, Any]:
     """What a test module of ours needs to run theirs: its test functions under our verdicts, and its fixtures."""
     names = {name: value for name, value in vars(module).items() if _is_fixture(value)}
+    names["global_random_seed"] = pytest.fixture(lambda: 42, name="global_random_seed")  # of scikit-learn's conftest
     for name, function in functions_of(module).items():
         if name in table and table[name].kind != "internals":
             names[name] = _under(table[name], function)
