@@ -53,7 +53,10 @@ def test_right_or_said(name, method):
     assert_right_or_said(model, warned, expected)
 
 
-@pytest.mark.parametrize("name", ["tame", "offset 1e9", "x · 1e-150", "x · 1e300 and 1e-300", "x · 1e8 beside 1e-8"])
+VARIED = ["tame", "offset 1e9", "offset -1e12, y with it", "x · 1e-150", "x · 1e300 and 1e-300", "x · 1e8 beside 1e-8"]
+
+
+@pytest.mark.parametrize("name", VARIED)
 @pytest.mark.parametrize("method", METHODS)
 class TestVariants:
     def test_without_intercept(self, name, method):

@@ -24,7 +24,7 @@ COLOURS = {"passed": "green", "FAILED": "bold red", "not run": "yellow"}
 @click.argument("areas", nargs=-1, metavar="[AREA]...", type=click.Choice(list(AREAS)))
 @click.option("--long", "long", is_flag=True, help="The full runs: the better part of an hour instead of a minute.")
 @click.option("--jobs", "-j", type=click.IntRange(1, 64), default=1, help="Areas at once, each in its own process.")
-@click.option("--output", "-o", metavar="FILE", help="Write the results, and on what they were found, as a page (.md).")
+@click.option("--output", "-o", metavar="FILE", help="A page (.md) with the results; areas it has from before stay.")
 @common
 def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, as_json: bool) -> int:
     """See whether the installed package is right on this machine.
@@ -63,12 +63,20 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
         _draw(found)
         answer(", ".join(f"{n} {verdict}" for verdict, n in counts.items()) + f"   {duration(sum(seconds.values()))}")
     if output is not None:
-        from linearly.export.disk import write_whole
-        from linearly.selftest.page import page
-
-        write_whole(output, page(found, seconds, long=long, jobs=jobs).encode("utf-8"))
-        saved(output)
+        _write(output, found, seconds, long, jobs)
     return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+def _write(output: str, found: dict[str, list[Result]], seconds: dict[str, float], long: bool, jobs: int) -> None:
+    from pathlib import Path
+
+    from linearly.export.disk import write_whole
+    from linearly.selftest.page import kept, measured, page
+
+    old = kept(Path(output).read_text(encoding="utf-8")) if Path(output).exists() else {}
+    new = {area: measured(area, found[area], seconds[area], long=long, jobs=jobs) for area in found}
+    write_whole(output, page({**old, **new}).encode("utf-8"))
+    saved(output)
 
 
 def _looked_at(areas: list[str], long: bool, jobs: int) -> Iterator[tuple[list[Result], float]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
 from linearly.selftest import AREAS, Result
 
+_HEAD, _TAIL = "<!-- measured: ", " -->\n"
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "narwhals", "pyarrow", "dask", "distributed", "pyspark", "starlette")
 
 
@@ -107,53 +109,74 @@ PROMISES = (
 )
 
 
-def page(
-    found: Mapping[str, Sequence[Result]], seconds: Mapping[str, float], *, long: bool = False, jobs: int = 1
-) -> str:
-    """The page in Markdown about the results of each area that was run."""
+@dataclass(frozen=True)
+class Measured:
+    """The results of an area, and the circumstances: the command, when, how long, on what."""
+
+    results: tuple[Result, ...]
+    command: str
+    date: str
+    seconds: float
+    where: str
+
+
+def measured(area: str, results: Sequence[Result], seconds: float, *, long: bool = False, jobs: int = 1) -> Measured:
+    """What was found just now, here."""
     options = " --long" * long + f" --jobs {jobs}" * (jobs > 1)
-    command = f"linearly selftest{options} --output FILE.md"
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return Measured(tuple(results), f"linearly selftest {area}{options}", date, round(seconds, 1), _here())
+
+
+def page(found: Mapping[str, Measured]) -> str:
+    """The page in Markdown about the areas that were run; at its end, for `kept`, what it was made from."""
     lines = [
         "# Trust: what is promised, and what was found",
         "",
-        f"Written by `{command}`; the figures are those of that run and of nothing else. "
-        "`linearly selftest` looks at the same things on your machine, in about a minute.",
-        "",
-        *(f"- {name}: {value}" for name, value in circumstances(long, jobs).items()),
+        "Written by `linearly selftest --long --output FILE.md`, and not by hand. Below the promises stand the figures "
+        "of each area, with the command, the date and the machine they come from. `linearly selftest` looks at the "
+        "same things on your machine, in about a minute.",
         "",
         *table(("promise", "required", "found", "shown by"), [_promise_row(one, found) for one in PROMISES]),
         "",
-        "Where no figure stands, this command does not look: the tests that are named do.",
+        "Where no figure stands, the command does not look: the tests that are named do.",
     ]
     for area, title in AREAS.items():
         if area in found:
-            rows = [(r.what, r.figure, r.required, r.verdict) for r in found[area]]
-            took = f"{seconds[area]:.0f} s" if seconds[area] < 90 else f"{seconds[area] / 60:.0f} min"
-            lines += ["", f"## {title}", "", f"`linearly selftest {area}{' --long' if long else ''}`, {took}.", ""]
+            one = found[area]
+            took = f"{one.seconds:.0f} s" if one.seconds < 90 else f"{one.seconds / 60:.0f} min"
+            lines += ["", f"## {title}", "", f"`{one.command}`, {one.date}, in {took}. {one.where}", ""]
+            rows = [(r.what, r.figure, r.required, r.verdict) for r in one.results]
             lines += table(("what", "found", "required", "verdict"), rows)
-    return "\n".join(lines) + "\n"
+    plain = {area: asdict(one) for area, one in found.items()}
+    return "\n".join([*lines, "", _HEAD + json.dumps(plain, ensure_ascii=False).replace(">", "\\u003e") + _TAIL])
 
 
-def circumstances(long: bool, jobs: int) -> dict[str, str]:
-    """When, on what, and with which versions."""
+def kept(text: str) -> dict[str, Measured]:
+    """What a page was made from, so that a run of some areas leaves the others as they were."""
+    if not text.endswith(_TAIL) or _HEAD not in text:
+        return {}
+    plain = json.loads(text.removesuffix(_TAIL).rpartition(_HEAD)[2])
+    return {
+        area: Measured(**{**one, "results": tuple(Result(**result) for result in one["results"])})
+        for area, one in plain.items()
+    }
+
+
+def _here() -> str:
     import linearly
     from linearly.dataset.fold import threads
     from linearly.kernels import kernels_in_use
 
-    versions = []
+    versions = [f"Python {sys.version.split()[0]}"]
     for name in LIBRARIES:
         try:
             versions.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             versions.append(f"no {name}")
-    return {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "run": ("the full one (`--long`)" if long else "the short one; the full one is `--long`")
-        + (f", {jobs} areas at once, so that the times are those of a busy machine" if jobs > 1 else ""),
-        "linearly": f"{linearly.__version__}, {kernels_in_use()} kernels, {threads()} threads",
-        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "Python": f"{sys.version.split()[0]}; {', '.join(versions)}",
-    }
+    return (
+        f"linearly {linearly.__version__}, {kernels_in_use()} kernels, {threads()} threads; {_processor()}, "
+        f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}; {', '.join(versions)}."
+    )
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -163,16 +186,16 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [lines[0], "|" + "---|" * len(head), *lines[1:]]
 
 
-def _promise_row(promise: Promise, found: Mapping[str, Sequence[Result]]) -> tuple[str, str, str, str]:
+def _promise_row(promise: Promise, found: Mapping[str, Measured]) -> tuple[str, str, str, str]:
     shown = [f"`linearly selftest {promise.area}`"] if promise.area else []
     shown += [f"`tests/{test}`" for test in promise.tests]
     return promise.what, promise.required, _figure(promise, found), ", ".join(shown)
 
 
-def _figure(promise: Promise, found: Mapping[str, Sequence[Result]]) -> str:
+def _figure(promise: Promise, found: Mapping[str, Measured]) -> str:
     if promise.area not in found:
         return "not run" if promise.area else ""
-    about = [r for r in found[promise.area] if not promise.about or r.what.startswith(promise.about)]
+    about = [r for r in found[promise.area].results if not promise.about or r.what.startswith(promise.about)]
     ran = [r for r in about if r.passed is not None]
     failed = [r for r in ran if not r.passed]
     if failed:
