@@ -21,7 +21,6 @@ TABLE: Table = {
     ),
     "test_linear_regression": PASSES,
     "test_linear_regression_multiple_outcome": PASSES,
-    "test_linear_regression_pd_sparse_dataframe_warning": private("a warning about sparse columns of pandas"),
     "test_linear_regression_positive": differs("parameter", POSITIVE),
     "test_linear_regression_positive_multiple_outcome": differs("parameter", POSITIVE),
     "test_linear_regression_positive_vs_nonpositive": differs("parameter", POSITIVE),
