@@ -3,6 +3,7 @@
 import decimal
 import io
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -132,6 +133,14 @@ def test_a_kind_of_column_that_nobody_knows_is_named():
         read(data)
 
 
+def test_levels_that_are_no_text_are_named():
+    levels = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array([[1], [2]]))
+    data = arrow(NUMBERS.append_column("l", levels))
+    with pytest.raises(ValueError, match="Column 'l' is Unknown, neither numbers nor text"):
+        ly.scan(io.BytesIO(data), target="y")
+    assert ly.scan(io.BytesIO(data), target="y", features=["i"]).fold(len) == 3
+
+
 # --- model files ----------------------------------------------------------------------------------
 
 
@@ -152,6 +161,24 @@ def test_a_solution_of_other_rows_than_its_summary_is_refused(tmp_path):
     model = ly.fit(NUMBERS, target="y")
     with pytest.raises(ValueError, match="the solution is of 0 rows, and the summary of 3"):
         forged(model, tmp_path / "m.json", lambda plain: of(plain)["solution_"].update(n=0))
+
+
+def test_products_of_no_rows_are_refused():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    gram = ly.LinearRegression(method="gram").fit(X, X.sum(axis=1)).summary_
+    cross = gram.cross.copy()
+    cross[:2, :2] = [[1e-8, 1e308], [1e308, 5.0]]  # eigenvalues did not converge
+    with pytest.raises(ValueError, match="not those of any rows"):
+        replace(gram, cross=cross).solve()
+
+
+def test_cross_products_that_are_not_symmetric_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"summary_\.cross is not symmetric"):
+        forged(
+            ly.fit({"x": np.arange(8.0), "y": np.arange(8.0) % 3}, target="y", method="gram"),
+            tmp_path / "m.json",
+            lambda plain: of(plain)["summary_"]["cross"]["values"].__setitem__(1, 7.0),
+        )
 
 
 def test_a_label_beyond_64_bits_is_refused(tmp_path):

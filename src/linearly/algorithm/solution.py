@@ -150,7 +150,10 @@ class Problem:
         """
         size = self._sizes(np.sqrt(np.maximum(np.diagonal(A), 0.0)))
         y_size = power_of_two(np.sqrt(np.maximum(total, 0.0)))
-        A, C, total = A / size / size[:, None], C / size[:, None] / y_size, total / y_size**2
+        with np.errstate(over="ignore"):
+            A, C, total = A / size / size[:, None], C / size[:, None] / y_size, total / y_size**2
+        if not np.isfinite(A).all():
+            raise ValueError("The sums of products are not those of any rows: one of them is far above its squares.")
         R, c, rest, tolerance = _triangle_of(A + np.diag(self._penalty(size)), C, total)
         solved = pivot_triangle(R, c, tolerance)
         kept = solved.kept

@@ -231,7 +231,10 @@ def _kinds(schema: pa.Schema) -> dict[str, nw.dtypes.DType]:
     import pyarrow as pa
 
     try:
-        return dict(nw.from_native(schema.empty_table(), eager_only=True).schema)
+        kinds: dict[str, nw.dtypes.DType] = dict(nw.from_native(schema.empty_table(), eager_only=True).schema)
+        # A data frame takes any dictionary for categories; those of lists and structs are none.
+        coded = [field for field in schema if pa.types.is_dictionary(field.type)]
+        return kinds | {one.name: nw.Unknown() for one in coded if pa.types.is_nested(one.type.value_type)}
     except (ValueError, NarwhalsError) as error:
         if len(schema) > 1:
             return {field.name: _kinds(pa.schema([field]))[field.name] for field in schema}

@@ -15,13 +15,38 @@ from linearly.algorithm.mistake_log import MistakeLog, Recorder
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.training import Training
 from linearly.algorithm.triangle import Triangle
+from linearly.algorithm.triangular import rounded
 from linearly.algorithm.validation import Folds
 from linearly.export.arrays import Exact, Numbers
-from linearly.export.codec import Float, Listed, Maybe, OneOf, Record, Refused, Together, Truth, Whole, Words
+from linearly.export.codec import (
+    Float,
+    Listed,
+    Maybe,
+    OneOf,
+    Plain,
+    Record,
+    Refused,
+    Sizes,
+    Together,
+    Truth,
+    Whole,
+    Words,
+)
 
 # Sizes: p features, k targets, m columns of [X | Y], K classes; v vectors of weights, 1 for two classes.
 GAUGE = Record(Gauge, {"shift": Numbers(("m",)), "unit": Numbers(("m",), positive=True)})
-GRAM = Record(
+
+
+class _GramCodec(Record):
+    def decode(self, plain: Plain, at: str, sizes: Sizes) -> Gram:
+        gram: Gram = super().decode(plain, at, sizes)
+        cross = rounded(gram.cross)
+        if not np.allclose(cross, cross.T, rtol=1e-6, atol=1e-12 * float(np.abs(cross).max(initial=0.0))):
+            raise Refused(f"{at}.cross is not symmetric")
+        return gram
+
+
+GRAM = _GramCodec(
     Gram,
     {
         "n": Whole(),
