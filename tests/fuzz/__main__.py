@@ -103,6 +103,7 @@ def guided(name: str, asked: argparse.Namespace) -> int:
     from fuzz.mutation import Steered
 
     tally = Tally(tell=lambda finding: tell(finding, asked))
+    running.warm_up(fuzzer)
     with running.limits() as begin:
 
         def one(data: bytes) -> None:

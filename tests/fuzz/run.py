@@ -216,6 +216,12 @@ def limits(memory: int = MEMORY) -> Iterator[Callable[[], None]]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
+def warm_up(fuzzer: Fuzzer) -> None:
+    """A few cases that nobody watches: what is imported on first use is imported now."""
+    for case in range(20):
+        tried(replace(fuzzer, watched=False), drawn(fuzzer, -1, case))
+
+
 def run(
     fuzzer: Fuzzer,
     cases: int,
@@ -225,8 +231,7 @@ def run(
     diary: Callable[[int, bytes], None] = lambda case, data: None,
 ) -> Tally:
     """So many cases, from the first on; the diary is told of each before it is tried."""
-    for case in range(10):  # what is imported on first use is imported now
-        tried(replace(fuzzer, watched=False), drawn(fuzzer, -1, case))
+    warm_up(fuzzer)
     tally = Tally() if tally is None else tally
     with limits() as begin:
         for case in range(first, first + cases):
