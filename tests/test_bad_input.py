@@ -71,7 +71,7 @@ BAD_FITS = {
     "a negative weight": ((X, Y, changed(np.ones(40), 5, -0.5)), r"Negative.*sample_weight: row 5 has -0\.5"),
     "too few weights": ((X, Y, np.ones(39)), r"sample_weight"),
     "two-dimensional weights": ((X, Y, np.ones((40, 1))), r"[Ss]ample.weights?"),
-    "weights as text": ((X, Y, ["heavy"] * 40), r"could not convert|heavy"),
+    "weights as text": ((X, Y, ["heavy"] * 40), r"sample_weight holds text"),
     # Numbers that float64 cannot hold
     "a big integer": (
         (changed(np.ones((40, 3), dtype=np.int64), (5, 1), 2**53 + 1), Y),
@@ -97,7 +97,7 @@ BAD_FITS = {
     "y beside rows": ((as_rows(X, Y), Y), r"bring their own targets.*without y"),
     # Kinds
     "text in X": ((np.array([["a", "b"]] * 40), Y), r"could not convert string to float|numeric"),
-    "text among objects": ((changed(X, (3, 2), "tall", object), Y), r"could not convert string to float"),
+    "text among objects": ((changed(X, (3, 2), "tall", object), Y), r"[Rr]ow 3, column 2 of X holds 'tall'"),
     "text in pandas": ((FRAME.assign(city="Rome"), Y), r"Column 'city' is .*, not numeric.*Encode"),
     "dates in pandas": (
         (FRAME.assign(day=pd.Timestamp("2020-01-01")), Y),

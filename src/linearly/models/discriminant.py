@@ -165,7 +165,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._center = rounded(center)
         # The digits of the differences of means survive an offset because the means are double-double.
         M = rounded(means - center) @ W
-        self.means_, self.covariance_ = rounded(means), rounded(covariance) * unit * unit[:, None]
+        with np.errstate(over="ignore"):  # a square of the user's units may leave float64
+            self.means_, self.covariance_ = rounded(means), rounded(covariance) * unit * unit[:, None]
         self._read_scores(W, M)
         self._read_directions(W, M)
 
@@ -273,7 +274,8 @@ class QuadraticDiscriminantAnalysis(Discriminant):
             roots.append(root)
             log_determinant = found.log_determinant + 2 * np.log(unit[columns]).sum()
             constants.append(np.log(self.priors_[k]) - 0.5 * log_determinant)
-            covariances.append(rounded(covariance) * unit * unit[:, None])
+            with np.errstate(over="ignore"):
+                covariances.append(rounded(covariance) * unit * unit[:, None])
         if singular:
             told = ", ".join(map(repr, self.classes_[[k for k, _ in singular]].tolist()))
             self._warn_singular(singular[0][1], columns, f"of class {told}")
