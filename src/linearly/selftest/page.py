@@ -40,7 +40,7 @@ PROMISES = (
     ),
     Promise(
         "Hostile scales: offsets to 1e15, units from 1e-300 to 1e300, float32, near-collinear columns",
-        "12 digits, or a named warning",
+        "12 digits (11 of standard errors), or a named warning",
         "extreme",
         quoted=("sets, auto: ", "sets, exact: "),
         tests=("test_scale.py",),
