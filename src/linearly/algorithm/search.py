@@ -38,7 +38,7 @@ _ROWS_EACH = 20  # thinned rows for each column, at least: fewer might be separa
 _GUESS = 0.05  # by the thinned rows
 _NEAR = 2e-3  # by gradients alone, before a Hessian
 _FIRM = 1e-4  # by Newton thereafter: the error of its step is quadratic, and the rows are many
-_ALONE = 1e-4  # by gradients, where no Hessian is formed
+_ALONE = 1e-5  # by gradients, where no Hessian is formed
 
 
 @dataclass(frozen=True, eq=False)
