@@ -287,10 +287,17 @@ def test_files_does_not_count_kills_that_came_too_early(tmp_path, faulty):
 @pytest.mark.skipif(os.name == "nt", reason="signals are different there")
 def test_files_sees_an_interruption_that_is_not_heeded(tmp_path, faulty):
     require(find_spec("click") and find_spec("pyarrow"), "needs linearly[cli]")
-    faulty("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n")
+    faulty("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nsignal.signal = lambda *a: None\n")
     found = interruptions.interrupted(tmp_path, 1)
     assert found.passed is False
     assert found.figure.startswith("exit codes 0 in 2 runs; 0 ")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are different there")
+def test_files_interrupts_though_interruptions_were_ignored_before(tmp_path, faulty):
+    require(find_spec("click") and find_spec("pyarrow"), "needs linearly[cli]")
+    faulty("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n")
+    assert interruptions.interrupted(tmp_path, 1).passed
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are different there")

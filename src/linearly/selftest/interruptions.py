@@ -23,6 +23,14 @@ TRIES = 3
 # -P: what lies in the current directory is not imported.
 PYTHON = (sys.executable, "-P", "-W", "ignore")
 
+# The command line where Ctrl-C means something, though whoever started this may have had it ignored (nohup, a script).
+COMMAND = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from linearly.cli.main import main
+sys.exit(main())
+"""
+
 # Forks a child that saves in a loop, and kills it: so many seconds after it started, or after a write has begun.
 # Forks, because 200 imports of NumPy would take minutes.
 SAVER = """
@@ -188,7 +196,7 @@ def _half_written(folder: Path) -> int:
 
 
 def _interrupted_fit(folder: Path) -> int:
-    command = [*PYTHON, "-m", "linearly", "fit", "-", "-t", "y", "-o", "new.json"]
+    command = [*PYTHON, "-c", COMMAND, "fit", "-", "-t", "y", "-o", "new.json"]
     with _started(command, folder, stdin=subprocess.PIPE) as fit:
         assert fit.stdin is not None
         # More than a pipe holds: when it is written, it is being read.
@@ -198,7 +206,7 @@ def _interrupted_fit(folder: Path) -> int:
 
 
 def _interrupted_predict(folder: Path) -> int:
-    command = [*PYTHON, "-m", "linearly", "predict", "m.json", "rows.csv", "-o", "answers.csv"]
+    command = [*PYTHON, "-c", COMMAND, "predict", "m.json", "rows.csv", "-o", "answers.csv"]
     before = sorted(os.listdir(folder))
     with _started(command, folder) as predict:
         begun = time.monotonic()
