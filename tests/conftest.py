@@ -1,5 +1,6 @@
 """What every test file shares: `require`, clusters that are started once, and how hard hypothesis looks."""
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -38,10 +39,19 @@ def dask_client():
 
     # On a busy machine a killed worker may take longer than 15 s to come back, after which its place would be given up.
     patient = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
-    with patient, distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs="CRITICAL"
-    ) as cluster, distributed.Client(cluster, set_as_default=False) as client:  # fmt: skip
-        yield client
+    with patient, contextlib.ExitStack() as ends:
+        # Where a worker of pytest ends, the loop may be closed before its users are.
+        ends.enter_context(contextlib.suppress(RuntimeError))
+        cluster = ends.enter_context(
+            distributed.LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                silence_logs="CRITICAL",
+            )
+        )
+        yield ends.enter_context(distributed.Client(cluster, set_as_default=False))
 
 
 @pytest.fixture

@@ -88,11 +88,17 @@ def test_ridge_of_any_size(scale, alpha):
     assert right >= 12 or warned, f"{right:.1f} digits"
 
 
-@pytest.mark.parametrize("factor", [1e-200, 1e-10, 1e10, 1e200])
+@pytest.mark.parametrize("factor", [1e-90, 1e-10, 1e10, 1e90])
 def test_weights_of_any_size(factor):
     model, warned = fitted(LinearRegression(), X, Y, sample_weight=WEIGHT * factor)
     assert not warned
     assert_right_or_said(model, warned, least_squares(X, Y, WEIGHT))  # analytic weights have no unit
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_weights_whose_squares_leave_float64_are_refused(factor):
+    with pytest.raises(ValueError, match=r"sample_weight is .* in row 0.* Divide all of them by one constant"):
+        LinearRegression().fit(X, Y, sample_weight=WEIGHT * factor)
 
 
 def test_wild_rows_of_weight_zero_are_absent():

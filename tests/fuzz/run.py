@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -174,20 +175,21 @@ class _Watch:
 
     def __init__(self) -> None:
         self.on, self.there, self.seen, self.opens = False, False, [], ()  # type: ignore[var-annotated]
+        self.thread = 0
 
     def start(self, opens: tuple[str, ...]) -> None:
         if not self.there:
             self.there = True
             sys.addaudithook(self.hear)  # it cannot be taken away again
-        self.seen, self.opens, self.on = [], opens, True
+        self.seen, self.opens, self.thread, self.on = [], opens, threading.get_ident(), True
 
     def stop(self) -> list[str]:
         self.on = False
         return self.seen
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self.on or event not in FORBIDDEN:
-            return
+        if not self.on or event not in FORBIDDEN or threading.get_ident() != self.thread:
+            return  # what else runs in this process, such as a Dask client, may look around
         if event == "open" and (isinstance(arguments[0], int) or arguments[0] in self.opens):
             return
         self.seen.append(f"{event} {str(arguments)[:200]}")
