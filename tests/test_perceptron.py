@@ -22,6 +22,7 @@ from linearly.algorithm.separability import mistake_bound, separability
 from linearly.dataset.digits import digit_features
 from linearly.dataset.rows import as_rows
 from linearly.models.batch_perceptron import BatchPerceptron
+from linearly.models.far import FarColumnWarning
 from linearly.models.labels import codes_among, encode
 from linearly.models.perceptron import AveragedPerceptron, Perceptron, VotedPerceptron
 from linearly.models.pocket import PocketPerceptron
@@ -790,3 +791,17 @@ def test_the_certificate_agrees_with_the_perceptron(seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = Perceptron(500).fit(X, y)
     assert (model.mistakes_per_pass_[-1] == 0) == (separability(X, y).verdict == "separable")
+
+
+@pytest.mark.parametrize("Model", [Perceptron, BatchPerceptron, PocketPerceptron, VotedPerceptron, AveragedPerceptron])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_columns_far_from_zero_are_named(Model):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((200, 2))
+    y = X[:, 0] + 0.5 * rng.standard_normal(200) > 0
+    far = X + np.array([0.0, 1e9])
+    with pytest.warns(UserWarning, match=r"'x1': far from zero .*1e\+09 ± 1.* Subtract the mean"):
+        Model().fit(far, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FarColumnWarning)
+        Model().fit(X, y)

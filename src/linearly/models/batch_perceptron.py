@@ -15,6 +15,7 @@ from linearly.algorithm.magnitude import exponent, in_unit, largest
 from linearly.dataset.rows import Block, Rows
 from linearly.models.base import Array
 from linearly.models.classifier import LinearClassifier
+from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows
 from linearly.models.parameters import boolean, from_zero, whole_number
 from linearly.models.verdict import Explained
@@ -122,6 +123,8 @@ class BatchPerceptron(Explained, LinearClassifier):
         W, b, rule = self._descend(in_unit(rows, e))
         self.coef_, self.intercept_ = np.ldexp(W, -e), b
         self.training_error_ = training_error(rows, self.coef_, self.intercept_)
+        if self.training_error_ > 0:
+            warn_of_far_columns(self, rows)
         self.stopped_because_ = self._why_stopped(rule)
         if rule == "max_passes":
             warnings.warn(

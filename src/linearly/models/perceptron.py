@@ -16,6 +16,7 @@ from linearly.algorithm.training import Training
 from linearly.dataset.rows import Block, Rows
 from linearly.models.base import Array
 from linearly.models.classifier import Classifier, LinearClassifier
+from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import checked_classes, labelled_rows, shown
 from linearly.models.parameters import boolean, generator, one_of, whole_number
 from linearly.models.verdict import Explained
@@ -46,6 +47,8 @@ class OnlinePerceptron(Explained, Classifier):
         self._tell()
         self.training_error_ = self._error(rows)
         self.stopped_because_ = self._why_stopped()
+        if self.training_error_ > 0:
+            warn_of_far_columns(self, rows)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:

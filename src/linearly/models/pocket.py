@@ -15,6 +15,7 @@ from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows
 from linearly.models.base import Array
 from linearly.models.classifier import LinearClassifier
+from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows
 from linearly.models.parameters import boolean, generator, one_of, whole_number
 from linearly.models.verdict import Explained
@@ -102,6 +103,8 @@ class PocketPerceptron(Explained, LinearClassifier):
         self.mistake_log_ = trail.log(e)
         self.training_error_ = float(trail.best.errors / trail.total)
         self.stopped_because_ = self._why_stopped(trail)
+        if self.training_error_ > 0:
+            warn_of_far_columns(self, rows)
         return self
 
     def _walk(self, rows: Rows) -> Trail:
