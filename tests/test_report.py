@@ -714,3 +714,16 @@ def test_columns_of_numbers_are_aligned():
     assert aligned([1e9, 1e-9]) == ["1.000e9", "1.000e−9"]
     assert (p_told(1e-9), p_told(0.01234), p_told(0.5), p_told(None)) == ("< 0.0001", "0.0123", "0.50", "–")
     assert whole(53940) == "53\u202f940"
+
+
+def test_a_fit_that_chance_explains_is_not_called_fine():
+    rng = np.random.default_rng(3)
+    X, noise = rng.standard_normal((300, 3)), rng.standard_normal(300)
+    said = {}
+    for name, y in (("noise", noise), ("signal", X[:, 0] + noise)):
+        columns = dict(zip("abc", X.T, strict=True)) | {"y": y}
+        model = fit(columns, target="y")
+        said[name] = [finding.sentence for finding in findings(facts(model, model.rows(columns)))]
+    assert any(sentence.startswith("It may tell nothing") for sentence in said["noise"])
+    assert "Nothing here speaks against the model." not in said["noise"]
+    assert not any(sentence.startswith("It may tell nothing") for sentence in said["signal"])

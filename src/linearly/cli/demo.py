@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from linearly.cli.options import common
-from linearly.cli.screen import answer, put_json
+from linearly.cli.screen import answer, put_json, status
 from linearly.demos import NAMES, TITLES
 
 
@@ -40,6 +40,8 @@ def demo(name: str, listed: bool, data: str | None, output: str | None, as_json:
     page = story.write(Path(path))
     if as_json:
         put_json({"demo": name, "title": story.title, "saved": None if page is None else str(page)} | story.found)
+    else:
+        status("next: linearly check YOUR_DATA --target COLUMN")
 
 
 def _say(text: str) -> None:

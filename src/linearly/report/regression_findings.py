@@ -62,7 +62,7 @@ def good(facts: Facts) -> list[str]:
 
 def findings(facts: Facts) -> list[Finding]:
     """What speaks for and against it, the worst first, and what to do."""
-    found = [_digits_finding(facts), _rows_finding(facts)]
+    found = [_digits_finding(facts), _rows_finding(facts), _chance_finding(facts)]
     if not facts["training"]:
         found.append(
             Finding(
@@ -110,6 +110,18 @@ def _rows_finding(facts: Facts) -> Finding | None:
         "look",
         f"Only {n / p:.1f} rows a column: the fit flatters itself (adjusted R² {told(adjusted, 3)}, not {told(r, 3)}).",
         f"Use fewer columns{'' if facts['alpha'] else ', or ridge,'} and judge it on rows that it has not seen.",
+        "fit",
+    )
+
+
+def _chance_finding(facts: Facts) -> Finding | None:
+    found = facts["statistics"]
+    if not facts["training"] or found["f_statistic"] is None or found["p_value"] is None or found["p_value"] < FAILS:
+        return None
+    return Finding(
+        "look",
+        f"It may tell nothing: chance alone fits as well this often (F test, p {p_told(found['p_value'])}).",
+        f"Look for columns that say more about {facts['target']}, or for more rows.",
         "fit",
     )
 
