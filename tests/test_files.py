@@ -25,6 +25,8 @@ import linearly as ly
 from linearly.dataset import csv as text
 from linearly.dataset.design import DesignRows, design_of
 from linearly.dataset.files import FileTables, file_tables, stream_tables, write_tables
+from linearly.dataset.rows import Place
+from linearly.dataset.tables import Chunk, FrameTables
 
 N, P = 2000, 4
 
@@ -126,6 +128,33 @@ def test_same_bits_on_one_thread_and_two(stored, monkeypatch):
     one = ly.LinearRegression().fit(rows)
     assert one.coef_.tobytes() == two.coef_.tobytes()
     assert one.intercept_ == two.intercept_
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_columns_are_read_where_they_lie_whatever_stands_between_them(missing, tmp_path, monkeypatch):
+    monkeypatch.setattr("linearly.dataset.units._FEWEST_ROWS", 64)
+    monkeypatch.setattr("linearly.dataset.units._CELLS", 64)
+    data = table().append_column("whole", pa.array(np.arange(N) % 7)).append_column("one", pa.array(np.ones(N)))
+    path = parquet(data, tmp_path)
+    features = ["whole", "f0", "kind", "one", "f1"]
+    rows = ly.scan(path, target="y", features=features, weight="label", missing=missing)
+    assert [len(block) for block in rows][:6] == [64, 64, 64, 64, 44, 64]
+    with pytest.warns(np.exceptions.RankWarning, match="'one'"):
+        fit = ly.LinearRegression().fit(rows)
+    blocks = list(rows)
+    X, y, w = (np.concatenate([getattr(b, what) for b in blocks]) for what in ("X", "y", "weight"))
+    with pytest.warns(np.exceptions.RankWarning):
+        same = ly.LinearRegression().fit(X, y, w)
+    np.testing.assert_allclose(fit.coef_, same.coef_, rtol=1e-12)
+    np.testing.assert_allclose(fit.covariance_, same.covariance_, rtol=1e-11)
+
+
+def test_chunks_come_in_pieces_that_know_their_rows():
+    chunk = Chunk(FrameTables(pa.table({"a": np.arange(10)})).frame, 5, Place("t", 2))
+    pieces = list(chunk.rows(np.arange(10) % 3 > 0).pieces(4))
+    assert [piece.frame["a"].to_list() for piece in pieces] == [[1, 2, 4, 5], [7, 8]]
+    assert [piece.where(1) for piece in pieces] == ["row 4 of t", "row 10 of t"]
+    assert list(chunk.pieces(10)) == [chunk]
 
 
 def test_text_columns_learn_their_levels_over_all_rows(tmp_path):

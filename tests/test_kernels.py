@@ -163,6 +163,15 @@ def test_gram_of_several_blocks_of_packed_rows(compiled):
     assert_same_moments(compiled.gram(X, Y, weight, shift, scale), reference.gram(X, Y, weight, shift, scale))
 
 
+def test_gram_of_columns_that_lie_apart(kernel):
+    for n, p, k in [*SHAPES, (1000, 20, 1), (3000, 2, 2)]:
+        X, Y, weight, shift, scale = case(n, p, k)
+        columns = [read_only(column) for column in X.T]
+        for w in (None, weight):
+            G = kernel.gram_columns(columns, Y, w, shift, scale)
+            assert_same_moments(G, reference.gram(X, Y, w, shift, scale))
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gram_of_some_rows(kernel, layout):
     X, _, weight, shift, scale = case(400, 9, 0)
@@ -221,6 +230,10 @@ def test_wrong_shapes_are_refused():
             kernels.gram(*rows)
         with pytest.raises(ValueError, match=r"."):
             kernels.triangle(np.zeros((5, 5)), *rows)
+    with pytest.raises(ValueError, match="columns must have one length"):
+        kernels.gram_columns([X[:, 0].copy(), X[:5, 1].copy(), X[:, 2].copy()], Y, weight, shift, scale)
+    with pytest.raises(ValueError, match="Y has the wrong number of rows"):
+        kernels.gram_columns(list(np.ascontiguousarray(X.T)), Y[:9], weight, shift, scale)
     with pytest.raises(ValueError, match="coef needs one target"):
         kernels.gram(X, Y, weight, shift, scale, np.zeros(3))
     with pytest.raises(ValueError, match="cannot run"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linearly.dataset.rows import Block
+from linearly.dataset.rows import Block, Columns
 from linearly.kernels.doubled import Array, Doubled
 
 _SAMPLE = 64  # rows that set the gauge of a block: enough to be within a standard deviation of its mean
@@ -58,7 +58,7 @@ class Gauge:
         for j in np.flatnonzero(squares < _VANISHED):
             part: Any
             part, at = (block.X, j) if Y is None or j < block.X.shape[1] else (Y, j - block.X.shape[1])
-            column = part[:, [at]].toarray() if hasattr(type(part), "tocsr") else _plain(part[:, at])
+            column = _column(part, int(at))
             if (column[_present(block)] != self.shift[j]).any():
                 return True
         return False
@@ -93,6 +93,12 @@ def without_absent(block: Block) -> Block:
         return block
     y = None if block.y is None else block.y[rows]
     return replace(block, X=block.X[rows], y=y, weight=None if block.weight is None else block.weight[rows])
+
+
+def _column(part: Any, j: int) -> Array:
+    if isinstance(part, Columns):
+        return part.columns[j]
+    return part[:, [j]].toarray() if hasattr(type(part), "tocsr") else _plain(part[:, j])
 
 
 def _plain(part: Any) -> Array:

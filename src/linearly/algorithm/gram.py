@@ -17,7 +17,7 @@ from linearly import kernels
 from linearly.algorithm.gauge import Gauge, without_absent
 from linearly.algorithm.solution import Form, Problem, Solution, form_of
 from linearly.algorithm.triangular import EPS, Numbers, rounded
-from linearly.dataset.rows import Block, refuse_bad_numbers
+from linearly.dataset.rows import Block, Columns, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
 
 _LOST_DIGITS = 1e-10  # removing rows may not leave a column with a larger relative error than this
@@ -49,6 +49,8 @@ class Gram:
         G = _moments(block, Y, gauge, exact)
         # A few rows set the gauge. Where they misled (a square over- or underflowed), all of them set it.
         if gauge.misled(block, Y, np.diagonal(G.high if isinstance(G, Doubled) else G)[1:]):
+            if isinstance(block.X, Columns):
+                block = replace(block, X=block.X[:])
             refuse_bad_numbers(block)
             block = without_absent(block)
             Y = targets(block)
@@ -241,6 +243,8 @@ def parts(X: Any) -> tuple[Array, Array | None]:
 
 def _moments(block: Block, Y: Array | None, gauge: Gauge, exact: bool) -> Numbers:
     scale = 1.0 / gauge.unit
+    if isinstance(block.X, Columns) and not exact:
+        return kernels.gram_columns(block.X.columns, Y, block.weight, gauge.shift, scale)
     if hasattr(type(block.X), "tocsr") and not exact:
         return _sparse_moments(block.X, Y, block.weight, gauge)
     X, X_low = parts(block.X)

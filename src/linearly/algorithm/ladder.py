@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,11 +61,21 @@ class Climb:
     passes: int
 
 
-def summarize(block: Block, method: str) -> Summary:
+@dataclass(frozen=True, slots=True)
+class Summarize:
     """The summary of a block that a method works with."""
-    if method == "qr":
-        return Triangle.of(block)
-    return Gram.of(block, exact=method == "exact")
+
+    method: str
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether the columns of a block may lie apart: the Gram in float64 reads them where they are."""
+        return self.method in ("auto", "gram")
+
+    def __call__(self, block: Block) -> Summary:
+        if self.method == "qr":
+            return Triangle.of(block)
+        return Gram.of(block, exact=self.method == "exact")
 
 
 @quiet_blas()
@@ -78,7 +87,7 @@ def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
     passes = 0
     for rung in rungs:
         passes += 1
-        summary = rows.fold(partial(summarize, method=rung))
+        summary = rows.fold(Summarize(rung))
         refuse_too_few(summary)
         solution = ask.of(summary)
         if solution.sound_digits >= ENOUGH_DIGITS and solution.sure:

@@ -64,14 +64,16 @@ class ParquetTable:
             _named(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"),
             pq.ParquetFile(self.location.whole(), metadata=self.metadata, pre_buffer=False, buffer_size=buffer) as file,
         ):
+            whole = rows * len(wanted) <= _WHOLE and all(map(pa.types.is_primitive, wanted.types))
             parts: Iterable[Any]
-            if rows * len(wanted) <= _WHOLE and all(map(pa.types.is_primitive, wanted.types)):
+            if whole:
                 parts = [file.read_row_group(group, wanted.names, use_threads=together)]
             else:
                 parts = file.iter_batches(rows_in_chunk(wanted), [group], wanted.names, use_threads=together)
+            step = rows if whole and not together else rows_in_chunk(wanted)
             found = 0
             for part in parts:
-                yield from _cut(part, wanted, start + found, self.name, first + found)
+                yield from _cut(part, wanted, start + found, self.name, first + found, step)
                 found += len(part)
             if found != rows:
                 raise pa.ArrowInvalid(f"there are {found} of them")
@@ -119,7 +121,7 @@ class ArrowTable:
     def _read(self, i: int, rows: int, wanted: pa.Schema, start: int, first: int) -> Iterator[Chunk]:
         with _named(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"):
             batch = self._reader(wanted.names).get_batch(i)
-            yield from _cut(batch, wanted, start, self.name, first)
+            yield from _cut(batch, wanted, start, self.name, first, rows_in_chunk(wanted))
 
 
 class BatchStream:
@@ -142,7 +144,7 @@ class BatchStream:
         first = 0
         with _named(f"{self.name} cannot be read to its end"):
             for batch in self._batches():
-                for chunk in _cut(batch, wanted, start, self.name, first):
+                for chunk in _cut(batch, wanted, start, self.name, first, rows_in_chunk(wanted)):
                     yield Unit(len(chunk), partial(_only, chunk))
                 start, first = start + len(batch), first + len(batch)
 
@@ -193,9 +195,8 @@ def _only(chunk: Chunk) -> tuple[Chunk]:
     return (chunk,)
 
 
-def _cut(batch: Any, wanted: pa.Schema, start: int, name: str, first: int) -> Iterator[Chunk]:
+def _cut(batch: Any, wanted: pa.Schema, start: int, name: str, first: int, step: int) -> Iterator[Chunk]:
     batch.validate(full=True)  # offsets are addresses, and text that is not UTF-8 is found nowhere else
-    step = rows_in_chunk(wanted)
     for at in range(0, len(batch), step):
         yield Chunk(frame_of(batch.slice(at, step), wanted), start + at, Place(name, first + at))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from linearly.dataset.elsewhere import Changed, partitions_of
 from linearly.dataset.numbers import refuse_extreme_weights
-from linearly.dataset.rows import Block
+from linearly.dataset.rows import Block, Columns, takes_columns
 from linearly.dataset.tables import Chunk, Tables, known_columns
 from linearly.dataset.terms import MOST_COLUMNS, Array, Category, Factor, Level, Numeric, Term, codes_of, found_levels
 
@@ -126,7 +126,7 @@ class Design:
         """The design without target and weight, for rows to be predicted."""
         return replace(self, target=None, weight=None)
 
-    def block(self, chunk: Chunk) -> Block:
+    def block(self, chunk: Chunk, takes_columns: bool = False) -> Block:
         """The numbers of a chunk that has no missing values, or whose rows with missing values are to be dropped."""
         plain = plain_columns(chunk, self.needs) if self.missing == "error" else {}
         complete = self.complete(chunk, plain.keys())
@@ -134,8 +134,19 @@ class Design:
             if self.missing == "error":
                 self._refuse_missing(chunk, complete)
             chunk, plain = chunk.rows(complete), {}
-        n = len(chunk)
-        X = np.empty((n, len(self.names)), order="F")
+        X = (self._columns if takes_columns and self.names else self._matrix)(chunk, plain)
+        y = None if self.target is None else self.target.values(chunk, plain)
+        weight = None if self.weight is None else self._weights(chunk)
+        return Block(X, y, weight, chunk.start, self.names, chunk.place, chunk.kept)
+
+    def _columns(self, chunk: Chunk, plain: Mapping[str, Array]) -> Columns:
+        columns: list[Array] = []
+        for term, column in zip(self.terms, self._as_they_are, strict=True):
+            columns.extend([plain[column]] if column in plain else np.ascontiguousarray(term.values(chunk).T))
+        return Columns(columns)
+
+    def _matrix(self, chunk: Chunk, plain: Mapping[str, Array]) -> Array:
+        X = np.empty((len(chunk), len(self.names)), order="F")
         at = 0
         for term, column in zip(self.terms, self._as_they_are, strict=True):
             if column in plain:
@@ -145,9 +156,7 @@ class Design:
             values = term.values(chunk)
             X[:, at : at + values.shape[1]] = values
             at += values.shape[1]
-        y = None if self.target is None else self.target.values(chunk, plain)
-        weight = None if self.weight is None else self._weights(chunk)
-        return Block(X, y, weight, chunk.start, self.names, chunk.place, chunk.kept)
+        return X
 
     @cached_property
     def _as_they_are(self) -> tuple[str, ...]:
@@ -245,8 +254,13 @@ class Through:
     design: Design
     f: Callable[[Block], Any]
 
+    @property
+    def takes_columns(self) -> bool:
+        """Whether f does: chunks need not be cut for it then."""
+        return takes_columns(self.f)
+
     def __call__(self, chunk: Chunk) -> Any:
-        return self.f(self.design.block(chunk))
+        return self.f(self.design.block(chunk, self.takes_columns))
 
 
 @dataclass(frozen=True)
@@ -257,7 +271,7 @@ class Tallied:
     f: Callable[[Block], Any]
 
     def __call__(self, chunk: Chunk) -> Tally:
-        block = self.design.block(chunk)
+        block = self.design.block(chunk, takes_columns(self.f))
         return Tally(self.f(block), len(chunk), len(block))
 
 

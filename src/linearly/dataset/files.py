@@ -16,6 +16,7 @@ from narwhals.exceptions import NarwhalsError
 
 from linearly.dataset.design import DesignRows, design_of
 from linearly.dataset.fold import MergeTree, fold
+from linearly.dataset.rows import takes_columns
 from linearly.dataset.tables import Chunk, Tables, known_columns
 from linearly.dataset.writing import write_tables
 
@@ -155,7 +156,7 @@ class FileTables:
         """The chunks in order, one empty chunk if there are no rows."""
         empty = True
         for unit in self._units():
-            for chunk in unit.chunks():
+            for chunk in self._chunks(unit):
                 empty = False
                 yield chunk
                 self._done(chunk)
@@ -165,7 +166,7 @@ class FileTables:
     def fold(self, f: Callable[[Chunk], S]) -> S:
         def folded(unit: Unit) -> S:
             tree: MergeTree[S] = MergeTree()
-            for index, chunk in enumerate(unit.chunks()):
+            for index, chunk in enumerate(unit.chunks() if takes_columns(f) else self._chunks(unit)):
                 tree.add(index, f(chunk))
                 self._done(chunk)
             return tree.total()
@@ -183,6 +184,13 @@ class FileTables:
             for unit in file.units(self.wanted, start):
                 yield unit
                 start += unit.rows
+
+    def _chunks(self, unit: Unit) -> Iterator[Chunk]:
+        """The chunks of a unit, none so large that the numbers made of it leave the cache."""
+        from linearly.dataset.units import rows_in_chunk
+
+        for chunk in unit.chunks():
+            yield from chunk.pieces(rows_in_chunk(self.wanted))
 
     def _done(self, chunk: Chunk) -> None:
         if self._hook.call is not None:

@@ -8,8 +8,7 @@ matrices and data frames without copying the whole.
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
@@ -58,11 +57,25 @@ class Picked(Place):
         return self.before(int(self.rows[i]))
 
 
+class Columns:
+    """A matrix whose columns, float64, lie apart in memory, each of them together: as tables have them."""
+
+    def __init__(self, columns: Sequence[NDArray[np.float64]]) -> None:
+        self.columns = columns
+        self.shape = (len(columns[0]), len(columns))
+
+    def __getitem__(self, rows: Any) -> NDArray[np.float64]:
+        """Some of the rows, as an array."""
+        part: NDArray[np.float64] = np.array([column[rows] for column in self.columns])
+        return part.T
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Some consecutive rows: X (n × p numbers), targets, weights, and the index of the first row.
 
-    X is a float64 or float32 array, a CSR matrix, or double-double numbers. `names` and `place` are for messages only.
+    X is a float64 or float32 array, a CSR matrix, double-double numbers, or, for functions that say `takes_columns`,
+    `Columns`. `names` and `place` are for messages only.
     Where rows were left out, `kept` says which of the consecutive ones these are.
     """
 
@@ -180,6 +193,11 @@ class OneBlock:
 
     def fold(self, f: Callable[[Block], S]) -> S:
         return f(self.block)
+
+
+def takes_columns(f: Callable[..., Any]) -> bool:
+    """Whether a function of blocks says that it takes `Columns` too, which saves tables a copy."""
+    return bool(getattr(f, "takes_columns", False))
 
 
 def numbered(p: int) -> tuple[str, ...]:
@@ -354,6 +372,5 @@ def float_column(column: nw.Series[Any], where: Where) -> NDArray[np.float64]:
         column = column.cast(nw.Int64)
     if column.dtype == nw.Boolean and column.null_count():
         column = column.cast(nw.Float64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with np.errstate(all="ignore"):
         return np.asarray(column.to_numpy(), dtype=np.float64)

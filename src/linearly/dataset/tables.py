@@ -44,6 +44,16 @@ class Chunk:
         """Row i of the chunk, in words."""
         return in_words(i, self.start, self.place, self.kept)
 
+    def pieces(self, step: int) -> Iterator[Chunk]:
+        """The chunk in pieces of so many rows; itself if it has no more."""
+        if len(self) <= step:
+            yield self
+            return
+        for at in range(0, len(self), step):
+            place = None if self.place is None else replace(self.place, first=self.place.first + at)
+            kept = None if self.kept is None else self.kept[at : at + step] - at
+            yield Chunk(self.frame[at : at + step], self.start + at, place, kept)
+
     def rows(self, keep: Any) -> Chunk:
         """The chunk with only the rows where `keep` holds."""
         kept = np.flatnonzero(keep) if self.kept is None else self.kept[keep]

@@ -20,7 +20,7 @@ from sklearn.base import clone, is_classifier
 
 from linearly.algorithm.classes import ByClass
 from linearly.algorithm.gram import targets
-from linearly.algorithm.ladder import summarize
+from linearly.algorithm.ladder import Summarize
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, OneBlock, Picked, Rows
 from linearly.evidence.table import Table
@@ -111,7 +111,7 @@ def _regressors(estimator: Any, kind: Any, rows: Rows, K: int) -> list[Any]:
     if not exact or estimator.covariance != "classical":
         return [model.fit(_Training(rows, None, K, j)) for j, model in enumerate(models)]
     method = "gram" if estimator.method == "auto" else estimator.method
-    summaries = rows.fold(partial(_summaries, summary=partial(summarize, method=method), K=K))
+    summaries = rows.fold(partial(_summaries, summary=Summarize(method), K=K))
     for j, model in enumerate(models):
         summary = summaries.without(j)
         model._several, model.summary_, model.method_, model.n_passes_ = False, summary, method, 1

@@ -6,6 +6,7 @@ Both have the same functions with the same meaning. ``LINEARLY_KERNELS=reference
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +48,15 @@ def gram(
         return reference.gram(X, Y, weight, shift, scale, coef, rows)
     G = np.zeros((len(shift) + 1, len(shift) + 1))
     _compiled.gram(X, Y, weight, shift, scale, coef, rows, G)
+    return G
+
+
+def gram_columns(X: Sequence[Array], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
+    """Z'WZ of columns that lie apart; see `reference.gram_columns`."""
+    if _compiled is None:
+        return reference.gram_columns(X, Y, weight, shift, scale)
+    G = np.zeros((len(shift) + 1, len(shift) + 1))
+    _compiled.gram_columns(X, Y, weight, shift, scale, G)
     return G
 
 

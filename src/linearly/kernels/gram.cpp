@@ -8,11 +8,10 @@ namespace {
 
 template <class T>
 void residuals_of(const View& X, std::int64_t first, std::int64_t count, Gauge g, const double* coef, double* r) {
-    const T* data = static_cast<const T*>(X.data) + first * X.row_stride;
     const std::int64_t p = X.cols;
     if (X.col_stride == 1) {
         for (std::int64_t i = 0; i < count; ++i) {
-            const T* row = data + i * X.row_stride;
+            const T* row = static_cast<const T*>(X.data) + (first + i) * X.row_stride;
             double sum[8] = {};
             std::int64_t j = 0;
             for (; j + 8 <= p; j += 8)
@@ -23,7 +22,7 @@ void residuals_of(const View& X, std::int64_t first, std::int64_t count, Gauge g
         return;
     }
     for (std::int64_t j = 0; j < p; ++j) {
-        const T* column = data + j * X.col_stride;
+        const T* column = column_of<T>(X, j) + first * X.row_stride;
         const double b = g.scale[j] * coef[j];
         for (std::int64_t i = 0; i < count; ++i) r[i] -= (double(column[i * X.row_stride]) - g.shift[j]) * b;
     }

@@ -8,12 +8,14 @@
 
 namespace linearly {
 
-// A strided n × p view; strides count elements. p may be 0 (an absent matrix).
+// A strided n × p view; strides count elements. p may be 0 (an absent matrix). For `gram` columns may also lie apart, each
+// of them together: row_stride is 1 then.
 struct View {
     const void* data;
     std::int64_t rows, cols, row_stride, col_stride;
     bool is_float32;
     const std::int64_t* index = nullptr;  // which rows, in which order; all of them if null
+    const double* const* columns = nullptr;  // where each column begins, if they lie apart
 
     std::int64_t at(std::int64_t i) const { return index ? index[i] : i; }
 };

@@ -56,12 +56,31 @@ std::vector<Set> available() {
 
 Set chosen = available().back();
 
+// Columns of float64 that lie apart.
+struct Columns {
+    std::vector<Vector> arrays;
+    std::vector<const double*> begins;
+
+    explicit Columns(const nb::sequence& given) {
+        for (nb::handle one : given) arrays.push_back(nb::cast<Vector>(one));
+        for (const Vector& one : arrays) {
+            if (one.shape(0) != arrays[0].shape(0)) throw std::invalid_argument("columns must have one length");
+            begins.push_back(one.data());
+        }
+    }
+
+    View view() const {
+        const std::int64_t rows = arrays.empty() ? 0 : std::int64_t(arrays[0].shape(0));
+        return View{nullptr, rows, std::int64_t(begins.size()), 1, 0, false, nullptr, begins.data()};
+    }
+};
+
 View view(const MaybeMatrix& m, std::int64_t rows, const char* what) {
-    if (!m) return View{nullptr, rows, 0, 0, 0, false, nullptr};
+    if (!m) return View{nullptr, rows, 0, 0, 0, false};
     const bool f64 = m->dtype() == nb::dtype<double>(), f32 = m->dtype() == nb::dtype<float>();
     if (!f64 && !f32) throw std::invalid_argument(std::string(what) + " must be float64 or float32");
     if (std::int64_t(m->shape(0)) != rows) throw std::invalid_argument(std::string(what) + " has the wrong number of rows");
-    return View{m->data(), rows, std::int64_t(m->shape(1)), m->stride(0), m->stride(1), f32, nullptr};
+    return View{m->data(), rows, std::int64_t(m->shape(1)), m->stride(0), m->stride(1), f32};
 }
 
 const double* weights(const MaybeVector& w, std::int64_t rows) {
@@ -105,6 +124,19 @@ void gram(const Matrix& X, const MaybeMatrix& Y, const MaybeVector& weight, cons
     double* result = G.data();
     nb::gil_scoped_release release;
     chosen->gram(x, y, w, g, c, result);
+}
+
+void gram_columns(const nb::sequence& X, const MaybeMatrix& Y, const MaybeVector& weight, const Vector& shift, const Vector& scale,
+                  Square& G) {
+    const Columns columns(X);
+    const View x = columns.view(), y = only_double(view(Y, x.rows, "Y"), "Y");
+    const std::int64_t m = 1 + x.cols + y.cols;
+    const Gauge g = gauge(shift, scale, m - 1);
+    const double* w = weights(weight, x.rows);
+    expect(std::int64_t(G.shape(0)), std::int64_t(G.shape(1)), m, m);
+    double* result = G.data();
+    nb::gil_scoped_release release;
+    chosen->gram(x, y, w, g, nullptr, result);
 }
 
 void exact_gram(const Matrix& X, const MaybeMatrix& X_low, const MaybeMatrix& Y, const MaybeVector& weight, const Vector& shift,
@@ -317,6 +349,8 @@ NB_MODULE(_compiled, m) {
     }, nb::arg("name"), "Choose an instruction set (tests hold all of them to the reference).");
     m.def("gram", &gram, nb::arg("X"), nb::arg("Y").none(), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
           nb::arg("coef").none(), nb::arg("rows").none(), nb::arg("G"));
+    m.def("gram_columns", &gram_columns, nb::arg("X"), nb::arg("Y").none(), nb::arg("weight").none(), nb::arg("shift"),
+          nb::arg("scale"), nb::arg("G"));
     m.def("exact_gram", &exact_gram, nb::arg("X"), nb::arg("X_low").none(), nb::arg("Y").none(), nb::arg("weight").none(),
           nb::arg("shift"), nb::arg("scale"), nb::arg("high"), nb::arg("low"));
     m.def("triangle", &triangle, nb::arg("X"), nb::arg("Y").none(), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),

@@ -35,6 +35,37 @@ void multiply(const double* a, const double* b, std::int64_t depth, std::int64_t
         }
 }
 
+// The two tiles at the end of a group at once, where each alone would wait for its sums: `a` with itself and with the next
+// panel (C), and that panel with itself (corner).
+inline void multiply_corner(const double* a, std::int64_t depth, std::int64_t panel_size, double* C, double* corner) {
+    const double* b = a + panel_size;
+    vec sum[PANEL][3 * PARTS];
+    for (int i = 0; i < PANEL; ++i)
+        for (int j = 0; j < 3 * PARTS; ++j) sum[i][j] = vec{};
+    for (std::int64_t r = 0; r < depth; ++r) {
+        vec first[PARTS], second[PARTS];
+        for (int h = 0; h < PARTS; ++h) {
+            first[h] = *reinterpret_cast<const vec*>(a + r * PANEL + h * LANES);
+            second[h] = *reinterpret_cast<const vec*>(b + r * PANEL + h * LANES);
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < PANEL; ++i) {
+            const double left = a[r * PANEL + i], below = b[r * PANEL + i];
+#pragma GCC unroll 8
+            for (int h = 0; h < PARTS; ++h) {
+                sum[i][h] += left * first[h];
+                sum[i][PARTS + h] += left * second[h];
+                sum[i][2 * PARTS + h] += below * second[h];
+            }
+        }
+    }
+    for (int i = 0; i < PANEL; ++i)
+        for (int j = 0; j < 3 * PARTS; ++j) {
+            double* c = j < 2 * PARTS ? C + (i * 2 * PARTS + j) * LANES : corner + (i * PARTS + j - 2 * PARTS) * LANES;
+            store(c, load(c) + sum[i][j]);
+        }
+}
+
 // Packed columns are [X | Y | 1]: the features first, so that a row-major row is copied vector by vector.
 struct Packing {
     std::int64_t p, k, columns, panels, depth, stride;
@@ -50,8 +81,16 @@ struct Packing {
 };
 
 template <class T>
-void pack_view(Packing& to, const View& from, std::int64_t first, std::int64_t count, std::int64_t offset, const double* shift,
-               const double* scale, const double* root) {
+const T* column_of(const View& X, std::int64_t j) {
+    if constexpr (std::is_same_v<T, double>)
+        if (X.columns) return X.columns[j];
+    return static_cast<const T*>(X.data) + j * X.col_stride;
+}
+
+// The columns of `from`, from the one `begin` on, where the first belongs at `offset`.
+template <class T>
+void pack_view(Packing& to, const View& from, std::int64_t begin, std::int64_t first, std::int64_t count, std::int64_t offset,
+               const double* shift, const double* scale, const double* root) {
     const T* data = static_cast<const T*>(from.data);
     const std::int64_t m = from.cols;
     if (from.col_stride == 1 && offset == 0) {
@@ -82,42 +121,71 @@ void pack_view(Packing& to, const View& from, std::int64_t first, std::int64_t c
         }
         return;
     }
-    std::int64_t done = 0;
-    if (from.row_stride == 1 && !from.index && offset == 0)
-        // Column after column, as data frames and Parquet have them: squares of LANES rows and columns are turned.
-        for (; done + LANES <= m; done += LANES) {
-            const T* corner = data + done * from.col_stride + first;
-            double* cell = to.at(0, done);
-            std::int64_t r = 0;
-            for (; r + LANES <= count; r += LANES) {
-                vec square[LANES];
-                for (int j = 0; j < LANES; ++j) {
-                    square[j] = (load(corner + j * from.col_stride + r) - shift[done + j]) * scale[done + j];
-                    if (root) square[j] *= load(root + r);
-                }
-                transpose(square);
-                for (int i = 0; i < LANES; ++i) store(cell + (r + i) * PANEL, square[i]);
-            }
-            for (; r < count; ++r)
-                for (int j = 0; j < LANES; ++j)
-                    cell[r * PANEL + j] = (double(corner[j * from.col_stride + r]) - shift[done + j]) * scale[done + j] * (root ? root[r] : 1.0);
-        }
-    for (std::int64_t j = done; j < m; ++j) {
-        const T* column = data + j * from.col_stride;
+    for (std::int64_t j = begin; j < m; ++j) {
+        const T* column = column_of<T>(from, j);
         double* cell = to.at(0, j + offset);
         for (std::int64_t r = 0; r < count; ++r)
             cell[r * PANEL] = (double(column[from.at(first + r) * from.row_stride]) - shift[j]) * scale[j] * (root ? root[r] : 1.0);
     }
 }
 
-inline void pack(Packing& to, const View& X, const View& Y, std::int64_t first, std::int64_t count, Gauge g, const double* root) {
-    if (X.is_float32)
-        pack_view<float>(to, X, first, count, 0, g.shift, g.scale, root);
-    else
-        pack_view<double>(to, X, first, count, 0, g.shift, g.scale, root);
-    pack_view<double>(to, Y, first, count, to.p, g.shift + to.p, g.scale + to.p, root);
+// Column after column, as data frames and Parquet have them: squares of LANES rows and columns are turned. Returns how
+// many columns are done: all, those of Y and the ones too, or as many of X as fill squares.
+template <class T>
+std::int64_t pack_columns(Packing& to, const View& X, const View& Y, std::int64_t first, std::int64_t count, Gauge g,
+                          const double* root) {
+    const bool alike = std::is_same_v<T, double> && (Y.cols == 0 || Y.row_stride == 1);
+    const std::int64_t ready = alike ? to.p + to.k : to.p, end = alike ? to.columns : to.p / LANES * LANES;
+    for (std::int64_t done = 0; done < end; done += LANES) {
+        const int there = int(std::min<std::int64_t>(LANES, ready - done));
+        const T* column[LANES];
+        double shift[LANES], scale[LANES];
+        for (int l = 0; l < there; ++l) {
+            const std::int64_t j = done + l;
+            column[l] = (j < to.p ? column_of<T>(X, j) : column_of<T>(Y, j - to.p)) + first;
+            shift[l] = g.shift[j], scale[l] = g.scale[j];
+        }
+        double* cell = to.at(0, done);
+        std::int64_t r = 0;
+        auto turn = [&](auto full) {
+            for (; r + LANES <= count; r += LANES) {
+                vec square[LANES];
+                for (int l = 0; l < LANES; ++l) {
+                    const bool number = full || l < there;
+                    square[l] = number ? (load(column[l] + r) - shift[l]) * scale[l] : constant(l == there ? 1.0 : 0.0);
+                    if (root) square[l] *= load(root + r);
+                }
+                transpose(square);
+                for (int i = 0; i < LANES; ++i) store(cell + (r + i) * PANEL, square[i]);
+            }
+        };
+        if (there == LANES)
+            turn(std::true_type());
+        else
+            turn(std::false_type());
+        for (; r < count; ++r)
+            for (int l = 0; l < std::min<std::int64_t>(LANES, end - done); ++l)
+                cell[r * PANEL + l] = (l < there ? (double(column[l][r]) - shift[l]) * scale[l] : 1.0) * (root ? root[r] : 1.0);
+    }
+    return end;
+}
+
+template <class T>
+void pack_rows(Packing& to, const View& X, const View& Y, std::int64_t first, std::int64_t count, Gauge g, const double* root) {
+    const bool by_columns = X.row_stride == 1 && X.col_stride != 1 && !X.index;
+    const std::int64_t done = by_columns ? pack_columns<T>(to, X, Y, first, count, g, root) : 0;
+    if (done == to.columns) return;
+    pack_view<T>(to, X, done, first, count, 0, g.shift, g.scale, root);
+    pack_view<double>(to, Y, 0, first, count, to.p, g.shift + to.p, g.scale + to.p, root);
     double* ones = to.at(0, to.p + to.k);
     for (std::int64_t r = 0; r < count; ++r) ones[r * PANEL] = root ? root[r] : 1.0;
+}
+
+inline void pack(Packing& to, const View& X, const View& Y, std::int64_t first, std::int64_t count, Gauge g, const double* root) {
+    if (X.is_float32)
+        pack_rows<float>(to, X, Y, first, count, g, root);
+    else
+        pack_rows<double>(to, X, Y, first, count, g, root);
 }
 
 // The rows to come, cache line by cache line, in runs that lie together: rows, columns, or all rows at once.
@@ -132,7 +200,7 @@ class Ahead {
             const bool together = !X.index && X.row_stride == X.cols;
             cells = (together ? count : 1) * X.cols, runs = together ? 1 : count;
         } else if (X.row_stride == 1 && !X.index) {
-            columns_ = static_cast<const char*>(X.data) + first * width(), run_ = 0;
+            by_columns_ = true, first_ = first, run_ = 0;
             cells = count, runs = X.cols;
         }
         a_run_ = (cells * width() + 63) / 64 + (runs > 1 ? 1 : 0);
@@ -152,13 +220,18 @@ class Ahead {
 
   private:
     const View& X_;
-    std::int64_t run_, a_run_ = 0, left_ = 0;
-    const char *here_ = nullptr, *columns_ = nullptr;
+    std::int64_t run_, a_run_ = 0, left_ = 0, first_ = 0;
+    bool by_columns_ = false;
+    const char* here_ = nullptr;
 
     std::int64_t width() const { return X_.is_float32 ? 4 : 8; }
     void begin_run() {
-        here_ = columns_ ? columns_ + run_ * X_.col_stride * width()
-                         : static_cast<const char*>(X_.data) + X_.at(run_) * X_.row_stride * width();
+        const char* data = static_cast<const char*>(X_.data);
+        if (!by_columns_)
+            here_ = data + X_.at(run_) * X_.row_stride * width();
+        else
+            here_ = (X_.columns ? reinterpret_cast<const char*>(X_.columns[run_]) : data + run_ * X_.col_stride * width()) +
+                    first_ * width();
         left_ = a_run_;
     }
 };
@@ -189,6 +262,8 @@ class Product {
                     const double *left = z.rows.get() + i * z.stride, *right = z.rows.get() + from * z.stride;
                     if (wide == 3)
                         multiply<3>(left, right, depth, z.stride, tile(g, i));
+                    else if (wide == 2 && from == i && i + 1 < first + run)
+                        multiply_corner(left, depth, z.stride, tile(g, i), tile(g, i + 1)), ++i;
                     else if (wide == 2)
                         multiply<2>(left, right, depth, z.stride, tile(g, i));
                     else

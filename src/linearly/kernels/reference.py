@@ -8,6 +8,7 @@ that gauge, m = 1 + p + k columns.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,17 @@ def gram(
         if root is not None:
             Z *= root[:, None]
         G += Z.T @ Z
+    return G
+
+
+def gram_columns(X: Sequence[Array], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
+    """Z'WZ where the columns of X lie apart from each other, each of them together."""
+    G = np.zeros((len(shift) + 1, len(shift) + 1))
+    for first in range(0, len(X[0]), _ROWS):
+        some = slice(first, first + _ROWS)
+        part = np.stack([column[some] for column in X], axis=1)
+        targets = None if Y is None else Y[some]
+        G += gram(part, targets, None if weight is None else weight[some], shift, scale)
     return G
 
 

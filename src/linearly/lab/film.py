@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from linearly.algorithm.errors import scores, winners
 from linearly.models.scores import softmax
 
 Array = NDArray[np.float64]
+
+_LISTENING = threading.RLock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +137,8 @@ def packed(array: Array | None) -> dict[str, Any] | None:
 def heard() -> Iterator[list[str]]:
     """Collects what the library warns of, to be shown instead of printed."""
     told: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
+    # Who listens, listens for the whole process: one page at a time.
+    with _LISTENING, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield told
     told += dict.fromkeys(str(warning.message) for warning in caught)

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.descent import descend
-from linearly.algorithm.ladder import Ask, Summary, climb, refuse_too_few, summarize
+from linearly.algorithm.ladder import Ask, Summarize, Summary, climb, refuse_too_few
 from linearly.algorithm.sandwich import clustered_meat, robust_meat
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangle import Triangle
@@ -114,7 +114,7 @@ class LinearRegression(LeastSquares):
         first = not hasattr(self, "summary_")
         rows = training_rows(self, X, y, sample_weight, reset=first)
         method = (self.method if self.method in ("qr", "exact") else "gram") if first else self.method_
-        more = rows.fold(lambda block: summarize(block, method))
+        more = rows.fold(Summarize(method))
         if first:
             refuse_too_few(more)
             self._several = several_targets(rows)

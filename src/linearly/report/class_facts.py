@@ -41,7 +41,9 @@ def class_facts(model: Any, rows: Rows, level: float) -> dict[str, Any]:
         raise ValueError("A report is about one label a row; fit each of the labels on its own.")
     labels = list(map(str, model.classes_.tolist()))
     evaluation = evaluate(model, rows, level=level)
-    drawn = rows.fold(lambda block: _drawn(model, block, getattr(rows, "classes", None)))
+    with warnings.catch_warnings():  # outside of the threads: what is ignored in one of them is ignored in all
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        drawn = rows.fold(lambda block: _drawn(model, block, getattr(rows, "classes", None)))
     found: dict[str, Any] = {
         "kind": "classification",
         "n": evaluation.n,
@@ -70,9 +72,7 @@ def _drawn(model: Any, block: Block, classes: NDArray[Any] | None) -> Sample:
         if not len(X):
             return np.empty((0, 2 + X.shape[1]))
         truth = y if classes is None else classes[y]
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            said = model.predict(X)
+        said = model.predict(X)
         codes = [[place[label] for label in labels.tolist()] for labels in (truth, said)]
         return np.column_stack([*codes, X])
 
