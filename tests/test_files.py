@@ -130,6 +130,29 @@ def test_same_bits_on_one_thread_and_two(stored, monkeypatch):
     assert one.intercept_ == two.intercept_
 
 
+@pytest.mark.parametrize("estimator", [ly.Perceptron, ly.AveragedPerceptron, ly.VotedPerceptron])
+def test_the_log_of_mistakes_does_not_fill_the_memory(estimator, tmp_path, monkeypatch):
+    data = table()
+    path = parquet(data, tmp_path)
+
+    def model():
+        return estimator(max_passes=2, shuffle=False)
+
+    in_full = fitted(model(), ly.scan(path, target="kind", features=FEATURES))
+    monkeypatch.setattr("linearly.algorithm.training._MOST_LOGGED", 100)
+    short = fitted(model(), ly.scan(path, target="kind", features=FEATURES))
+    X = data.select(FEATURES)
+    np.testing.assert_array_equal(short.decision_function(X), in_full.decision_function(X))
+    assert short.n_updates_ == in_full.n_updates_ > 100
+    assert len(fitted(model(), X, data["kind"].to_numpy()).mistake_log_) == short.n_updates_  # rows in memory
+    if estimator is ly.VotedPerceptron:  # which is its log
+        assert len(short.mistake_log_) == short.n_updates_
+    else:
+        assert len(in_full.mistake_log_) == short.n_updates_
+        with pytest.raises(AttributeError, match="on files after 100 mistakes"):
+            _ = short.mistake_log_
+
+
 @pytest.mark.parametrize("missing", ["error", "drop"])
 def test_columns_are_read_where_they_lie_whatever_stands_between_them(missing, tmp_path, monkeypatch):
     monkeypatch.setattr("linearly.dataset.units._FEWEST_ROWS", 64)

@@ -246,6 +246,7 @@ class Recorder:
         """All that was collected."""
         none: Any = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
         rows, codes, rivals, times = (np.concatenate(c) for c in zip(*(self.parts or [none]), strict=True))
+        self.parts = [(rows, codes, rivals, times)]
         log = MistakeLog(rows, codes, rivals, times, seen, vectors, p, intercept, start=self.start)
         if self.kept is None:
             return log
@@ -256,7 +257,7 @@ class Recorder:
         features = scipy.sparse.vstack(stack, format="csr") if any(map(_sparse, stack)) else np.concatenate(stack)
         by_row = np.argsort(ids, kind="stable")
         which = by_row[np.searchsorted(ids, rows, sorter=by_row)]
-        self.parts, self.kept = [(rows, codes, rivals, times)], [(ids, features)]
+        self.kept = [(ids, features)]
         return replace(log, features=features, which=which)
 
 

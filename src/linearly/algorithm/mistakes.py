@@ -123,6 +123,11 @@ def scan(
         raise ExtraordinarySize
 
 
+def in_memory(rows: Rows) -> bool:
+    """Whether the rows are all here, and not read anew at each pass."""
+    return in_memory(rows.rows) if isinstance(rows, MappedRows) else isinstance(rows, LocalRows | SparseRows)
+
+
 def whole(rows: Rows) -> Block:
     """All rows as one block; refused for rows that only come one block at a time."""
     if isinstance(rows, MappedRows):

@@ -8,10 +8,12 @@ import numpy as np
 
 from linearly.algorithm.magnitude import ExtraordinarySize, ordinary
 from linearly.algorithm.mistake_log import ROOM, MistakeLog, Recorder
-from linearly.algorithm.mistakes import Array, Weights, scan, whole
+from linearly.algorithm.mistakes import Array, Weights, in_memory, scan, whole
 from linearly.algorithm.mixing import Mixture, Shard
 from linearly.dataset.elsewhere import partitions_of
 from linearly.dataset.rows import Rows
+
+_MOST_LOGGED = 2**21  # mistakes on rows that are not in memory: 50 MB of log, whatever n
 
 
 class Training:
@@ -19,8 +21,9 @@ class Training:
 
     ``start`` are weights and constant terms to begin with, zero if None. ``shuffle``, a NumPy RandomState, draws a
     new order for each pass. ``room`` is for the mistaken rows, in bytes. ``exponent`` says that rows come as X ·
-    2^−exponent; the coefficients are given for X. ``mixes`` says that rows on a cluster are learnt where they are, by
-    iterative parameter mixing; otherwise they come here in order.
+    2^−exponent; the coefficients are given for X. ``mixes`` says that the model can do without its log: rows on a
+    cluster are then learnt where they are, by iterative parameter mixing, and the log of rows in files is given up
+    where it would fill the memory. Otherwise rows come here in order and all mistakes are kept.
     """
 
     def __init__(
@@ -57,6 +60,8 @@ class Training:
             made += len(found)
             if self.record is not None:
                 self.record.add(found, before=self._before, exponent=self.exponent)
+                if self.mixes and self.updates + made > _MOST_LOGGED and not in_memory(rows):
+                    self.record = None
         self._measured = True
         self.mistakes.append(made)
         self.updates += made
@@ -96,7 +101,7 @@ class Training:
         if self.record is None:
             raise AttributeError(
                 "There is no mistake log: partial_fit keeps none, as memory would grow with the stream, and neither "
-                "does training on the partitions of a cluster."
+                f"does training on the partitions of a cluster, or on files after {_MOST_LOGGED} mistakes."
             )
         k, p = self.weights.coef.shape
         return self.record.log(self.weights.seen, k, p, self.weights.b is not None)

@@ -193,7 +193,7 @@ class Perceptron(OnlinePerceptron, LinearClassifier):
     n_passes_, n_updates_, mistakes_per_pass_ : how the training went.
     training_error_ : share of the rows that the final weights get wrong, S1's E_in.
     stopped_because_ : in words, with the proof if a row contradicts another.
-    mistake_log_ : the mistakes in order; started at zero, w = Σ y x over it.
+    mistake_log_ : the mistakes in order; started at zero, w = Σ y x over it. Of files, up to two million mistakes.
 
     Rows are learnt as they are. Only where the largest |x| is beyond 1e±100 are all features measured in one power of
     two.
