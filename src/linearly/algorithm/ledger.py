@@ -21,7 +21,7 @@ from linearly.algorithm.triangle import Triangle
 from linearly.algorithm.triangular import Numbers
 from linearly.algorithm.validation import Folds
 from linearly.dataset.elsewhere import partitions_of
-from linearly.dataset.rows import Block, Rows
+from linearly.dataset.rows import Block, Rows, takes_columns
 from linearly.kernels.doubled import Doubled
 
 S = TypeVar("S")
@@ -104,6 +104,11 @@ class Record:
     """f, with the fingerprint of what it makes of a block."""
 
     f: Callable[[Block], Any]
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether f does."""
+        return takes_columns(self.f)
 
     def __call__(self, block: Block) -> Recorded:
         value = self.f(block)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from linearly.cli.failures import near_files
 from linearly.cli.progress import Progress
@@ -73,17 +73,31 @@ class WatchedTables:
     def fold(self, f: Callable[[Chunk], S]) -> S:
         """The sum of f over the chunks."""
         self.progress.begin(self.expected)
-
-        def watched(chunk: Chunk) -> S:
-            value = f(chunk)
-            self.progress.advance(len(chunk))
-            return value
-
-        return self.tables.fold(watched)
+        return self.tables.fold(_Watched(f, self.progress))
 
     def select(self, columns: Sequence[str]) -> WatchedTables:
         """The same rows with some of the columns."""
         return WatchedTables(self.tables.select(columns), self.progress, self.expected)
+
+
+@dataclass(frozen=True)
+class _Watched(Generic[S]):
+    """f, telling a progress of every chunk."""
+
+    f: Callable[[Chunk], S]
+    progress: Progress
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether f does."""
+        from linearly.dataset.rows import takes_columns
+
+        return takes_columns(self.f)
+
+    def __call__(self, chunk: Chunk) -> S:
+        value = self.f(chunk)
+        self.progress.advance(len(chunk))
+        return value
 
 
 def _expected_rows(tables: Any) -> int | None:
