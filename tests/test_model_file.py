@@ -69,6 +69,14 @@ def fitted(model, target=None, data=None, **options):
         return ly.fit(frame() if data is None else data, formula=formula, model=model, **options)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def imported(tmp_path_factory):
+    """What the first load of a process imports is no part of the time that a load may take."""
+    path = tmp_path_factory.mktemp("imported") / "model.json"
+    fitted("linear").save(path)
+    ly.load(path)
+
+
 @pytest.fixture(scope="module")
 def linear_plain():
     return json.loads(to_bytes(fitted("linear")))
