@@ -124,13 +124,13 @@ def test_a_drag_breaks_separability_and_moves_the_witness(page):
         page.mouse.move(home[0] + (deep[0] - home[0]) * k / 8, home[1] + (deep[1] - home[1]) * k / 8)
     page.mouse.up()
     settled(page, "() => document.querySelector('#verdict .badge').dataset.kind === 'overlapping'")
-    settled(page, "() => document.querySelector('#plot .meeting')")
-    assert page.locator("#plot .hull").count() >= 1
+    settled(page, "() => document.querySelector('.plane .meeting')")
+    assert page.locator(".plane .hull").count() >= 1
     proof = page.locator("#verdict .proof").inner_text()
     assert str(index) in proof
     page.keyboard.press("Control+z")
     settled(page, "() => document.querySelector('#verdict .badge').dataset.kind === 'separable'")
-    assert page.locator("#plot .meeting").count() == 0
+    assert page.locator(".plane .meeting").count() == 0
 
 
 def test_flip_delete_and_the_keyboard(page):
@@ -171,8 +171,8 @@ def test_every_curve_is_drawn(page, name):
     choose(page, "#algorithm", name)
     if name != "bias_variance":
         choose(page, "#preset", "cloud")
-        settled(page, "() => document.querySelectorAll('#plot .squares path').length === 28")
-    settled(page, "() => document.querySelector('#plot .curve path')")
+        settled(page, "() => document.querySelectorAll('.plane .squares path').length === 28")
+    settled(page, "() => document.querySelector('.plane .curve path')")
     settled(page, "name => document.querySelector('.linearly-lab').lab.state.algorithm === name", name)
 
 

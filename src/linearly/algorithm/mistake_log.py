@@ -22,6 +22,7 @@ _CANDIDATE_CELLS = 2**22  # and no more than 32 MB of them
 _TILE = 256
 _NARROW = 64  # columns up to which votes are told by weights, not by products of rows
 _PLACES = 2**13  # rows that vote at once then
+_SCORES = 2**17  # by so many lines that a megabyte holds their scores
 _MOST_COMPARED = 2**16  # rows searched for contradictions: some 50 ms
 
 
@@ -127,8 +128,9 @@ class MistakeLog:
         for first in range(0, X.shape[0], _PLACES):
             Z = np.asarray(X[first : first + _PLACES], dtype=np.float64).T
             some = counts[0] * _votes(W @ Z + b[:, None])
-            for a, coef, intercept in self.trail():
-                scores = coef.transpose(1, 0, 2) @ Z + intercept.T[:, :, None]
+            for a, coef, intercept in self.trail(max(CANDIDATES, _SCORES // max(self.vectors * self.p, Z.shape[1]))):
+                scores = coef.transpose(1, 0, 2) @ Z
+                scores += intercept.T[:, :, None]
                 some += counts[1 + a : 1 + a + len(coef)] @ _votes(scores)
             tally[:, first : first + _PLACES] = some
         return tally
@@ -164,11 +166,11 @@ class MistakeLog:
             best = better(best, update, coef, intercept, errors(rows, coef, intercept)[:-1])
         return best
 
-    def trail(self) -> Iterator[tuple[int, Array, Array]]:
+    def trail(self, at_once: int | None = None) -> Iterator[tuple[int, Array, Array]]:
         """The weights after each mistake, some at a time: mistakes before, m × vectors × p, m × vectors."""
         features, which = self._kept()
         W, b = self._start()
-        step = candidates_at_once(self.vectors, self.p)
+        step = candidates_at_once(self.vectors, self.p) if at_once is None else at_once
         for a in range(0, len(self), step):
             mine = slice(a, a + step)
             coef, intercept = followed(W, b, features[which[mine]], self.codes[mine], self.rivals[mine], self.intercept)
@@ -217,15 +219,15 @@ class Recorder:
         self.start, self.room = start, room
         self.parts: list[tuple[Integers, Codes, Codes, Integers]] = []
         self.kept: list[tuple[Integers, Any]] | None = []
-        self._known: dict[int, Integers] = {}
+        self._known: dict[int, NDArray[np.bool_]] = {}  # by block, which of its rows are kept
 
     def add(self, found: Mistakes, *, before: int = 0, exponent: int = 0) -> None:
         """Take the mistakes of a stretch; `before` counts the rows of a stream before this data set."""
         self.parts.append((before + found.rows, found.codes, found.rivals, found.times))
         if self.kept is None:
             return
-        known = self._known.get(found.block.start, np.empty(0, dtype=np.int64))
-        new = np.setdiff1d(found.local, known)
+        known = self._known.setdefault(found.block.start, np.zeros(len(found.block), dtype=bool))
+        new = np.sort(found.local[~known[found.local]])
         if len(new) == 0:
             return
         X = found.block.X
@@ -236,7 +238,7 @@ class Recorder:
             return
         features = times_power(X[new], -exponent) if exponent else X[new]
         self.kept.append((before + found.block.number(new), features))
-        self._known[found.block.start] = np.union1d(known, new)
+        known[new] = True
 
     def forget_rows_known(self) -> None:
         """The next data set is a new one: its rows are not those seen before."""
@@ -297,7 +299,10 @@ def _corrections(codes: Codes, rivals: Codes, vectors: int) -> list[tuple[Any, A
 def _votes(trail: Array) -> Array:
     """Signs (two classes) or indicators of the winner (K classes) along the first axis."""
     if len(trail) == 1:
-        return np.where(trail >= 0, 1.0, -1.0)
+        signs = (trail >= 0).astype(np.float64)  # four times as fast as np.where
+        signs *= 2.0
+        signs -= 1.0
+        return signs
     winner = first_largest(list(trail))
     return np.stack([winner == k for k in range(len(trail))]).astype(np.float64)
 

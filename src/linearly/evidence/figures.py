@@ -15,6 +15,7 @@ from linearly.evidence.intervals import (
     Interval,
     RowMean,
     average,
+    average_precision,
     correlation,
     effective,
     matched_wilson,
@@ -236,14 +237,12 @@ def _rank_figures(
     truth: NDArray[np.bool_], score: Array, weight: Array, level: float, *, alone: bool
 ) -> tuple[list[Interval], dict[str, Interval]]:
     """Areas under the ROC and precision-recall curves of each label against the rest, and their means unless alone."""
-    from sklearn.metrics import average_precision_score
-
     areas = [Area.of(score[:, k], truth[:, k], weight) for k in range(truth.shape[1])]
     defined = [k for k, area in enumerate(areas) if area.value == area.value]
     intervals = [area.interval(level) for area in areas]
     precisions = []
     for k in defined:
-        value = float(average_precision_score(truth[:, k], score[:, k], sample_weight=weight))
+        value = average_precision(score[:, k], truth[:, k], weight)
         precisions.append(wilson(value, areas[k].n_positive, level, "Wilson on positives"))
     if alone:
         return intervals, {"roc_auc": intervals[0], "average_precision": precisions[0] if precisions else UNDEFINED}

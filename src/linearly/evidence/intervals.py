@@ -151,6 +151,15 @@ class Area(NamedTuple):
         return Interval(self.value, low, high, "DeLong, logit")
 
 
+def average_precision(score: Array, positive: NDArray[np.bool_], weight: Array) -> float:
+    """The area under the precision-recall curve as a sum of steps: Σ (Rᵢ − Rᵢ₋₁) Pᵢ over falling thresholds."""
+    _, group = np.unique(score, return_inverse=True)
+    hits = np.bincount(group, np.where(positive, weight, 0.0))[::-1]
+    taken = np.cumsum(np.bincount(group, weight)[::-1])
+    there = hits > 0
+    return float(hits[there] @ (np.cumsum(hits)[there] / taken[there]) / hits.sum())
+
+
 def newcombe(value: float, n1: float, n0: float, level: float) -> Interval:
     """The area under a ROC curve by Newcombe's method 5 (2006): where it could be for the estimate not to surprise."""
     z, more = reach(level), max((n1 + n0) / 2 - 1, 0.0)

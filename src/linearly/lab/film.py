@@ -18,6 +18,8 @@ from linearly.models.scores import softmax
 
 Array = NDArray[np.float64]
 
+DRAWN_BEFORE = 60  # frames whose lines are drawn faintly behind the line of a frame
+
 _LISTENING = threading.RLock()
 
 
@@ -60,15 +62,18 @@ class Film:
     picture: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
-    def told(self) -> dict[str, Any]:
-        """As plain data, numbers packed."""
+    def told(self, around: int | None = None) -> dict[str, Any]:
+        """As plain data, numbers packed; the weights only of the frames that are drawn with one, if it is given."""
+        first, last = (0, self.count) if around is None else (max(0, around - DRAWN_BEFORE), around + 1)
         return {
             "classes": list(self.classes),
             "unit": self.unit,
             "count": self.count,
-            "weights": packed(self.weights),
+            "first": first,
+            "partial": around is not None,
+            "weights": packed(None if self.weights is None else self.weights[first:last]),
             "fields": packed(self.fields),
-            "walk": packed(self.walk),
+            "walk": packed(None if self.walk is None else self.walk[first:last]),
             "shade": self.shade,
             "at": packed(self.at),
             "curves": packed(self.curves),

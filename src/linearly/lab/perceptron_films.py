@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from linearly.algorithm.certificate import Certificate
 from linearly.algorithm.error_floor import error_floor
 from linearly.algorithm.errors import errors
-from linearly.algorithm.mistake_log import MistakeLog
+from linearly.algorithm.mistake_log import MistakeLog, followed
 from linearly.algorithm.separability import separability
 from linearly.dataset.rows import Rows, as_rows
 from linearly.lab.film import Array, Film, Still, Weighted, counted, heard, joined, linear_terms
@@ -71,7 +71,7 @@ class Reel:
     def online(self, name: str) -> Film:
         """Perceptron, pocket, averaged and voted: one frame an update."""
         log: MistakeLog = self.model.mistake_log_
-        trail = trail_of(log)[:MOST_FRAMES]
+        trail = trail_of(log)
         wrong = errors(self.rows, trail[..., 1:], trail[..., 0])[:-1]
         weights, walk = trail, None
         marks = _passes(self.model.mistakes_per_pass_, len(trail))
@@ -176,10 +176,13 @@ class Voters:
 
     def __init__(self, classes: Any, log: MistakeLog) -> None:
         self.classes_, self.log = classes, log
+        self._asked: tuple[Any, Any] = None, None
 
     def decision_function(self, X: Any) -> Array:
         """Mean vote, −1 to 1; of K classes the share of each."""
-        return self.log.vote(np.asarray(X))
+        if not np.array_equal(self._asked[0], X):
+            self._asked = X, self.log.vote(np.asarray(X))
+        return self._asked[1]  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Who gets the most votes."""
@@ -189,11 +192,12 @@ class Voters:
 
 
 def trail_of(log: MistakeLog) -> Array:
-    """(b, w) at the start and after every update: frames × vectors × 3."""
+    """(b, w) at the start and after every update that is shown: frames × vectors × 3."""
     start = (np.zeros((log.vectors, log.p)), np.zeros(log.vectors)) if log.start is None else log.start
-    parts = [joined(start[0], start[1])[None]]
-    parts += [joined(coef, intercept) for _, coef, intercept in log.trail()]
-    return np.concatenate(parts)
+    assert log.which is not None
+    some = slice(MOST_FRAMES - 1)
+    steps = followed(*start, log.features[log.which[some]], log.codes[some], log.rivals[some], log.intercept)
+    return np.concatenate([joined(*start)[None], joined(*steps)])
 
 
 def until(log: MistakeLog, t: int) -> MistakeLog:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from linearly.dataset.fold import quiet_blas
 from linearly.lab.session import Session
 from linearly.lab.state import State
 
@@ -112,7 +113,7 @@ class Lab:
         session, lock = self._session(page)
 
         def answer() -> tuple[int, dict[str, Any]]:
-            with lock:
+            with lock, quiet_blas():  # threads that wait by spinning would take the cores that the browser draws with
                 try:
                     return 200, session.handle(message)
                 except ValueError as error:

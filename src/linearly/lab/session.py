@@ -256,7 +256,7 @@ class Session:
             "words": still.words,
             "facts": [[name, _plain(value)] for name, value in still.facts],
             "terms": [[name, _plain(value), _plain(error)] for name, value, error in still.terms],
-            "code": listing(state, still.code),
+            "code": None if self._dragging is not None else listing(state, still.code),
             **_judged(state, film, still),
         }
         if film.shade == "votes":
@@ -270,7 +270,9 @@ class Session:
         if isinstance(film, str):
             return {"trouble": film, "film": None, "still": None, "warnings": []}
         still = self.still(at, state)
-        return {"trouble": "", "film": film.told(), "still": still, "warnings": list(film.notes)}
+        assert still is not None
+        told = film.told(still["at"] if self._dragging is not None else None)
+        return {"trouble": "", "film": told, "still": still, "warnings": list(film.notes)}
 
     def _become(self, new: State) -> None:
         self._past.append(self.state)
@@ -367,7 +369,7 @@ def _judged(state: State, film: Film, still: Still) -> dict[str, Any]:
 def _votes(film: Film, still: Still, at: int, state: State, coarse: bool) -> dict[str, Any]:
     """Who wins the vote over the view, and by how much."""
     left, right, bottom, top = state.view
-    nx, ny = (side // 2 for side in _GRID) if coarse else _GRID
+    nx, ny = (side // 3 for side in _GRID) if coarse else _GRID
     x = left + (np.arange(nx) + 0.5) * (right - left) / nx
     y = bottom + (np.arange(ny) + 0.5) * (top - bottom) / ny
     places = np.column_stack([np.tile(x, ny), np.repeat(y, nx)])

@@ -56,8 +56,27 @@ function icon(path) {
 
 function unpack(packed) {
   if (!packed) return null;
-  const bytes = Uint8Array.from(atob(packed.f64), (c) => c.charCodeAt(0));
+  const text = atob(packed.f64), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return { shape: packed.shape, data: new Float64Array(bytes.buffer) };
+}
+
+function tenths(value) { return Math.round(10 * value) / 10; }
+
+// Which values to draw of a long row: the first, the last, and of each stretch the lowest and the highest.
+function extremes(values, stretches) {
+  const n = values.length, size = Math.ceil(n / stretches), drawn = [];
+  if (size < 3) return values.map((_, i) => i);
+  for (let from = 0; from < n; from += size) {
+    let low = from, high = from;
+    for (let i = from; i < Math.min(from + size, n); i++) {
+      if (values[i] < values[low]) low = i;
+      if (values[i] > values[high]) high = i;
+    }
+    drawn.push(...new Set([from, Math.min(low, high), Math.max(low, high)]));
+  }
+  if (drawn.at(-1) !== n - 1) drawn.push(n - 1);
+  return drawn;
 }
 
 function told(value) {
@@ -134,8 +153,8 @@ class Film {
 
   vectors(array, frame) {
     if (!array) return null;
-    const [, v, w] = array.shape;
-    return Array.from({ length: v }, (_, k) => array.data.subarray((frame * v + k) * w, (frame * v + k + 1) * w));
+    const [frames, v, w] = array.shape, t = Math.max(0, Math.min(frames - 1, frame - this.first));  // of a drag there are a few frames
+    return Array.from({ length: v }, (_, k) => array.data.subarray((t * v + k) * w, (t * v + k + 1) * w));
   }
 
   winner(scores) {
@@ -169,14 +188,18 @@ class Plane {
     this.svg = s("svg", main
       ? { id: "plot", tabindex: "0", role: "application", "aria-roledescription": "plane of points" }
       : { role: "img", "aria-label": "second model on the same points" });
+    // What changes from frame to frame lies under the points, which stay: hundreds of them need not be drawn again.
+    this.under = s("svg", { class: "under", "aria-hidden": "true" });
     this.layer = {};
-    for (const name of ["grid", "regions", "band", "faint", "squares", "walk", "boundary", "curve", "gaussians", "witness", "points", "over"]) {
-      this.layer[name] = s("g", { class: name, "pointer-events": name === "points" ? null : "none" });
-      this.svg.append(this.layer[name]);
+    for (const name of ["grid", "regions", "band", "faint", "squares", "walk", "boundary", "curve", "gaussians", "witness"]) {
+      this.under.append((this.layer[name] = s("g", { class: name })));
+    }
+    for (const name of ["points", "over"]) {
+      this.svg.append((this.layer[name] = s("g", { class: name, "pointer-events": name === "points" ? null : "none" })));
     }
     this.caption = h("div", { class: "caption" });
     this.trouble = h("div", { class: "trouble", hidden: true });
-    this.element = h("div", { class: "plane" }, this.canvas, this.svg, this.caption, this.trouble);
+    this.element = h("div", { class: "plane" }, this.canvas, this.under, this.svg, this.caption, this.trouble);
     this.marks = [];
     this.width = 0;
     this.height = 0;
@@ -187,7 +210,7 @@ class Plane {
     if (box.width < 2 || box.height < 2) return false;
     this.width = box.width;
     this.height = box.height;
-    set(this.svg, { viewBox: `0 0 ${box.width.toFixed(1)} ${box.height.toFixed(1)}` });
+    for (const svg of [this.under, this.svg]) set(svg, { viewBox: `0 0 ${box.width.toFixed(1)} ${box.height.toFixed(1)}` });
     let [l, r, b, t] = this.lab.experimentView() || this.lab.base;
     const ratio = ((r - l) / this.width) / ((t - b) / this.height);
     if (ratio > 0.25 && ratio < 4 && !this.lab.experimentView()) {
@@ -270,11 +293,16 @@ class Plane {
       this.marks.push(mark);
       layer.append(mark);
     }
+    const all = [...this.view, this.width, this.height, size, curve, p.plane].join();
     state.points.forEach(([x, y, label], i) => {
-      this.marks[i].wrong = undefined;
-      set(this.marks[i], {
+      const mark = this.marks[i], large = i === selected && this.main, shown = mark.shown;
+      // Most points stay where they are while one is dragged.
+      if (shown && shown.x === x && shown.y === y && shown.label === label && shown.large === large && shown.all === all) return;
+      mark.shown = { x, y, label, large, all };
+      mark.wrong = undefined;
+      set(mark, {
         d: SHAPES[curve ? 0 : label % 6], fill: curve ? p.ink : p.classes[label % 6], stroke: p.plane, "stroke-width": 1.1,
-        transform: `translate(${this.X(x).toFixed(2)} ${this.Y(y).toFixed(2)}) scale(${i === selected && this.main ? size * 1.35 : size})`,
+        transform: `translate(${this.X(x).toFixed(2)} ${this.Y(y).toFixed(2)}) scale(${large ? size * 1.35 : size})`,
       });
     });
   }
@@ -796,6 +824,7 @@ class Lab {
     this.label = Math.min(this.label, this.state.classes.length - 1);
     if (!before || before.algorithm !== this.state.algorithm || before.rival !== this.state.rival || before.names.join() !== this.state.names.join()) this.dirty.view = true;
     this.dirty.points = this.dirty.film = this.dirty.evidence = this.dirty.controls = true;
+    this.dirty.drag = message.drag === "on";
     if (reply.note && reply.note !== this.noted) this.notice(reply.note);
     this.noted = reply.note;
     this.plan();
@@ -825,13 +854,24 @@ class Lab {
       this.other.trouble.textContent = this.reply.rival.trouble;
       this.other.paint(this.rivalFilm, this.rivalFilm ? this.rivalFilm.count - 1 : 0, what);
     }
-    this.timeline(what.film || what.view);
-    this.picture();
-    if (what.evidence) this.evidence();
+    // While a point is dragged the plane follows the hand; what is beside it follows ten times a second.
+    if (what.drag) {
+      this.beside = { evidence: true, film: true, view: what.view || this.beside?.view };
+      this.besideTimer ??= setTimeout(() => this.drawBeside(this.beside), Math.max(0, 100 - (performance.now() - (this.besideDrawn ?? 0))));
+    } else this.drawBeside({ ...this.beside, ...what });
     set(this.main.svg, { "aria-label": `${this.state.points.length} points, ${this.algorithm().title}. Arrows move, Enter adds, Delete removes, F flips.` });
     this.shareView(what);
     this.drawn = performance.now();
     this.root.dispatchEvent(new CustomEvent("linearly:drawn"));
+  }
+
+  drawBeside(what) {
+    clearTimeout(this.besideTimer);
+    this.besideTimer = this.beside = null;
+    this.besideDrawn = performance.now();
+    this.timeline(what.film || what.view);
+    this.picture();
+    if (what.evidence) this.evidence();
   }
 
   shareView(what) {
@@ -1051,11 +1091,13 @@ class Lab {
     else this.other.element.remove();
     this.dirty = {};
     this.main.width = 0;
+    this.trackBox = null;
   }
 
   timeline(anew) {
     const film = this.film, p = this.palette, svg = this.trackSvg, count = film ? film.count : 1;
-    const box = this.track.getBoundingClientRect(), [W, H] = [Math.max(box.width, 10), Math.max(box.height, 10)];
+    // To ask for a size after something was drawn costs a layout of all that was drawn.
+    const box = (this.trackBox ??= this.track.getBoundingClientRect()), [W, H] = [Math.max(box.width, 10), Math.max(box.height, 10)];
     const X = (frame) => 14 + (count > 1 ? frame / (count - 1) : 0.5) * (W - 28);
     this.place = { W, count };
     if (anew) {
@@ -1063,10 +1105,18 @@ class Lab {
       svg.replaceChildren();
       if (count > 1) {
         const top = 18, foot = H - 22;
-        for (let t = 0; t < count; t += Math.max(1, Math.ceil(count / 60))) svg.append(s("path", { d: `M${X(t)} ${H - 8}v8`, stroke: p.muted, "stroke-opacity": 0.35 }));
+        let frames = "";
+        for (let t = 0; t < count; t += Math.max(1, Math.ceil(count / 60))) frames += `M${tenths(X(t))} ${H - 8}v8`;
+        svg.append(s("path", { d: frames, stroke: p.muted, "stroke-opacity": 0.35 }));
         if (film.rows.length) {
-          const byLabel = new Map();
-          film.rows.forEach((row, t) => { const point = this.state.points[row]; if (point) byLabel.set(point[2], (byLabel.get(point[2]) || "") + `M${X(t).toFixed(1)} ${foot + 3}v8`); });
+          // A tick for each frame, but no two of a colour within a pixel.
+          const byLabel = new Map(), last = new Map();
+          film.rows.forEach((row, t) => {
+            const point = this.state.points[row], x = tenths(X(t));
+            if (!point || x - (last.get(point[2]) ?? -1) < 1) return;
+            last.set(point[2], x);
+            byLabel.set(point[2], (byLabel.get(point[2]) || "") + `M${x} ${foot + 3}v8`);
+          });
           const width = Math.max(0.7, Math.min(6, ((W - 28) / count) * 0.6));
           for (const [label, d] of byLabel) svg.append(s("path", { d, stroke: p.classes[label % 6], "stroke-width": width }));
         }
@@ -1074,7 +1124,7 @@ class Lab {
           const values = Array.from(film.wave.data), low = Math.min(...values), high = Math.max(...values);
           const least = film.wave_name.startsWith("errors") ? 0 : low;
           const Y = (v) => foot - ((v - least) / (high - least || 1)) * (foot - top);
-          const line = values.map((v, t) => `${X(t).toFixed(1)} ${Y(v).toFixed(1)}`).join("L");
+          const line = extremes(values, 400).map((t) => `${tenths(X(t))} ${tenths(Y(values[t]))}`).join("L");
           svg.append(s("path", { d: `M${X(0)} ${foot}L${line}L${X(count - 1)} ${foot}Z`, fill: p.accent, "fill-opacity": 0.16 }));
           svg.append(s("path", { d: "M" + line, fill: "none", stroke: p.accent, "stroke-width": 1.6, "stroke-linejoin": "round" }));
         }
@@ -1113,6 +1163,7 @@ class Lab {
     const kind = this.film && this.film.picture && this.film.picture.kind;
     if (!kind || (kind === "weights" && !(this.film.walk || this.film.weights))) { this.pictureBox.hidden = true; return; }
     this.pictureBox.hidden = false;
+    if (kind === "weights" && this.film.partial) return;  // it shows all frames, which come at the end of the drag
     const [title, svg] = PICTURES[kind](this, this.film, Math.min(this.frame, this.film.count - 1));
     this.pictureBox.replaceChildren(h("figcaption", {}, title), svg);
   }
@@ -1137,7 +1188,7 @@ class Lab {
     }
     this.figures();
     this.table();
-    this.code.textContent = still ? still.code : "";
+    if (!still || still.code != null) this.code.textContent = still ? still.code : "";
     this.warnings.replaceChildren(...answer.warnings.map((text) => h("li", {}, text)));
     this.warnings.hidden = !answer.warnings.length;
   }
@@ -1240,7 +1291,10 @@ class Lab {
         this.add(x, y);
       }
     });
-    svg.addEventListener("pointercancel", () => { hand = null; });
+    svg.addEventListener("pointercancel", () => {
+      if (hand && hand.index != null && hand.moved) this.send({ do: "move", index: hand.index, x: hand.to[0], y: hand.to[1], drag: "end" }, "move");
+      hand = null;
+    });
     svg.addEventListener("wheel", (event) => {
       if (!this.main.view || (!this.home && !event.ctrlKey)) return;
       event.preventDefault();
@@ -1399,7 +1453,7 @@ class Lab {
     for (const plane of planes) {
       const inner = s("svg", { x: left, width: plane.width, height: plane.height, viewBox: plane.svg.getAttribute("viewBox") });
       if (plane.canvas.dataset.used) inner.append(s("image", { href: plane.canvas.toDataURL(), width: plane.width, height: plane.height, preserveAspectRatio: "none" }));
-      for (const child of plane.svg.children) inner.append(child.cloneNode(true));
+      for (const child of [...plane.under.children, ...plane.svg.children]) inner.append(child.cloneNode(true));
       if (plane.caption.textContent) inner.append(s("text", { x: 15, y: 28, "font-size": 16, "font-weight": 600, fill: this.palette.ink }, plane.caption.textContent));
       whole.append(inner);
       left += plane.width;
@@ -1432,6 +1486,7 @@ class Lab {
     const width = this.root.getBoundingClientRect().width;
     const kind = width < 700 ? "narrow" : width < 1080 ? "medium" : "wide";
     if (this.root.dataset.width !== kind) this.root.dataset.width = kind;
+    this.trackBox = null;
     this.dirty.view = this.dirty.points = this.dirty.film = true;
     this.plan();
   }
