@@ -1,0 +1,83 @@
+"""The contact sheets of the lab: every mode, light and dark, on a desktop and on a phone.
+
+`python docs/guide/lab/pictures.py` draws them anew; it needs Chromium, playwright and Pillow.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+HERE = Path(__file__).parent
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
+
+PRESETS = {
+    "perceptron": "separable",
+    "pocket": "outlier",
+    "averaged": "overlapping",
+    "voted": "xor",
+    "batch": "separable",
+    "indicator": "masking",
+    "logistic": "overlapping",
+    "lda": "three",
+    "qda": "ellipses",
+    "least_squares": "cloud",
+    "gradient_descent": "cloud",
+    "ridge": "curved",
+    "bias_variance": "curved",
+}
+# Size of the window, size of a picture on the sheet, pictures side by side.
+SHEETS = {"desktop": ((1240, 780), (440, 277), 4), "phone": ((390, 844), (210, 454), 7)}
+
+_CHOOSE = """async ([preset, name]) => {
+    const root = document.querySelector('.linearly-lab'), lab = root.lab;
+    await lab.send({ do: 'preset', name: preset });
+    await lab.send({ do: 'algorithm', name });
+    await new Promise((drawn) => { root.addEventListener('linearly:drawn', drawn, { once: true }); lab.plan(); });
+    lab.root.querySelector('.notice').dataset.shown = 'false';
+}"""
+
+
+def sheet(browser: Browser, url: str, kind: str, theme: str) -> Image.Image:
+    """All modes in one window and one theme."""
+    (width, height), small, across = SHEETS[kind]
+    down = -(-len(PRESETS) // across)
+    whole = Image.new("RGB", (across * (small[0] + 8), down * (small[1] + 8)), "#888888")
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
+    page.goto(url)
+    page.wait_for_selector("[data-ready=true]")
+    for k, (name, preset) in enumerate(PRESETS.items()):
+        page.evaluate(_CHOOSE, [preset, name])
+        page.wait_for_timeout(500)
+        picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").resize(small, Image.Resampling.LANCZOS)
+        whole.paste(picture, (k % across * (small[0] + 8) + 4, k // across * (small[1] + 8) + 4))
+    page.close()
+    return whole
+
+
+def main() -> None:
+    """Serve the lab, look at it, and write the sheets beside this file."""
+    command = [sys.executable, "-m", "linearly", "lab", "--no-browser"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert server.stdout is not None
+    url = next(word for line in server.stdout for word in line.split() if word.startswith("http://"))
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+            for kind in SHEETS:
+                for theme in ("light", "dark"):
+                    sheet(browser, url, kind, theme).save(HERE / f"{kind}-{theme}.webp", quality=72, method=6)
+            browser.close()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+if __name__ == "__main__":
+    main()
