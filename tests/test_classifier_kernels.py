@@ -76,17 +76,6 @@ def test_distances(n, p, K, width, layout, triangular):
     np.testing.assert_allclose(kernels.distances(*asked), reference.distances(*asked), rtol=1e-12)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_gram_of_chosen_rows(layout, weighted):
-    rng, X, weight, shift, scale = rows(400, 9, layout)
-    for chosen in (np.array([], dtype=np.int64), np.array([399]), rng.permutation(400)[:300]):
-        asked = (X, None, weight if weighted else None, shift, scale, None, chosen)
-        same([kernels.gram(*asked)], [reference.gram(*asked)], 400)
-        copied = (X[chosen], None, weight[chosen] if weighted else None, shift, scale)
-        same([kernels.gram(*asked)], [reference.gram(*copied)], 400)
-
-
 def test_extreme_logits_neither_overflow_nor_lose_small_probabilities():
     X = np.array([[-800.0], [-40.0], [0.0], [40.0], [800.0]])
     for y in (np.zeros(5), np.ones(5)):
@@ -98,9 +87,7 @@ def test_extreme_logits_neither_overflow_nor_lose_small_probabilities():
         np.testing.assert_allclose(H, expected[2], rtol=1e-12, atol=1e-28)
 
 
-def test_rows_out_of_range_are_refused():
+def test_codes_out_of_range_are_refused():
     X = np.zeros((3, 2))
-    with pytest.raises(ValueError, match="out of range"):
-        kernels.gram(X, None, None, np.zeros(2), np.ones(2), rows=np.array([3]))
     with pytest.raises(ValueError, match="codes must be"):
         kernels.softmax(X, np.array([0, 1, 5], dtype=np.int32), None, np.zeros(2), np.ones(2), np.zeros((3, 2)))

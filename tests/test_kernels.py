@@ -173,14 +173,18 @@ def test_gram_of_columns_that_lie_apart(kernel):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_gram_of_some_rows(kernel, layout):
+def test_gram_of_classes_of_rows(kernel, layout):
     X, _, weight, shift, scale = case(400, 9, 0)
     X = LAYOUTS[layout](X)
-    for rows in ([], [7], [399, 0, 0, 5], np.arange(0, 400, 3), np.random.default_rng(0).permutation(400)):
-        some = np.array(rows, dtype=np.int64)
-        for w in (None, weight):
+    classes = [[], [7], [399, 0, 0, 5], np.arange(0, 400, 3), np.random.default_rng(0).permutation(400)]
+    order = np.concatenate(classes).astype(np.int64)
+    ends = np.cumsum([0, *map(len, classes)])
+    for w in (None, weight):
+        G = kernel.gram_by_class(X, w, shift, scale, order, ends)
+        for k, rows in enumerate(classes):
+            some = np.array(rows, dtype=np.int64)
             expected = reference.gram(X[some], None, None if w is None else w[some], shift, scale)
-            assert_same_moments(kernel.gram(X, None, w, shift, scale, rows=some), expected)
+            assert_same_moments(G[k], expected)
 
 
 def test_triangle_goes_on_from_a_triangle(kernel):
@@ -230,6 +234,10 @@ def test_wrong_shapes_are_refused():
             kernels.gram(*rows)
         with pytest.raises(ValueError, match=r"."):
             kernels.triangle(np.zeros((5, 5)), *rows)
+    order, ends = np.arange(10), np.array([0, 4, 10])
+    for bad, match in (((order + 1, ends), "index out of range"), ((order, ends[::-1].copy()), "out of order")):
+        with pytest.raises(ValueError, match=match):
+            kernels.gram_by_class(X, weight, shift[:3], scale[:3], *bad)
     with pytest.raises(ValueError, match="columns must have one length"):
         kernels.gram_columns([X[:, 0].copy(), X[:5, 1].copy(), X[:, 2].copy()], Y, weight, shift, scale)
     with pytest.raises(ValueError, match="Y has the wrong number of rows"):

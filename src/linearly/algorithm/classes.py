@@ -8,12 +8,16 @@ from functools import reduce
 from operator import add, sub
 
 import numpy as np
+from numpy.typing import NDArray
 
+from linearly import kernels
 from linearly.algorithm.gauge import Gauge
-from linearly.algorithm.gram import Gram, outer
+from linearly.algorithm.gram import Gram, count, outer
 from linearly.algorithm.triangular import Numbers, rounded
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
+
+_VANISHED = 1e-280  # a sum of squares below this has underflowed, or the column is constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,17 +42,14 @@ class ByClass:
         codes = block.y.astype(np.int16) if K < 2**15 else block.y
         order = np.argsort(codes, kind="stable")
         ends = np.searchsorted(codes[order], np.arange(K + 1))
-        classes = [order[ends[k] : ends[k + 1]] for k in range(K)]
         if not exact and isinstance(block.X, np.ndarray):
-            gauge = Gauge.of(block, None)
-            return ByClass(tuple(Gram.of_rows(block, rows, gauge) for rows in classes))
-        parts = []
-        for rows in classes:
-            parts.append(Gram.of(replace(block.take(rows), y=None), exact))
-        return ByClass(tuple(parts))
+            return _of_classes(block, order, ends)
+        classes = [order[ends[k] : ends[k + 1]] for k in range(K)]
+        return ByClass(tuple(Gram.of(replace(block.take(rows), y=None), exact) for rows in classes))
 
     def __add__(self, other: ByClass) -> ByClass:
-        return self._combined(other, add)
+        together = _together(self, other)
+        return self._combined(other, add) if together is None else together
 
     def __sub__(self, other: ByClass) -> ByClass:
         return self._combined(other, sub)
@@ -63,6 +64,12 @@ class ByClass:
     def n(self) -> int:
         """Rows of positive weight."""
         return sum(part.n for part in self.parts)
+
+    @property
+    def in_a_gauge(self) -> bool:
+        """Whether every class has rows, in float64 and measured in one gauge."""
+        gauge = self.parts[0].gauge
+        return all(part.gauge is gauge and part.n > 0 and not part.exact for part in self.parts)
 
     @property
     def exact(self) -> bool:
@@ -129,6 +136,54 @@ class ByClass:
             mean=_joined(total.mean, share),
             cross=_bordered(total.cross, moved, between),
         )
+
+
+def _of_classes(block: Block, order: NDArray[np.int64], ends: NDArray[np.int64]) -> ByClass:
+    """A Gram for each class in float64, all in the gauge of the block."""
+    gauge, p = Gauge.of(block, None), block.X.shape[1]
+    G = kernels.gram_by_class(block.X, block.weight, gauge.shift, 1.0 / gauge.unit, order, ends)
+    # Where a square over- or underflowed, the gauge of the block is not one for this class.
+    squares = np.diagonal(G, axis1=1, axis2=2)[:, 1:]
+    sound = np.flatnonzero(np.isfinite(squares).all(axis=1) & (squares > _VANISHED).all(axis=1)).tolist()
+    weight = G[:, 0, 0]
+    with np.errstate(all="ignore"):
+        mean = G[:, 0, 1:] / np.where(weight > 0, weight, 1.0)[:, None]
+        cross = G[:, 1:, 1:] - mean[:, :, None] * mean[:, None, :] * weight[:, None, None]
+    parts = []
+    for k in range(len(G)):
+        rows = order[ends[k] : ends[k + 1]]
+        if k in sound:
+            counted = count(None if block.weight is None else block.weight[rows], len(rows))
+            parts.append(Gram(counted[0], weight[k], counted[1], p, gauge, mean[k], cross[k]))
+        else:
+            parts.append(Gram.of(replace(block.take(rows), y=None)))
+    return ByClass(tuple(parts))
+
+
+def _together(a: ByClass, b: ByClass) -> ByClass | None:
+    """The sum of all classes at once, which is `Gram.__add__` of each; None where classes differ in gauge."""
+    if not (a.in_a_gauge and b.in_a_gauge) or len(a.parts) != len(b.parts):
+        return None
+    gauge = a.parts[0].gauge.coarser(b.parts[0].gauge)
+    (n, weight, logs, mean, cross), (n2, weight2, logs2, mean2, cross2) = (_stacked(side, gauge) for side in (a, b))
+    total = weight + weight2
+    difference, share = mean2 - mean, weight2 / total
+    mean = mean + difference * share[:, None]
+    cross = (cross + cross2) + difference[:, :, None] * difference[:, None, :] * (weight * share)[:, None, None]
+    p, logs, n = a.parts[0].p, logs + logs2, n + n2
+    return ByClass(tuple(Gram(int(n[k]), total[k], float(logs[k]), p, gauge, mean[k], cross[k]) for k in range(len(n))))
+
+
+def _stacked(side: ByClass, gauge: Gauge) -> tuple[Array, Array, Array, Array, Array]:
+    """Rows, weights, Σ log w, means and cross-products of all classes, measured in a gauge."""
+    parts, mine = side.parts, side.parts[0].gauge
+    mean, cross = np.stack([part.mean for part in parts]), np.stack([part.cross for part in parts])
+    if mine is not gauge:
+        ratio = mine.unit / gauge.unit
+        mean = mean * ratio + (mine.shift - gauge.shift) / gauge.unit
+        cross = cross if (ratio == 1).all() else cross * (ratio[:, None] * ratio)
+    n, weight, logs = np.array([(part.n, part.weight, part.log_weight) for part in parts]).T
+    return n, weight, logs, mean, cross
 
 
 def _joined(mean: Numbers, share: Array) -> Numbers:

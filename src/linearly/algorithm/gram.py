@@ -59,17 +59,6 @@ class Gram:
         return Gram.centred(G, *count(block.weight, len(block)), block.X.shape[1], gauge)
 
     @staticmethod
-    def of_rows(block: Block, rows: NDArray[np.int64], gauge: Gauge) -> Gram:
-        """The Gram of the features of some rows of a block, measured in a given gauge, without a copy of them."""
-        weight = None if block.weight is None else block.weight[rows]
-        if isinstance(block.X, np.ndarray):
-            G = kernels.gram(block.X, None, block.weight, gauge.shift, 1.0 / gauge.unit, rows=rows)
-            squares = np.diagonal(G)[1:]
-            if np.isfinite(squares).all() and (squares > 1e-280).all():
-                return Gram.centred(G, *count(weight, len(rows)), block.X.shape[1], gauge)
-        return Gram.of(replace(block.take(rows), y=None))
-
-    @staticmethod
     def centred(G: Numbers, n: int, log_weight: float, p: int, gauge: Gauge) -> Gram:
         """The Gram of moments [1 | X | Y]'W[1 | X | Y] in a gauge."""
         weight = G[0, 0]

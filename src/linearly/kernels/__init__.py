@@ -41,13 +41,28 @@ def gram(
     shift: Array,
     scale: Array,
     coef: Array | None = None,
-    rows: NDArray[np.int64] | None = None,
 ) -> Array:
     """Z'WZ of Z = [1 | X | Y] in the gauge; see `reference.gram`."""
     if _compiled is None:
-        return reference.gram(X, Y, weight, shift, scale, coef, rows)
+        return reference.gram(X, Y, weight, shift, scale, coef)
     G = np.zeros((len(shift) + 1, len(shift) + 1))
-    _compiled.gram(X, Y, weight, shift, scale, coef, rows, G)
+    _compiled.gram(X, Y, weight, shift, scale, coef, G)
+    return G
+
+
+def gram_by_class(
+    X: NDArray[Any],
+    weight: Array | None,
+    shift: Array,
+    scale: Array,
+    order: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> Array:
+    """Z'WZ of Z = [1 | X] for each class of rows; see `reference.gram_by_class`."""
+    if _compiled is None:
+        return reference.gram_by_class(X, weight, shift, scale, order, ends)
+    G = np.zeros((len(ends) - 1, len(shift) + 1, len(shift) + 1))
+    _compiled.gram_by_class(X, weight, shift, scale, order, ends, G)
     return G
 
 

@@ -29,6 +29,7 @@ namespace {
 using Matrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Square = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Cube = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Constants = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Index = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MaybeMatrix = std::optional<Matrix>;
@@ -104,8 +105,8 @@ View only_double(View v, const char* what) {
 }
 
 void gram(const Matrix& X, const MaybeMatrix& Y, const MaybeVector& weight, const Vector& shift, const Vector& scale,
-          const MaybeVector& coef, const std::optional<Index>& rows, Square& G) {
-    View x = view(X, std::int64_t(X.shape(0)), "X");
+          const MaybeVector& coef, Square& G) {
+    const View x = view(X, std::int64_t(X.shape(0)), "X");
     const View y = only_double(view(Y, x.rows, "Y"), "Y");
     const std::int64_t m = 1 + x.cols + y.cols;
     const Gauge g = gauge(shift, scale, m - 1);
@@ -113,17 +114,33 @@ void gram(const Matrix& X, const MaybeMatrix& Y, const MaybeVector& weight, cons
     expect(std::int64_t(G.shape(0)), std::int64_t(G.shape(1)), m, m);
     if (coef && (std::int64_t(coef->shape(0)) != x.cols + 1 || y.cols != 1))
         throw std::invalid_argument("coef needs one target, and one number for each column and the intercept");
-    if (rows) {
-        if (coef || y.cols) throw std::invalid_argument("chosen rows go without targets");
-        for (std::size_t i = 0; i < rows->shape(0); ++i)
-            if (rows->data()[i] < 0 || rows->data()[i] >= x.rows) throw std::invalid_argument("rows has an index out of range");
-        x.rows = std::int64_t(rows->shape(0));
-        x.index = rows->data();
-    }
     const double* c = coef ? coef->data() : nullptr;
     double* result = G.data();
     nb::gil_scoped_release release;
     chosen->gram(x, y, w, g, c, result);
+}
+
+// The Gram of each class: class k has the rows order[ends[k]] … order[ends[k + 1] − 1].
+void gram_by_class(const Matrix& X, const MaybeVector& weight, const Vector& shift, const Vector& scale, const Index& order,
+                   const Index& ends, Cube& G) {
+    const View x = view(X, std::int64_t(X.shape(0)), "X"), nothing = view(std::nullopt, x.rows, "Y");
+    const std::int64_t m = 1 + x.cols, K = std::int64_t(G.shape(0)), listed = std::int64_t(order.shape(0));
+    const Gauge g = gauge(shift, scale, m - 1);
+    const double* w = weights(weight, x.rows);
+    expect(std::int64_t(G.shape(1)), std::int64_t(G.shape(2)), m, m);
+    if (std::int64_t(ends.shape(0)) != K + 1) throw std::invalid_argument("ends needs one number more than there are classes");
+    for (std::int64_t k = 0; k <= K; ++k)
+        if (ends.data()[k] < (k ? ends.data()[k - 1] : 0) || ends.data()[k] > listed) throw std::invalid_argument("ends are out of order");
+    for (std::int64_t i = 0; i < listed; ++i)
+        if (order.data()[i] < 0 || order.data()[i] >= x.rows) throw std::invalid_argument("order has an index out of range");
+    const std::int64_t *rows = order.data(), *end = ends.data();
+    double* result = G.data();
+    nb::gil_scoped_release release;
+    for (std::int64_t k = 0; k < K; ++k) {
+        View mine = x;
+        mine.rows = end[k + 1] - end[k], mine.index = rows + end[k];
+        chosen->gram(mine, nothing, w, g, nullptr, result + k * m * m);
+    }
 }
 
 void gram_columns(const nb::sequence& X, const MaybeMatrix& Y, const MaybeVector& weight, const Vector& shift, const Vector& scale,
@@ -348,7 +365,9 @@ NB_MODULE(_compiled, m) {
         throw std::invalid_argument("this machine cannot run " + name);
     }, nb::arg("name"), "Choose an instruction set (tests hold all of them to the reference).");
     m.def("gram", &gram, nb::arg("X"), nb::arg("Y").none(), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
-          nb::arg("coef").none(), nb::arg("rows").none(), nb::arg("G"));
+          nb::arg("coef").none(), nb::arg("G"));
+    m.def("gram_by_class", &gram_by_class, nb::arg("X"), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
+          nb::arg("order"), nb::arg("ends"), nb::arg("G"));
     m.def("gram_columns", &gram_columns, nb::arg("X"), nb::arg("Y").none(), nb::arg("weight").none(), nb::arg("shift"),
           nb::arg("scale"), nb::arg("G"));
     m.def("exact_gram", &exact_gram, nb::arg("X"), nb::arg("X_low").none(), nb::arg("Y").none(), nb::arg("weight").none(),

@@ -27,16 +27,12 @@ def gram(
     shift: Array,
     scale: Array,
     coef: Array | None = None,
-    rows: NDArray[np.int64] | None = None,
 ) -> Array:
-    """Z'WZ; with `coef` (p numbers and an intercept, in the gauge) each row counts weight · residual².
-
-    `rows` are the indices of the rows to take, all by default.
-    """
+    """Z'WZ; with `coef` (p numbers and an intercept, in the gauge) each row counts weight · residual²."""
     m = len(shift) + 1
     G = np.zeros((m, m))
-    for first in range(0, len(X) if rows is None else len(rows), _ROWS):
-        some = slice(first, first + _ROWS) if rows is None else rows[first : first + _ROWS]
+    for first in range(0, len(X), _ROWS):
+        some = slice(first, first + _ROWS)
         Z = _gauged(X, Y, some, shift, scale)
         root = None if weight is None else np.sqrt(weight[some])
         if coef is not None:
@@ -47,6 +43,25 @@ def gram(
             Z *= root[:, None]
         G += Z.T @ Z
     return G
+
+
+def gram_by_class(
+    X: NDArray[Any],
+    weight: Array | None,
+    shift: Array,
+    scale: Array,
+    order: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> Array:
+    """Z'WZ for each class k, whose rows are order[ends[k] : ends[k + 1]]: K × m × m."""
+    parts = []
+    for k in range(len(ends) - 1):
+        G = np.zeros((len(shift) + 1, len(shift) + 1))
+        for first in range(ends[k], ends[k + 1], _ROWS):
+            rows = order[first : min(first + _ROWS, ends[k + 1])]
+            G += gram(X[rows], None, None if weight is None else weight[rows], shift, scale)
+        parts.append(G)
+    return np.array(parts)
 
 
 def gram_columns(X: Sequence[Array], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
