@@ -1,5 +1,7 @@
 """The loops of the classifiers: compiled equals NumPy, on every instruction set and layout of rows."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,29 @@ def test_extreme_logits_neither_overflow_nor_lose_small_probabilities():
         assert loss == pytest.approx(expected[0], rel=1e-14)
         np.testing.assert_allclose(gradient, expected[1], rtol=1e-13)
         np.testing.assert_allclose(H, expected[2], rtol=1e-12, atol=1e-28)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_probabilities(layout):
+    for n, p in ((0, 3), (1, 1), (7, 4), (300, 9), (1000, 50)):
+        rng, X, *_ = rows(n, p, layout)
+        beta = rng.standard_normal(p + 1)
+        P = kernels.probabilities(X, beta)
+        np.testing.assert_allclose(P, reference.probabilities(X, beta), rtol=1e-12)
+        np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-15)
+
+
+def test_probabilities_keep_their_digits_and_tell_of_what_is_no_number():
+    X = np.array([[-700.0], [-40.0], [-1e-9], [0.0], [40.0], [700.0], [np.nan], [np.inf], [-np.inf]])
+    P = kernels.probabilities(X, np.array([0.0, 1.0]))
+    t = X[:6, 0]
+    np.testing.assert_allclose(
+        P[:6, 1], [math.exp(v) / (1 + math.exp(v)) if v < 0 else 1 / (1 + math.exp(-v)) for v in t], rtol=1e-14
+    )
+    np.testing.assert_array_equal(P[:6, 0], kernels.probabilities(-X[:6], np.array([0.0, 1.0]))[:, 1])
+    assert np.isnan(P[6:]).all()
+    with pytest.raises(ValueError, match="beta needs an intercept"):
+        kernels.probabilities(X, np.zeros(3))
 
 
 def test_codes_out_of_range_are_refused():

@@ -108,6 +108,15 @@ def logistic(
     return loss, gradient, H, mistakes, largest
 
 
+def probabilities(X: NDArray[Any], beta: Array) -> Array:
+    """Probabilities of two classes, n × 2; see `reference.probabilities`."""
+    if _compiled is None:
+        return reference.probabilities(X, beta)
+    out = np.empty((len(X), 2))
+    _compiled.probabilities(X, beta, out)
+    return out
+
+
 def softmax(
     X: NDArray[Any], codes: NDArray[np.int32], weight: Array | None, shift: Array, scale: Array, B: Array
 ) -> tuple[float, Array, int, float]:

@@ -1,4 +1,4 @@
-// Logistic regression of two classes: loss, gradient and Hessian in one read of the rows.
+// Logistic regression of two classes: loss, gradient and Hessian in one read of the rows; probabilities in another.
 #include <cmath>
 
 #include "gauged.hpp"
@@ -94,6 +94,29 @@ void logistic(const View& X, const double* y, const double* weight, Gauge g, con
     }
     for (std::int64_t j = 0; j < p; ++j) gradient[1 + j] += slopes[std::size_t(j)];
     if (H) product.unpack(packed, H);
+}
+
+void probabilities(const View& X, const double* beta, double* out) {
+    const std::int64_t p = X.cols, few = Gauged::few(p);
+    Gauged z(p, few + Gauged::ROWS);
+    Buffer coef = make_buffer(std::size_t(z.stride));
+    std::copy_n(beta + 1, p, coef.get());
+    const std::vector<double> zeros(std::size_t(p) + 1, 0.0), ones(std::size_t(p) + 1, 1.0);
+    std::vector<double> logits(std::size_t(few + Gauged::ROWS));
+    const vec zero{}, one = constant(1.0);
+    for (std::int64_t first = 0; first < X.rows; first += few) {
+        const std::int64_t rows = std::min(few, X.rows - first);
+        gauge_rows(z, 0, X, first, rows, Gauge{zeros.data(), ones.data()});
+        for (std::int64_t i = 0; i < rows; i += Gauged::ROWS) scores_of(z.row(i), z.stride, coef.get(), beta[0], logits.data() + i);
+        for (std::int64_t i = 0; i < rows; i += LANES) {
+            const vec eta = load(logits.data() + i);
+            const vec e = exp_of_negative(eta < zero ? eta : -eta);
+            const vec share = one / (one + e) + (eta - eta), rest = e * share;  // NaN where the logit is no number
+            const vec up = eta < zero ? rest : share, down = eta < zero ? share : rest;
+            double* cell = out + 2 * (first + i);
+            for (int l = 0; l < std::min<std::int64_t>(LANES, rows - i); ++l) cell[2 * l] = down[l], cell[2 * l + 1] = up[l];
+        }
+    }
 }
 
 }  // namespace linearly::ISA

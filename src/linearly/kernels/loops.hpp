@@ -47,7 +47,10 @@ struct Loops {
     void (*logistic)(const View& X, const double* y, const double* weight, Gauge gauge, const double* beta, double* H,
                      double* gradient, LogisticSums& sums);
 
-    // The same for c logits against a reference class, loss and gradient only: codes[i] is the logit of the row's class,
+    // out (rows × 2) = the probabilities of both classes; NaN where a logit is not finite.
+    void (*probabilities)(const View& X, const double* beta, double* out);
+
+    // Loss and gradient for c logits against a reference class: codes[i] is the logit of the row's class,
     // −1 for the reference. B and gradient are (1 + p) × c, the intercepts first.
     void (*softmax)(const View& X, const std::int32_t* codes, const double* weight, Gauge gauge, const double* B, std::int64_t c,
                     double* gradient, LogisticSums& sums);

@@ -201,6 +201,16 @@ nb::tuple logistic(const Matrix& X, const Vector& y, const MaybeVector& weight, 
     return nb::make_tuple(sums.loss, sums.mistakes, sums.largest);
 }
 
+void probabilities(const Matrix& X, const Vector& beta, Square& out) {
+    const View x = view(X, std::int64_t(X.shape(0)), "X");
+    if (std::int64_t(beta.shape(0)) != x.cols + 1) throw std::invalid_argument("beta needs an intercept and a number for each column");
+    expect(std::int64_t(out.shape(0)), std::int64_t(out.shape(1)), x.rows, 2);
+    const double* b = beta.data();
+    double* result = out.data();
+    nb::gil_scoped_release release;
+    chosen->probabilities(x, b, result);
+}
+
 nb::tuple softmax(const Matrix& X, const nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& codes,
                   const MaybeVector& weight, const Vector& shift, const Vector& scale, const Constants& B, Square& gradient) {
     const View x = view(X, std::int64_t(X.shape(0)), "X");
@@ -376,6 +386,7 @@ NB_MODULE(_compiled, m) {
           nb::arg("R"));
     m.def("logistic", &logistic, nb::arg("X"), nb::arg("y"), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
           nb::arg("beta"), nb::arg("H").none(), nb::arg("gradient"));
+    m.def("probabilities", &probabilities, nb::arg("X"), nb::arg("beta"), nb::arg("out"));
     m.def("softmax", &softmax, nb::arg("X"), nb::arg("codes"), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
           nb::arg("B"), nb::arg("gradient"));
     m.def("distances", &distances, nb::arg("X"), nb::arg("shift"), nb::arg("scale"), nb::arg("roots"), nb::arg("moved"), nb::arg("out"));

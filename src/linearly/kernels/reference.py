@@ -324,6 +324,18 @@ def logistic(
     return loss, gradient, H if hessian else None, mistakes, largest
 
 
+def probabilities(X: NDArray[Any], beta: Array) -> Array:
+    """The probabilities of both classes, n × 2, for logits beta[0] + X beta[1:]; NaN where a logit is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        logit = np.asarray(X, dtype=np.float64) @ beta[1:] + beta[0]
+        # The smaller of a logit and its negative is exponentiated: nothing overflows, small probabilities keep digits.
+        small = np.exp(-np.abs(logit))
+        share = 1 / (1 + small) + 0 * logit
+        rest = small * share
+    positive = logit >= 0
+    return np.stack([np.where(positive, rest, share), np.where(positive, share, rest)], axis=1)
+
+
 @np.errstate(invalid="ignore", over="ignore")
 def softmax(
     X: NDArray[Any], codes: NDArray[np.int32], weight: Array | None, shift: Array, scale: Array, B: Array

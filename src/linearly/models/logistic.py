@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from linearly import kernels
 from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.objective import Logistic
 from linearly.algorithm.optimizer import Found, Path
@@ -138,12 +139,16 @@ class LogisticRegression(ScoreClassifier):
         """Logits: of ``classes_[1]`` for two classes; n × K, 0 for the reference; n × labels if multilabel."""
         if self._is_multilabel():
             return np.stack([model.decision_function(X) for model in self.estimators_], axis=1)
+        if len(self.classes_) == 2:
+            return self._for_rows(X, self._logits)
         return super().decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class; for multilabel targets 0 and 1, one column a label."""
         if self._is_multilabel():
             return (self.decision_function(X) >= 0).astype(int)
+        if len(self.classes_) == 2:
+            return np.asarray(self.classes_[(self._for_rows(X, self._logits) >= 0).astype(int)])
         return super().predict(X)
 
     def predict_proba(self, X: Any) -> Array:
@@ -161,15 +166,14 @@ class LogisticRegression(ScoreClassifier):
     def _probabilities(self, X: Array) -> Array:
         if len(self.classes_) > 2:
             return softmax(self.scores(X))
-        logit = X @ self._coefficients[:, 1] + self._constants[1]
-        # The smaller of a logit and its negative is exponentiated: nothing overflows, small probabilities keep digits.
-        small = np.exp(-np.abs(logit))
-        share = 1 / (1 + small) + 0 * logit  # an infinite logit must not pass for a probability of 1
-        result = np.empty((len(logit), 2))
-        positive = logit >= 0
-        result[:, 1] = np.where(positive, share, small * share)
-        result[:, 0] = np.where(positive, small * share, share)
-        return result
+        if hasattr(type(X), "tocsr"):
+            return softmax(self.scores(X))
+        beta = np.concatenate([self._constants[1:], self._coefficients[:, 1]])
+        aligned = all(stride % X.itemsize == 0 for stride in X.strides)
+        return kernels.probabilities(X if aligned else X.copy(), beta)
+
+    def _logits(self, X: Array) -> Array:
+        return np.asarray(X @ self._coefficients[:, 1] + self._constants[1])
 
     def scores(self, X: Array) -> Array:
         """Logits of all classes, 0 for the reference, for a block of numbers."""
