@@ -164,9 +164,7 @@ class LogisticRegression(ScoreClassifier):
         return log_softmax(self._all_scores(X))
 
     def _probabilities(self, X: Array) -> Array:
-        if len(self.classes_) > 2:
-            return softmax(self.scores(X))
-        if hasattr(type(X), "tocsr"):
+        if len(self.classes_) > 2 or hasattr(type(X), "tocsr"):
             return softmax(self.scores(X))
         beta = np.concatenate([self._constants[1:], self._coefficients[:, 1]])
         aligned = all(stride % X.itemsize == 0 for stride in X.strides)
