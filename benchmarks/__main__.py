@@ -8,6 +8,7 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from benchmarks.limits import limits
 from benchmarks.race import Result, machine
@@ -41,16 +42,16 @@ def main() -> None:
     here, most = machine(), limits(asked.quick)
     print("  ".join(f"{key} {value}" for key, value in here.items()))
     print("  ".join(f"{key} {value:.0f}" for key, value in most.items()), flush=True)
-    results = []
-    for name in asked.names or workloads:
-        start = time.perf_counter()
-        results.append(workloads[name](asked.quick))
-        show(results[-1], most, time.perf_counter() - start)
     folder = Path(__file__).parent / "results"
     folder.mkdir(exist_ok=True)
     path = folder / f"{'quick-' if asked.quick else ''}{time.strftime('%Y%m%d-%H%M%S')}.json"
-    plain = [asdict(result) for result in results]
-    path.write_text(json.dumps({"machine": here, "limits": most, "results": plain}, indent=1))
+    plain: list[dict[str, Any]] = []
+    for name in asked.names or workloads:
+        start = time.perf_counter()
+        result = workloads[name](asked.quick)
+        show(result, most, time.perf_counter() - start)
+        plain.append(asdict(result))
+        path.write_text(json.dumps({"machine": here, "limits": most, "results": plain}, indent=1))
     print(f"\n{table(plain)}\n\nwritten to {path}")
     if asked.readme:
         readme = Path(__file__).parent.parent / "README.md"
