@@ -29,25 +29,25 @@ void distances(const View& X, Gauge g, const double* roots, const double* moved,
     const std::int64_t p = X.cols, few = Gauged::few(p), vectors = (width + LANES - 1) / LANES, stride = vectors * LANES;
     Gauged z(p, few + Gauged::ROWS);
     Buffer R = make_buffer(std::size_t(K * p * stride)), centre = make_buffer(std::size_t(K * stride));
-    std::vector<std::int64_t> first_row(std::size_t(K * stride), p);  // of each column: half of a triangle is zero
+    std::vector<std::int64_t> first_row(std::size_t(K * vectors), p);  // of each vector of columns: half of a triangle is zero
     for (std::int64_t k = 0; k < K; ++k) {
         std::copy_n(moved + k * width, width, centre.get() + k * stride);
         for (std::int64_t j = p - 1; j >= 0; --j)
             for (std::int64_t c = 0; c < width; ++c) {
                 const double value = roots[j * K * width + k * width + c];
                 R[std::size_t((k * p + j) * stride + c)] = value;
-                if (value != 0) first_row[std::size_t(k * stride + c)] = j;
+                if (value != 0) first_row[std::size_t(k * vectors + c / LANES)] = j;
             }
     }
     for (std::int64_t first = 0; first < X.rows; first += few) {
         const std::int64_t count = std::min(few, X.rows - first);
         gauge_rows(z, 0, X, first, count, g);
-        for (std::int64_t i = 0; i < count; i += TOGETHER)
-            for (std::int64_t k = 0; k < K; ++k) {
+        for (std::int64_t k = 0; k < K; ++k)  // whose triangle stays in L1 while the rows pass by
+            for (std::int64_t i = 0; i < count; i += TOGETHER) {
                 vec squares[TOGETHER]{};
                 in_vectors(vectors, [&](std::int64_t at, auto V) {
-                    const auto* begin = first_row.data() + k * stride + at;
-                    const std::int64_t from = *std::min_element(begin, begin + V() * LANES);
+                    const auto* begin = first_row.data() + k * vectors + at / LANES;
+                    const std::int64_t from = *std::min_element(begin, begin + V());
                     add_squares<V()>(z.row(i), z.stride, from, p, R.get() + k * p * stride + at, centre.get() + k * stride + at, stride, squares);
                 });
                 for (std::int64_t r = 0; r < std::min<std::int64_t>(TOGETHER, count - i); ++r)
