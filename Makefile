@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels check format test slow sanitize fuzz lowest package bench docs demo clean
+.PHONY: help setup kernels check format test slow sanitize fuzz mutants coverage lowest package bench docs demo clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,12 @@ sanitize: ## the kernels' tests on kernels that watch their memory and arithmeti
 
 fuzz: ## formulas, model files, CSV, Parquet and Arrow that nobody would write, for some minutes
 	$(PYTHON) tests/fuzz --cases 20000
+
+mutants: ## small mistakes in the algorithms, and whether a test notices
+	$(PYTHON) tests/mutants --map --sample 100
+
+coverage: ## which lines and branches of the package the tests execute; fails below what was reached before
+	$(PYTHON) -m pytest --cov --cov-branch
 
 lowest: ## the tests on the oldest versions that pyproject.toml allows, in build/lowest
 	python3 -m venv build/lowest
