@@ -97,6 +97,9 @@ def test_firth_as_in_brglm2(name):
     model = ly.LogisticRegression(bias_reduction="firth").fit(X, y)
     np.testing.assert_allclose(ly.tidy(model)["estimate"], facts["coefficients"], rtol=1e-7)
     np.testing.assert_allclose(ly.tidy(model)["std_error"], facts["std_error"], rtol=1e-7)
+    assert model.path_.step[-1] == 1.0  # a whole step, as always where the search ends
+    assert all(0 < step <= 1 for step in model.path_.step)
+    assert np.all(np.diff(model.path_.loss) <= 1e-12 * np.abs(model.path_.loss[1:]))  # penalised, it never rises
 
 
 def test_firth_of_k_classes_maximises_its_penalised_likelihood():

@@ -18,6 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from linearly.algorithm import relations
 from linearly.algorithm.exact import integers, null_space, product
+from linearly.algorithm.halfspaces import Halfspaces
+from linearly.algorithm.hints import whiten
 from linearly.algorithm.separability import error_floor, mistake_bound, separability
 from linearly.selftest.hyperplanes import oracle, proven, rank
 from linearly.selftest.separability import hairline, random_set
@@ -186,6 +188,18 @@ def test_one_unit_in_the_last_place_separates():
     assert c.check()
     X[2] = t
     assert separability(X, [0, 0, 1, 1]).verdict == "quasi-separable"
+
+
+@pytest.mark.parametrize("shape", [(200, 4), (4, 6)])
+@pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_array])
+def test_whitening_sees_spreads_of_a_billionth(shape, layout):
+    X = np.random.default_rng(1).standard_normal(shape)
+    X[:, 1] = X[:, 0] + 1e-9 * X[:, 1]
+    H = Halfspaces(layout(X), np.arange(shape[0]) % 2)
+    T = whiten(H)
+    white = H.dense(slice(None)) @ T
+    assert T.shape[1] == min(shape[0], shape[1] + 1)
+    np.testing.assert_allclose(white.T @ white / shape[0], np.eye(T.shape[1]), atol=1e-5)
 
 
 def test_nearly_collinear_columns_that_separate():

@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", metavar="module", help="of linearly.algorithm; all of them by default")
     parser.add_argument("--sample", type=int, default=100, help="how many mutants to try")
     parser.add_argument("--seed", type=int, default=0, help="which")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first of the sample, to go on after")
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
     parser.add_argument("--budget", type=float, default=40.0, help="seconds of tests for each, as timed with --map")
     parser.add_argument("--map", action="store_true", help="find out first which tests execute which line")
@@ -42,7 +43,7 @@ def main() -> int:
         mutants = [mutant for mutant in mutants if mutant.name in asked.only]
     else:
         mutants = [mutant for mutant in mutants if mutant.module in (asked.modules or sources)]
-        mutants = Random(asked.seed).sample(mutants, min(asked.sample, len(mutants)))
+        mutants = Random(asked.seed).sample(mutants, min(asked.sample, len(mutants)))[asked.first :]
     with ExitStack() as ends:
         copies = [ends.enter_context(copied(ROOT)) for _ in range(asked.jobs)]
         reach = None if asked.tests and not asked.map else reach_of(copies[0], sources, asked)

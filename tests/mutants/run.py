@@ -80,7 +80,7 @@ class Copy:
         try:
             stages = [(tests, budget)] if reach is None else list(_stages(reach, mutant, budget))
             for chosen, expected in stages:
-                code, text = self.pytest(chosen, 60 + 3 * expected)
+                code, text = self.pytest(chosen, 20 + 4 * expected)
                 if code == -1:
                     return Fate(mutant, "timed out")
                 if code == 4 and "rror" not in text.replace("ERROR: not found", ""):
