@@ -9,6 +9,7 @@ import pytest
 
 import linearly
 import linearly.evidence.bias_variance as module
+from linearly.algorithm.complexity import _solve
 from linearly.evidence.bias_variance import bias_variance
 
 mpl.use("Agg")
@@ -219,3 +220,9 @@ def test_how_it_prints(known):
 def test_docstring_example(monkeypatch):
     monkeypatch.setattr(linearly, "bias_variance", bias_variance, raising=False)
     assert doctest.testmod(module) == (0, 4)
+
+
+def test_a_singular_resample_has_the_solution_of_smallest_norm():
+    S, C = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-14]]), np.array([2.0, 2.0 + 1e-12])
+    np.testing.assert_allclose(_solve(S, C), [1.0, 1.0], rtol=1e-9)
+    np.testing.assert_allclose(_solve(np.diag([1.0, 1e-20]), np.array([3.0, 2e-20])), [3.0, 2.0], rtol=1e-12)

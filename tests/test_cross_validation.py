@@ -6,8 +6,10 @@ from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import linearly as ly
+from linearly.algorithm.gram import Gram
+from linearly.algorithm.validation import RidgePath
 from linearly.dataset.mapped import MappedRows
-from linearly.dataset.rows import as_rows
+from linearly.dataset.rows import Block, as_rows
 from linearly.evidence.difference import chow
 
 REGRESSORS = [ly.LinearRegression(), ly.LinearRegression(3.0), ly.LinearRegression(covariance="HC1"), ly.RidgeCV()]
@@ -137,3 +139,12 @@ def test_diff_refuses_models_that_cannot_be_compared():
     with pytest.warns(np.exceptions.RankWarning):
         few = ly.LinearRegression().fit(X[:4], y[:4] + X[:4, 0])
     assert "No Chow test" in str(ly.diff(a, few))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_ridge_path_without_penalty_has_the_smallest_norm(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((100, 20)) @ rng.standard_normal((20, 60))
+    y = rng.standard_normal((100, 1))
+    B = RidgePath.of(Gram.of(Block(X, y)), False).coefficients(np.array([0.0]))[:, 0]
+    np.testing.assert_allclose(B, np.linalg.lstsq(X, y, rcond=1e-10)[0], rtol=0, atol=1e-10)

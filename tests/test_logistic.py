@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import linearly as ly
 from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.objective import Logistic
+from linearly.algorithm.optimizer import preconditioner
 from linearly.dataset.rows import Block, as_rows
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "classifiers.json").read_text())
@@ -119,6 +120,13 @@ def test_firth_of_k_classes_maximises_its_penalised_likelihood():
     steps = 1e-4 * np.eye(len(theta))
     slope = [(penalised(theta + s) - penalised(theta - s)) / 2e-4 for s in steps]
     np.testing.assert_allclose(slope, 0.0, atol=1e-6)
+
+
+def test_a_preconditioner_is_the_inverse_to_ten_digits():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((400, 100))
+    H, v = A.T @ A, rng.standard_normal((100, 2))
+    np.testing.assert_allclose(preconditioner(H)(H @ v), v, rtol=0, atol=1e-10)
 
 
 def test_two_classes_by_softmax_are_the_same_objective():

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from linearly.algorithm import relations
 from linearly.algorithm.exact import integers, null_space, product
 from linearly.algorithm.halfspaces import Halfspaces
-from linearly.algorithm.hints import whiten
+from linearly.algorithm.hints import least_squares, whiten
 from linearly.algorithm.separability import error_floor, mistake_bound, separability
 from linearly.selftest.hyperplanes import oracle, proven, rank
 from linearly.selftest.separability import hairline, random_set
@@ -200,6 +200,22 @@ def test_whitening_sees_spreads_of_a_billionth(shape, layout):
     white = H.dense(slice(None)) @ T
     assert T.shape[1] == min(shape[0], shape[1] + 1)
     np.testing.assert_allclose(white.T @ white / shape[0], np.eye(T.shape[1]), atol=1e-5)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_least_squares_separates_clouds_far_apart(K):
+    y = np.arange(60) % K
+    X = np.random.default_rng(2).standard_normal((60, K)) + 20 * np.eye(K)[y]
+    H = Halfspaces(X, y)
+    assert H.scores(least_squares(H, whiten(H))).min() > 0
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_columns_far_from_zero_are_moved_near_it_on_either_side(sign):
+    X = sign * (1e9 + np.arange(10.0).reshape(-1, 1))
+    assert np.abs(Halfspaces(X, np.arange(10) % 2).Z).max() <= 9
+    near = sign * np.arange(1.0, 11.0).reshape(-1, 1)
+    np.testing.assert_array_equal(Halfspaces(near, np.arange(10) % 2).Z, near)
 
 
 def test_nearly_collinear_columns_that_separate():
@@ -460,6 +476,16 @@ def test_novikoff(K, fit_intercept):
             continue
         bound = mistake_bound(X, y, fit_intercept=fit_intercept)
         assert perceptron_mistakes(X, y, fit_intercept) <= bound < math.inf
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("K", "factor"), [(2, 1), (3, 2)])
+def test_the_bound_is_that_of_the_paper(K, factor, fit_intercept):
+    angle = 2 * np.pi * np.arange(K) / K
+    X = np.repeat(5 * np.column_stack([np.cos(angle), np.sin(angle)]), 2, axis=0) + [[0.5, 0], [0, 0.25]] * K
+    c = separability(X, np.repeat(np.arange(K), 2), fit_intercept=fit_intercept)
+    largest = (X**2).sum(axis=1).max() + fit_intercept
+    assert c.mistake_bound() == pytest.approx(factor * largest / c.augmented_margin**2, rel=1e-9)
 
 
 def test_no_bound_without_separation():
