@@ -17,6 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from threadpoolctl import threadpool_limits
 
 from linearly.algorithm import relations
+from linearly.algorithm.error_floor import contradictions
 from linearly.algorithm.exact import integers, null_space, product
 from linearly.algorithm.halfspaces import Halfspaces
 from linearly.algorithm.hints import least_squares, whiten
@@ -365,6 +366,8 @@ def test_check_refuses_false_claims():
     assert not replaced(c, witness=replaced(c.witness, multipliers=(Fraction(-1), Fraction(-1)))).check()
     assert not replaced(c, witness=replaced(c.witness, rows=np.array([0, 2]))).check()
     assert not replaced(c, witness=replaced(c.witness, rows=np.array([1, 9]))).check()
+    assert not replaced(c, witness=replaced(c.witness, rivals=np.array([7, 0]))).check()
+    assert not replaced(c, witness=replaced(c.witness, rivals=np.array([1, 7]))).check()
     xor = separability(*XOR)
     assert not replaced(xor, verdict="quasi-separable").check()
     assert not replaced(xor, verdict="separable").check()
@@ -560,6 +563,16 @@ def test_error_floor_of_known_sets(X, y, fit_intercept, value):
     assert floor.check()
     assert floor.check(X, y)
     assert repr(floor) == f"ErrorFloor({value} of {len(X)} rows)"
+
+
+@pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_array])
+def test_contradictions_are_found_among_many_rows(layout):
+    X = np.arange(1.0, 20001.0).reshape(-1, 1)
+    X[[8191, 8192, 16385]] = X[[19999, 19998, 19997]]
+    y = (np.arange(20000) > 19000).astype(int)
+    H = Halfspaces(layout(X), y)
+    pairs = {tuple(sorted(H.pair(ids)[0].tolist())) for ids in contradictions(H)}
+    assert pairs == {(8191, 19999), (8192, 19998), (16385, 19997)}
 
 
 def test_error_floor_is_near_the_errors_of_a_good_hyperplane():

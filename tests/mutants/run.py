@@ -51,12 +51,13 @@ class Copy:
         return {**os.environ, **fixed, "PYTHONPATH": str(self.folder)}
 
     def pytest(self, arguments: list[str], seconds: float) -> tuple[int, str]:
-        """Exit code and output of pytest on this copy; a code of -1 where time was up."""
+        """Exit code and output of pytest on this copy; -1 after so many seconds of computing, or ten times as many in all."""
         listed = self.folder / "tests.txt"
         listed.write_text("\n".join(arguments))
         command = [sys.executable, "-m", "pytest", "-x", "-n0", "-p", "no:cacheprovider", "--tb=line", f"@{listed}"]
+        limited = ["sh", "-c", 'ulimit -t "$0"; exec "$@"', str(round(seconds)), *command]
         child = subprocess.Popen(
-            command,
+            limited,
             cwd=self.root,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -65,12 +66,12 @@ class Copy:
             start_new_session=True,
         )
         try:
-            text, _ = child.communicate(timeout=seconds)
+            text, _ = child.communicate(timeout=10 * seconds)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, 9)
             child.communicate()
             return -1, ""
-        return child.returncode, text
+        return -1 if child.returncode < 0 else child.returncode, text
 
     def live(self, mutant: Mutant, reach: Reach | None, tests: list[str], budget: float) -> Fate:
         """Put the mutant in, run the tests, take it out."""
