@@ -92,6 +92,27 @@ def test_multinom_as_in_r(name):
     assert set(table["label"]) == set(facts["classes"]) - {facts["reference"]}
 
 
+@pytest.mark.parametrize("K", [2, 3])
+def test_clustered_covariance_is_the_sum_over_groups_written_out(K):
+    X, y = overlapping(3, n=90, p=2, K=K)
+    groups = np.repeat([5, 1, 9, 3, 8, 2], 15)
+    model = ly.LogisticRegression(covariance="cluster").fit(X, y, groups=groups)
+    Z, B = np.column_stack([np.ones(90), X]), np.column_stack([model.intercept_, model.coef_])
+    logits = Z @ B.T
+    logits = np.column_stack([np.zeros(90), logits] if K == 2 else [logits, np.zeros(90)])
+    P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    free = slice(1, 2) if K == 2 else slice(0, K - 1)
+    R, V = (np.eye(K)[y] - P)[:, free], P[:, free]
+    H = sum(np.kron(np.diag(v) - np.outer(v, v), np.outer(z, z)) for v, z in zip(V, Z, strict=True))
+    scores = np.array([np.kron(r, z) for r, z in zip(R, Z, strict=True)])
+    sums = np.array([scores[groups == g].sum(axis=0) for g in np.unique(groups)])
+    expected = np.linalg.solve(H, np.linalg.solve(H, sums.T @ sums).T) * (6 / 5 * 89 / (90 - len(H)))
+    np.testing.assert_allclose(ly.tidy(model)["std_error"], np.sqrt(np.diagonal(expected)), rtol=1e-6)
+    alone = ly.LogisticRegression(covariance="cluster").fit(X, y, groups=np.arange(90))
+    simple = ly.LogisticRegression(covariance="HC1").fit(X, y)
+    np.testing.assert_allclose(alone.covariance_, simple.covariance_, rtol=1e-10)
+
+
 @pytest.mark.parametrize("name", ["endometrial", "birthwt"])
 def test_firth_as_in_brglm2(name):
     facts, X, y = golden("firth", name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import compileall
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,7 +52,7 @@ class Copy:
         return {**os.environ, **fixed, "PYTHONPATH": str(self.folder)}
 
     def pytest(self, arguments: list[str], seconds: float) -> tuple[int, str]:
-        """Exit code and output of pytest on this copy; -1 after so many seconds of computing, or ten times as many in all."""
+        """Exit code and output of pytest on this copy; -1 after so many seconds of computing, or ten times as many."""
         listed = self.folder / "tests.txt"
         listed.write_text("\n".join(arguments))
         command = [sys.executable, "-m", "pytest", "-x", "-n0", "-p", "no:cacheprovider", "--tb=line", f"@{listed}"]
@@ -71,7 +72,7 @@ class Copy:
             os.killpg(child.pid, 9)
             child.communicate()
             return -1, ""
-        return -1 if child.returncode < 0 else child.returncode, text
+        return -1 if child.returncode == -signal.SIGXCPU else child.returncode, text
 
     def live(self, mutant: Mutant, reach: Reach | None, tests: list[str], budget: float) -> Fate:
         """Put the mutant in, run the tests, take it out."""
