@@ -431,6 +431,16 @@ def test_random_start_is_in_the_log():
     assert not np.array_equal(model.coef_, Perceptron(3, init="random", random_state=6).fit(X, y).coef_)
 
 
+def test_a_start_that_separates_makes_no_mistake_and_still_votes():
+    X, y = np.array([[1.0, 0.5], [-1.0, -0.5]]), [1, 0]
+    fitted = [Perceptron(3, init="random", random_state=seed).fit(X, y) for seed in range(10)]
+    flawless = [model for model in fitted if not len(model.mistake_log_)]
+    assert 0 < len(flawless) < 10
+    for model in flawless:
+        np.testing.assert_array_equal(model.predict(X), y)
+        np.testing.assert_array_equal(model.mistake_log_.vote(X), [1.0, -1.0])
+
+
 # --- streams, order, kinds of rows -------------------------------------------------------------------------------
 
 
