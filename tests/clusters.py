@@ -1,13 +1,7 @@
 """What tests on Dask and Spark share: tables cut into given partitions, parameter mixing by hand, and a killer."""
 
-import os
-import shutil
-import signal
 import sys
-import threading
-import time
 import warnings
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,8 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-import linearly as ly
-from linearly.dataset.rows import Block
+from linearly.selftest.clusters import fitted_despite_a_kill, same_fit
 
 
 def fitted(model: Any, *rows: Any) -> Any:
@@ -97,55 +90,11 @@ def mixed_by_hand(X: np.ndarray, labels: np.ndarray, passes: int, edges: list[in
     return w, total / seen
 
 
-def load_or_wait(k: int, folder: str, at: int) -> Any:
-    """Partition k; the `at`-th worker that loads partition 1 says who it is and waits for its end."""
-    if k == 1:
-        turn = len(os.listdir(folder))
-        with open(f"{folder}/{turn}.tmp", "w") as file:
-            file.write(str(os.getpid()))
-        os.rename(f"{folder}/{turn}.tmp", f"{folder}/{turn}")
-        if turn == at:
-            threading.Event().wait(120)
-    rng = np.random.default_rng(k)
-    part = rng.normal(size=(200, 3))
-    return part, (part @ [1.0, -1.0, 2.0] + rng.normal(size=200) > 0).astype(int)
-
-
 def kill_one(client: Any, folder: Path, at: int) -> None:
     """A logistic regression during whose pass number `at` the worker of partition 1 is killed: the same bits."""
-    import dask
-    import psutil
-
-    pickled_by_value(__name__)
     folder.mkdir()
-
-    def rows(at: int) -> Any:
-        load = dask.delayed(partial(load_or_wait, folder=str(folder), at=at), pure=False)
-        parts = [load(k) for k in range(5)]
-        return ly.from_dask([dask.delayed(lambda part: Block(*part), pure=False)(part) for part in parts])
-
-    def kill() -> None:
-        deadline = time.monotonic() + 100
-        while not (folder / str(at)).exists():
-            if time.monotonic() > deadline:
-                return
-            threading.Event().wait(0.005)
-        pid = int((folder / str(at)).read_text())
-        if pid in workers:
-            os.kill(pid, signal.SIGKILL)
-            killed.append(pid)
-
-    expected = ly.LogisticRegression().fit(rows(-1))
-    shutil.rmtree(folder)
-    folder.mkdir()
-    client.wait_for_workers(2, timeout=300)
-    workers = {process.pid for process in psutil.Process().children(recursive=True)}
-    killed: list[int] = []
-    killer = threading.Thread(target=kill)
-    killer.start()
-    model = ly.LogisticRegression().fit(rows(at))
-    killer.join()
+    expected, model, killed = fitted_despite_a_kill(client, folder, at)
+    if isinstance(model, Exception):
+        raise model
     assert killed, "no worker was killed"
-    np.testing.assert_array_equal(model.coef_, expected.coef_)
-    np.testing.assert_array_equal(model.intercept_, expected.intercept_)
-    assert model.n_passes_ == expected.n_passes_
+    assert same_fit(expected, model)

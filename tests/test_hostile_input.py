@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hostile import CLASSIFIERS, DISGUISED, ESTIMATORS, FEATURES, FRAME, LABELS, REGRESSORS, N, X, Y, target
-from hostile_parameters import BAD, arguments
 from hostile_tables import CALLS, DATA, GOOD, MODELS, NEW, ROWS
 from hostile_tables import FEATURES as TABLE
 from hostile_tables import target as label
@@ -24,24 +23,12 @@ from linearly.algorithm.ladder import PrecisionWarning
 from linearly.dataset.rows import as_rows
 from linearly.models.logistic import SeparationWarning
 from linearly.models.registry import classifies
+from linearly.selftest.bad_parameters import BAD, arguments
+from linearly.selftest.bad_uses import uses
+from linearly.selftest.inputs import FOREIGN
 
 REFUSALS = (ValueError, TypeError, FileNotFoundError)
-# Words of NumPy, SciPy and narwhals that say nothing to whoever passed the wrong thing.
-FOREIGN = (
-    "could not be broadcast",
-    "inhomogeneous shape",
-    "unhashable",
-    "not supported between instances",
-    "has no attribute",
-    "has no len()",
-    "is not iterable",
-    "could not convert string",
-    "truth value of an array",
-    "cannot reshape",
-    "array element with a sequence",
-    "did not converge",
-    "positional argument",
-)
+USES = uses()
 
 
 def refused(call, says):
@@ -194,6 +181,28 @@ def test_nothing_can_be_asked_before_a_fit(name):
             getattr(ESTIMATORS[name](), question.__name__)(X)
     with pytest.raises(NotFittedError, match="not fitted yet"):
         ESTIMATORS[name]().score(X, target(name))
+
+
+@pytest.mark.parametrize("case", USES)
+def test_bad_uses(case):
+    call, says, names = USES[case]
+    over(names, lambda name: refused(lambda: call(name), says))
+
+
+def test_rows_without_targets_in_folds_and_streams():
+    for estimator in (ly.RidgeCV(cv="loo"), ly.RidgeCV(cv=3), ly.LinearRegression(method="qr")):
+        refused(lambda estimator=estimator: estimator.fit(as_rows(X)), r"These rows bring no targets")
+    refused(lambda: ly.LinearRegression().partial_fit(as_rows(X)), r"These rows bring no targets")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_weights_of_a_score_are_those_of_a_fit(name):
+    weight = np.arange(N, dtype=float)
+    rows = np.repeat(np.arange(N), np.arange(N))
+    model = fitted(name)
+    assert model.score(X, target(name), weight) == pytest.approx(model.score(X[rows], target(name)[rows]))
+    refused(lambda: model.score(X, target(name), -weight), r"Negative values in sample_weight: row 1 has -1")
+    refused(lambda: model.score(X, target(name), np.full(N, "1")), r"sample_weight holds text")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -19,11 +19,25 @@ import linearly as ly
 from linearly.cli.main import main
 from linearly.dataset.fold import threads
 from linearly.dataset.rows import is_rows
-from linearly.selftest import AREAS, Result, extreme, files, interruptions, laws, nist, run, server, splits
+from linearly.selftest import (
+    AREAS,
+    Result,
+    bad_features,
+    extreme,
+    files,
+    inputs,
+    interruptions,
+    laws,
+    nist,
+    run,
+    server,
+    splits,
+)
 from linearly.selftest import separability as area_of_separability
 from linearly.selftest.page import PROMISES, kept, page
 
 ROOT = Path(__file__).resolve().parents[1]
+WITH_LONG = {"two Dask", "kill -9", "Spark"}  # words of results that `--long` alone has
 EXTRAS = {"splits": ["pyarrow"], "files": ["pyarrow", "click"], "server": ["starlette", "uvicorn"]}
 
 
@@ -49,12 +63,12 @@ def test_every_area_passes(area):
     assert all(r.figure and r.required and r.verdict == "passed" for r in results)
     assert told
     assert all(0 < done <= total for done, total in told)
-    for words in {words for one in PROMISES if one.area == area for words in one.quoted} - {"Dask", "Spark"}:
+    for words in {words for one in PROMISES if one.area == area for words in one.quoted} - WITH_LONG:
         assert any(words in r.what for r in results), f"the page quotes {words!r}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("area", ["extreme", "splits", "server"])
+@pytest.mark.parametrize("area", ["extreme", "splits", "inputs", "server"])
 def test_every_area_passes_in_full(area):
     for name in EXTRAS.get(area, ()):
         require(find_spec(name), f"needs {name}")
@@ -69,11 +83,17 @@ def test_a_result_is_what_it_was():
 def test_no_test_is_needed():
     code = (
         "import sys\n"
-        "for name in ('pytest', 'hypothesis', 'pandas', 'polars', 'pyarrow', 'statsmodels', 'formulaic'):\n"
-        "    sys.modules[name] = None\n"
+        "from importlib.machinery import PathFinder\n"
+        "absent = ('pytest', 'hypothesis', 'pandas', 'polars', 'pyarrow', 'statsmodels', 'formulaic')\n"
+        "class Without(PathFinder):\n"
+        "    @classmethod\n"
+        "    def find_spec(cls, name, path=None, target=None):\n"
+        "        return None if name.split('.')[0] in absent else super().find_spec(name, path, target)\n"
+        "sys.meta_path[:] = [Without if finder is PathFinder else finder for finder in sys.meta_path]\n"
         "from linearly.selftest import run\n"
-        "for area, result in run(['nist', 'server']):\n"
+        "for area, result in run(['nist', 'inputs', 'server']):\n"
         "    assert result.passed is not False, result\n"
+        "assert not set(absent) & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -211,6 +231,57 @@ def test_laws_sees_an_intercept_that_is_not_free(monkeypatch):
     wrong = {what.partition(":")[0] for what in failed(laws.results(False, print))}
     assert "shift" in wrong
     assert "relabelling" not in wrong
+
+
+def test_inputs_sees_every_estimator():
+    there = {name for name in ly.__all__ if hasattr(getattr(ly, name), "fit") and hasattr(getattr(ly, name), "predict")}
+    assert set(inputs.ESTIMATORS) == there
+    for table in (bad_features.FEATURES, inputs.TARGETS, inputs.NUMBERS, inputs.CLASSES, inputs.WEIGHTS):
+        assert inputs._quietly(lambda table=table: inputs._made(table)) == table, "all can be made here"
+    (total,) = [r for r in inputs.results(False, print) if "bad inputs" in r.what]
+    assert int(total.what.partition(" ")[0]) >= 700
+    assert f"× {len(there)} estimators" in total.what
+
+
+def test_inputs_sees_answers_in_silence(monkeypatch):
+    honest = ly.QuadraticDiscriminantAnalysis.fit
+
+    def careless(self, X, y=None, sample_weight=None):
+        if isinstance(X, np.ndarray) and X.dtype == float:
+            X = np.nan_to_num(X)
+        return honest(self, X, y, None)
+
+    monkeypatch.setattr(ly.QuadraticDiscriminantAnalysis, "fit", careless)
+    found = {r.what.partition(":")[0]: r for r in inputs.results(False, print)}
+    assert not found["features"].passed
+    assert "QuadraticDiscriminantAnalysis, NaN: answered" in found["features"].figure
+    assert not found["weights"].passed
+    assert not found["weights"].figure.endswith("0 in silence")
+    assert found["targets"].passed
+
+
+@pytest.mark.parametrize(
+    ("refusal", "seen"),
+    [
+        (IndexError("index 3 is out of bounds"), "IndexError instead of a refusal"),
+        (ValueError("Bad input."), "says 'Bad input.'"),
+        (ValueError("row 3: could not convert string to float"), "says 'row 3: could not convert string to float'"),
+        (ValueError("X contains NaN: row 3"), ""),
+    ],
+)
+def test_inputs_sees_what_is_not_said(refusal, seen):
+    assert inputs.unclear(refusal, "row 3") == seen
+
+
+def test_inputs_sees_other_answers(monkeypatch):
+    def change(model, X):
+        if isinstance(X, list):
+            model.classes_ = model.classes_[::-1]
+
+    monkeypatch.setattr(inputs, "DISGUISED", {"a list": bad_features.DISGUISED["a list"]})
+    assert inputs._quietly(inputs._disguised).passed
+    spoil(monkeypatch, ly.Perceptron, change)
+    assert inputs._quietly(inputs._disguised).figure == "other answers in 1 of 11 fits: Perceptron, a list"
 
 
 def test_separability_sees_false_verdicts_and_false_proofs(monkeypatch):
@@ -499,7 +570,7 @@ def test_a_page_keeps_the_areas_that_are_not_run_again(told, tmp_path):
 
 
 def test_every_area_is_promised_something():
-    assert {promise.area for promise in PROMISES} - {""} == set(AREAS)
+    assert {promise.area for promise in PROMISES} == set(AREAS)
 
 
 def test_the_tests_that_the_page_names_exist():
@@ -525,7 +596,11 @@ def test_the_page_in_the_docs_is_of_a_full_run_in_which_nothing_failed():
     assert "| 0 violations in 10,000 cases |" in text
     assert "0 of 8,000" in text
     assert "0 damaged in 200 kills" in text
+    assert re.search(
+        r"\| [89]\d\d bad inputs × 11 estimators \| [\d,]+ of [\d,]+ calls refused by name; 0 in silence \|", text
+    )
+    assert "| 5 kills: the same bits after 5, an explicit failure after 0 |" in text
 
 
 def test_a_page_about_nothing():
-    assert page({}).count("| not run |") == len([one for one in PROMISES if one.area])
+    assert page({}).count("| not run |") == len(PROMISES)

@@ -99,11 +99,13 @@ def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
 
 
 def refuse_too_few(summary: Summary) -> None:
-    """Refuse a summary of no rows at all."""
+    """Refuse a summary of no rows at all, or of rows without targets."""
     if summary.n == 0:
         raise ValueError(
             "Sample weights must contain at least one non-zero number: there are no rows of positive weight to fit."
         )
+    if len(summary.gauge.unit) == summary.p:
+        raise ValueError("These rows bring no targets: nothing can be learnt.")
 
 
 def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:

@@ -35,6 +35,7 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
       extreme       hostile scales, against exact fractions
       splits        any blocks, threads, files; Dask and Spark with --long
       laws          what must not change a model, on random data
+      inputs        bad inputs to every estimator, each refused by name
       separability  verdicts and proofs, against exact fractions
       files         kill -9 while saving, Ctrl-C, hostile and damaged files
       server        what the lab's server refuses

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc, ndtr
+from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import whiten
@@ -26,6 +27,8 @@ def diff(a: Any, b: Any) -> Table:
     first, second = (getattr(model, "estimator", model) for model in (a, b))
     if type(first) is not type(second):
         raise ValueError(f"These are models of two kinds: {type(first).__name__} and {type(second).__name__}.")
+    check_is_fitted(first)
+    check_is_fitted(second)
     if column_names(first) != column_names(second):
         raise ValueError("These models have different columns: only models with the same design can be compared.")
     if type(first).__name__ == "LogisticRegression":

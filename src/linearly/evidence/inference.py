@@ -215,6 +215,8 @@ def compare_models(small: Any, big: Any) -> Table:
     Least squares: the F test (``df`` and ``df_residual``). Logistic regression: the likelihood-ratio test. Both models
     must be fitted without penalty to the same rows; the columns of the small one are among those of the big one.
     """
+    check_is_fitted(small)
+    check_is_fitted(big)
     names = [set(column_names(model)) for model in (small, big)]
     if all(hasattr(model, "feature_names_in_") for model in (small, big)) and not names[0] <= names[1]:
         raise ValueError(f"Not nested: {sorted(names[0] - names[1])} are not columns of the bigger model.")

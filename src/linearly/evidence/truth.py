@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.numbers import as_numbers
 from linearly.dataset.rows import ROW, Rows, Where
 from linearly.evidence.intervals import Array
 from linearly.models.base import checked_weight
@@ -156,7 +157,7 @@ def label_scores(model: Any, ask: str | None, X: Any, where: Where) -> NDArray[A
 
 def numbers(y: Any, what: str, where: Where) -> Array:
     """Targets or predictions of a regression, n × k."""
-    numbers = np.asarray(y, dtype=np.float64)
+    numbers = np.asarray(as_numbers(y, what), dtype=np.float64)
     numbers = numbers[:, None] if numbers.ndim == 1 else numbers
     return finite(numbers, what, where)
 

@@ -114,6 +114,18 @@ def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) 
     return np.ascontiguousarray(weight)
 
 
+class Scored:
+    """scikit-learn's score of new rows, with weights that are checked as those of a fit are."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the predictions of numbers; the share of the labels that are right."""
+        if sample_weight is not None:
+            weight = np.atleast_1d(as_numbers(sample_weight, "sample_weight"))
+            sample_weight = checked_weight(weight, weight)
+        found: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+        return found
+
+
 def several_targets(rows: Rows) -> bool:
     """Whether y was given in two dimensions: even one column of it then keeps its shape in the results."""
     y = getattr(rows, "y", None)

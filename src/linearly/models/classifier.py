@@ -16,12 +16,12 @@ from linearly.algorithm.magnitude import refuse
 from linearly.dataset.elsewhere import rows_elsewhere
 from linearly.dataset.rows import Block, Rows, as_rows, is_rows
 from linearly.dataset.sparse import SparseRows
-from linearly.models.base import Array, checked_matrix, remember_columns
+from linearly.models.base import Array, Scored, checked_matrix, remember_columns
 
 _SMALLER = 2.0**-600
 
 
-class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Classifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Scores of new rows, block by block, and the classes they mean."""
 
     classes_: NDArray[Any]

@@ -13,13 +13,13 @@ from linearly.algorithm.gauge import power_of_two
 from linearly.algorithm.ladder import Summary, refuse_beyond_float64, warn_of
 from linearly.algorithm.solution import Solution
 from linearly.dataset.rows import Block, refuse_bad_numbers
-from linearly.models.base import Array, by_rows, column_names, new_rows
+from linearly.models.base import Array, Scored, by_rows, column_names, new_rows
 
 if TYPE_CHECKING:
     from linearly.evidence import table
 
 
-class LeastSquares(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class LeastSquares(Scored, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A model read off a `Solution`; `LinearRegression` and `RidgeCV` differ in how they come by it."""
 
     fit_intercept: bool

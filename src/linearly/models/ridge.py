@@ -110,8 +110,7 @@ class RidgeCV(LeastSquares):
         else:
             K, fold_of_row = self._labels(rows)
             folds = rows.fold(lambda block: Folds.by_label(block, fold_of_row, K))
-        if not any(part.n for part in folds.parts):
-            refuse_too_few(folds.parts[0])
+        refuse_too_few(max(folds.parts, key=lambda part: part.n))
         if any(part.n == 0 for part in folds.parts):
             n = sum(part.n for part in folds.parts)
             raise ValueError(f"n_samples={n} rows of positive weight leave one of {K} folds empty: use fewer folds.")

@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Doubled
-from linearly.models.base import Array, by_rows, new_rows
+from linearly.models.base import Array, Scored, by_rows, new_rows
 
 _FEW = 256  # rows that are scored at once, without being cut into blocks
 
 
-class ScoreClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ScoreClassifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that picks the class with the highest score."""
 
     classes_: NDArray[Any]

@@ -1,45 +1,144 @@
-"""The fits of `splits` on Dask's workers and in Spark's executors, started on this machine for the purpose."""
+"""The fits of `splits` on Dask's workers and in Spark's executors, started on this machine for the purpose.
+
+One worker at a time is killed in the middle of a fit, too.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import tempfile
+import threading
+import time
 import warnings
+from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import linearly as ly
+from linearly.dataset.rows import Block
 from linearly.selftest import Result, not_run
 from linearly.selftest.splits import CLASSIFICATION, FEATURES, REGRESSION, WITHIN, difference, fitted
 
 EDGES = (0, 150, 150, 270, 400, 480, 600)  # the second partition is empty
+DASK = "Dask: pip install 'linearly[dask]'"
+PARTITIONS, KILLS = 5, 5
+PATIENCE = 100.0  # seconds that the killer waits for its moment, and a worker for its end
 
 
 def on_dask(X: Any, y: Any, labels: Any) -> Result:
     """Every estimator whose rows may come in any order, on two worker processes."""
     what, required = "two Dask workers, 6 partitions", f"≤ {WITHIN:g}"
     if find_spec("distributed") is None or find_spec("dask") is None:
-        return not_run(what, required, "Dask: pip install 'linearly[dask]'")
+        return not_run(what, required, DASK)
     import dask.array as da
     import distributed
 
     chunks = tuple(np.diff(EDGES).tolist())
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
-        silence_logs="CRITICAL",
-    )  # fmt: skip
     worst = 0.0
-    with cluster, distributed.Client(cluster):
+    with _two_workers() as cluster, distributed.Client(cluster):
         away = da.from_array(X, chunks=(chunks, 2))
         for models, target in ((REGRESSION, y), (CLASSIFICATION, labels)):
             there = da.from_array(target, chunks=(chunks,))
             for model in models:
                 worst = max(worst, difference(fitted(model, away, there), fitted(model, X, target), X))
     return Result(what, f"differ by {worst:.1e}", required, worst <= WITHIN)
+
+
+def killed_on_dask(kills: int = KILLS) -> Result:
+    """Logistic regressions, during each of which the worker that holds a partition is killed, in another pass."""
+    what, required = "kill -9 of a Dask worker in the middle of a fit", "the same bits, or an explicit failure"
+    if find_spec("distributed") is None or find_spec("dask") is None:
+        return not_run(what, required, DASK)
+    if not hasattr(signal, "SIGKILL"):
+        return not_run(what, required, "a system that has kill -9")
+    import distributed
+
+    killed = same = failed = 0
+    for turn in range(kills):
+        # A cluster for each: on a busy machine, Dask may give up the worker that takes the place of a killed one.
+        with (
+            tempfile.TemporaryDirectory(prefix="linearly-selftest-") as folder,
+            _two_workers() as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            expected, model, pid = fitted_despite_a_kill(client, Path(folder), at=turn)
+        killed += pid is not None
+        failed += isinstance(model, Exception)
+        same += not isinstance(model, Exception) and same_fit(expected, model)
+    figure = f"{killed} kills: the same bits after {same}, an explicit failure after {failed}"
+    return Result(what, figure, required, killed == kills == same + failed)
+
+
+def same_fit(a: Any, b: Any) -> bool:
+    """Whether two fits have the same bits, and took as many passes."""
+    pairs = ((a.coef_, b.coef_), (a.intercept_, b.intercept_))
+    return all(u.tobytes() == v.tobytes() for u, v in pairs) and bool(a.n_passes_ == b.n_passes_)
+
+
+def fitted_despite_a_kill(client: Any, folder: Path, at: int) -> tuple[Any, Any, int | None]:
+    """A fit that nobody disturbs, one in whose pass `at` a worker is killed (or its error), and whom that hit."""
+    client.wait_for_workers(2, timeout=300)
+    expected = ly.LogisticRegression().fit(_counted(folder / "calm", -1))
+    workers = set(client.run(os.getpid).values())
+    hit: list[int] = []
+
+    def kill() -> None:
+        mark = folder / "fire" / str(at)
+        deadline = time.monotonic() + PATIENCE
+        while not mark.exists() and time.monotonic() < deadline:
+            threading.Event().wait(0.005)
+        pid = int(mark.read_text()) if mark.exists() else -1
+        if pid in workers:
+            os.kill(pid, signal.SIGKILL)
+            hit.append(pid)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    model: Any
+    try:
+        model = ly.LogisticRegression().fit(_counted(folder / "fire", at))
+    except Exception as failure:  # an explicit failure is an answer
+        model = failure
+    killer.join()
+    return expected, model, hit[0] if hit else None
+
+
+def _counted(folder: Path, at: int) -> Any:
+    """Rows in partitions that are loaded anew in each pass."""
+    import dask
+
+    folder.mkdir()
+    load = dask.delayed(partial(load_or_wait, folder=str(folder), at=at), pure=False)
+    return ly.from_dask([load(k) for k in range(PARTITIONS)])
+
+
+def load_or_wait(k: int, folder: str, at: int) -> Block:
+    """Partition k; the `at`-th time that partition 1 is loaded, its worker says who it is and waits for its end."""
+    if k == 1:
+        turn = len(os.listdir(folder))
+        Path(folder, f"{turn}.tmp").write_text(str(os.getpid()), encoding="utf-8")
+        os.rename(f"{folder}/{turn}.tmp", f"{folder}/{turn}")
+        if turn == at:
+            threading.Event().wait(PATIENCE)
+    rng = np.random.default_rng(k)
+    part = rng.normal(size=(200, 3))
+    return Block(part, (part @ [1.0, -1.0, 2.0] + rng.normal(size=200) > 0).astype(int))
+
+
+def _two_workers() -> Any:
+    import distributed
+
+    return distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
+        silence_logs="CRITICAL",
+    )  # fmt: skip
 
 
 def on_spark(X: Any, y: Any, labels: Any) -> Result:

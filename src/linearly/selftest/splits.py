@@ -78,7 +78,7 @@ def _itself(block: Block) -> Block:
 
 def results(long: bool, tell: Tell) -> Iterator[Result]:
     """Bits on one thread and two; differences between blockings, orders of merging, files and clusters."""
-    steps = 6 if long else 4
+    steps = 7 if long else 4
     X, y, labels = data(600, 7)
     yield _threads(X, y, labels)
     yield _threads_on_many_rows()
@@ -90,12 +90,14 @@ def results(long: bool, tell: Tell) -> Iterator[Result]:
     yield _files(X, y, labels)
     tell(4, steps)
     if long:
-        from linearly.selftest.clusters import on_dask, on_spark
+        from linearly.selftest.clusters import killed_on_dask, on_dask, on_spark
 
         yield on_dask(X, y, labels)
         tell(5, steps)
-        yield on_spark(X, y, labels)
+        yield killed_on_dask()
         tell(6, steps)
+        yield on_spark(X, y, labels)
+        tell(7, steps)
 
 
 def data(n: int, seed: int) -> tuple[Any, Any, Any]:
