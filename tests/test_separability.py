@@ -17,6 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from threadpoolctl import threadpool_limits
 
 from linearly.algorithm import relations
+from linearly.algorithm.certificate import _least
 from linearly.algorithm.error_floor import contradictions
 from linearly.algorithm.exact import integers, null_space, product
 from linearly.algorithm.halfspaces import Halfspaces
@@ -563,6 +564,14 @@ def test_error_floor_of_known_sets(X, y, fit_intercept, value):
     assert floor.check()
     assert floor.check(X, y)
     assert repr(floor) == f"ErrorFloor({value} of {len(X)} rows)"
+
+
+@pytest.mark.parametrize("place", [0, 4999])
+def test_the_least_of_thousands_that_floats_cannot_tell_apart(place):
+    X = np.full((5001, 1), np.nextafter(1.0, 2.0))
+    X[place], X[5000] = 1.0, -5.0
+    H = Halfspaces(X, np.arange(5001) < 5000)
+    assert _least(H, np.array([1, 0], dtype=object)) == 1
 
 
 @pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_array])

@@ -40,7 +40,10 @@ def main() -> int:
             parser.error(f"there is no module {name!r} in linearly.algorithm")
     mutants = [m for name, source in sources.items() for m in mutants_of(name, source)]
     if asked.only:
-        mutants = [mutant for mutant in mutants if mutant.name in asked.only]
+        named = {mutant.name: mutant for mutant in mutants}
+        if unknown := [name for name in asked.only if name not in named]:
+            parser.error(f"there is no mutant {', '.join(unknown)}")
+        mutants = [named[name] for name in asked.only]
     else:
         mutants = [mutant for mutant in mutants if mutant.module in (asked.modules or sources)]
         mutants = Random(asked.seed).sample(mutants, min(asked.sample, len(mutants)))[asked.first :]
