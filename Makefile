@@ -42,7 +42,7 @@ fuzz: ## formulas, model files, CSV, Parquet and Arrow that nobody would write, 
 mutants: ## small mistakes in the algorithms, and whether a test notices
 	$(PYTHON) tests/mutants --map --sample 100
 
-coverage: ## which lines and branches of the package the tests execute; fails below what was reached before
+coverage: ## which lines and branches of the package no test executes
 	$(PYTHON) -m pytest --cov --cov-branch
 
 lowest: ## the tests on the oldest versions that pyproject.toml allows, in build/lowest
