@@ -21,7 +21,7 @@ from linearly.algorithm.certificate import _least
 from linearly.algorithm.error_floor import contradictions
 from linearly.algorithm.exact import integers, null_space, product
 from linearly.algorithm.halfspaces import Halfspaces
-from linearly.algorithm.hints import least_squares, whiten
+from linearly.algorithm.hints import Hint, least_squares, whiten
 from linearly.algorithm.separability import error_floor, mistake_bound, separability
 from linearly.selftest.hyperplanes import oracle, proven, rank
 from linearly.selftest.separability import hairline, random_set
@@ -202,6 +202,17 @@ def test_whitening_sees_spreads_of_a_billionth(shape, layout):
     white = H.dense(slice(None)) @ T
     assert T.shape[1] == min(shape[0], shape[1] + 1)
     np.testing.assert_allclose(white.T @ white / shape[0], np.eye(T.shape[1]), atol=1e-5)
+
+
+def test_hints_that_lie_are_thrown_away(monkeypatch):
+    rng = np.random.default_rng(0)
+
+    def lie(H, frame, *_):
+        return Hint(frame @ rng.standard_normal(frame.shape[1]), [], np.empty(0))
+
+    monkeypatch.setattr(relations, "approach", lie)
+    for seed in range(30):
+        decided(seed)
 
 
 @pytest.mark.parametrize("K", [2, 3])
