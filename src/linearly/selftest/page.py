@@ -198,6 +198,8 @@ def _figure(promise: Promise, found: Mapping[str, Measured]) -> str:
     if promise.area not in found:
         return "not run"
     about = [r for r in found[promise.area].results if not promise.about or r.what.startswith(promise.about)]
+    if not about:  # with --long alone
+        return "not run"
     ran = [r for r in about if r.passed is not None]
     failed = [r for r in ran if not r.passed]
     if failed:
