@@ -155,7 +155,7 @@ def kernel(name):
         if kernels._compiled is None:
             return getattr(kernels, name)(*((G,) if name == "triangle" else ()), X, None, None, NOTHING, ONE)
         G[:] = 0.0
-        more = (None, None) if name == "gram" else ()
+        more = (None,) if name == "gram" else ()
         getattr(kernels._compiled, name)(X, None, None, NOTHING, ONE, *more, G)
         return G
     return run

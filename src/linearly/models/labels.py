@@ -177,7 +177,8 @@ def codes_among(labels: Labels, classes: Labels, *, where: Where = ROW, absent: 
         i = int(np.argmax(unknown))
         raise ValueError(
             f"{_capital(where(i))} has the label {labels.tolist()[i]!r}, which is not one of the classes "
-            f"{shown(classes)}. Name all classes in the first call: partial_fit(X, y, classes=...)."
+            f"{shown(classes)}. Drop the row, or fit rows of that class, too (with partial_fit, name all classes in "
+            "the first call: classes=...)."
         )
     return np.maximum(result, 0)
 
