@@ -167,8 +167,9 @@ class LogisticRegression(ScoreClassifier):
         if len(self.classes_) > 2 or hasattr(type(X), "tocsr"):
             return softmax(self.scores(X))
         beta = np.concatenate([self._constants[1:], self._coefficients[:, 1]])
-        aligned = all(stride % X.itemsize == 0 for stride in X.strides)
-        return kernels.probabilities(X if aligned else X.copy(), beta)
+        down, across = X.strides
+        apart = down % X.itemsize or across % X.itemsize  # columns of a structured array, say
+        return kernels.probabilities(X.copy() if apart else X, beta)
 
     def _logits(self, X: Array) -> Array:
         return np.asarray(X @ self._coefficients[:, 1] + self._constants[1])
