@@ -10,6 +10,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linearly as ly
+from linearly.algorithm.classes import ByClass
+from linearly.dataset.rows import Block
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "classifiers.json").read_text())
 BY_CLASS = [ly.LinearDiscriminantAnalysis, ly.QuadraticDiscriminantAnalysis, ly.LeastSquaresClassifier]
@@ -216,3 +218,22 @@ def test_priors_are_the_models_own(make):
     model = make(priors=priors).fit(X, y)
     priors[:] = 1 / 3
     np.testing.assert_array_equal(model.priors_, [0.2, 0.3, 0.5])
+
+
+def test_classes_added_at_once_are_classes_added_one_by_one():
+    rng = np.random.default_rng(5)
+    sides = []
+    for size, centre in ((1.0, 0.0), (1e6, 3e7)):  # in two gauges
+        X, y = rng.normal(centre, size, (60, 3)), np.arange(60) % 3
+        sides.append(ByClass.of(Block(X, y, rng.exponential(size=60)), 3))
+    a, b = sides
+    assert a.in_a_gauge
+    assert b.in_a_gauge
+    assert (a.parts[0].gauge.unit != b.parts[0].gauge.unit).any()
+    for found, left, right in zip((a + b).parts, a.parts, b.parts, strict=True):
+        expected = left + right
+        assert (found.n, found.p) == (expected.n, expected.p)
+        assert found.log_weight == pytest.approx(expected.log_weight, rel=1e-14)
+        for name in ("weight", "mean", "cross"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-13)
+        np.testing.assert_array_equal(found.gauge.unit, expected.gauge.unit)

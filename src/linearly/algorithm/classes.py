@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly import kernels
-from linearly.algorithm.gauge import Gauge
+from linearly.algorithm.gauge import VANISHED, Gauge
 from linearly.algorithm.gram import Gram, count, outer
 from linearly.algorithm.triangular import Numbers, rounded
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
-
-_VANISHED = 1e-280  # a sum of squares below this has underflowed, or the column is constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +142,7 @@ def _of_classes(block: Block, order: NDArray[np.int64], ends: NDArray[np.int64])
     G = kernels.gram_by_class(block.X, block.weight, gauge.shift, 1.0 / gauge.unit, order, ends)
     # Where a square over- or underflowed, the gauge of the block is not one for this class.
     squares = np.diagonal(G, axis1=1, axis2=2)[:, 1:]
-    sound = np.flatnonzero(np.isfinite(squares).all(axis=1) & (squares > _VANISHED).all(axis=1)).tolist()
+    sound: NDArray[np.bool_] = np.all(np.isfinite(squares) & (squares > VANISHED), axis=1)
     weight = G[:, 0, 0]
     with np.errstate(all="ignore"):
         mean = G[:, 0, 1:] / np.where(weight > 0, weight, 1.0)[:, None]
@@ -152,7 +150,7 @@ def _of_classes(block: Block, order: NDArray[np.int64], ends: NDArray[np.int64])
     parts = []
     for k in range(len(G)):
         rows = order[ends[k] : ends[k + 1]]
-        if k in sound:
+        if sound[k]:
             counted = count(None if block.weight is None else block.weight[rows], len(rows))
             parts.append(Gram(counted[0], weight[k], counted[1], p, gauge, mean[k], cross[k]))
         else:

@@ -16,7 +16,7 @@ from linearly.kernels.doubled import Array, Doubled
 
 _SAMPLE = 64  # rows that set the gauge of a block: enough to be within a standard deviation of its mean
 _COARSE = 16  # units are powers of 2¹⁶, so that blocks of the same data nearly always share them
-_VANISHED = 1e-280  # a sum of squares below this has underflowed, or the column is constant
+VANISHED = 1e-280  # a sum of squares below this has underflowed, or the column is constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ class Gauge:
         """Whether the sums of squares in this gauge overflowed, or vanished for a column that is not constant."""
         if not np.isfinite(squares).all():
             return True
-        for j in np.flatnonzero(squares < _VANISHED):
+        for j in np.flatnonzero(squares < VANISHED):
             part: Any
             part, at = (block.X, j) if Y is None or j < block.X.shape[1] else (Y, j - block.X.shape[1])
             column = _column(part, int(at))
