@@ -63,10 +63,16 @@ class Lab:
     """The sessions behind one link."""
 
     def __init__(self, start: State | None = None, note: str = "", *, port: int = 0, token: str | None = None) -> None:
-        self.start, self.note, self.port = start, note, port
+        self.port = port
+        self._opening = Session(start, note)
         self.token = secrets.token_urlsafe(24) if token is None else token
         self._sessions: OrderedDict[str, tuple[Session, threading.Lock]] = OrderedDict()
         self._lock = threading.Lock()
+
+    def warm(self) -> None:
+        """Load what a first answer loads, and make the first film, before a page asks."""
+        with quiet_blas():
+            self._opening.handle({"do": "open"})
 
     @property
     def url(self) -> str:
@@ -136,7 +142,7 @@ class Lab:
             if page not in self._sessions:
                 while len(self._sessions) >= _MOST_SESSIONS:
                     self._sessions.popitem(last=False)
-                self._sessions[page] = Session(self.start, self.note), threading.Lock()
+                self._sessions[page] = self._opening.anew(), threading.Lock()
             self._sessions.move_to_end(page)
             return self._sessions[page]
 
@@ -237,7 +243,7 @@ def serve(
             lab.app(), log_level="warning", access_log=False, lifespan="off", server_header=False, date_header=False,
             timeout_graceful_shutdown=2, ws="none",
         )  # fmt: skip
-        Session(state).handle({"do": "open"})  # what is loaded at a first answer is loaded before the page asks
+        lab.warm()
         print(f"The lab is at {lab.url}\nCtrl-C ends it.", file=sys.stderr, flush=True)
         if announce is not None:
             announce(lab.url)

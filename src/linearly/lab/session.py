@@ -45,6 +45,7 @@ class Session:
     """Points, an algorithm, its film, and a way back."""
 
     def __init__(self, state: State | None = None, note: str = "") -> None:
+        self._begun, self._told = state, note
         self.state = preset("separable") if state is None else state
         self.preset = "separable" if state is None else ""
         self.note = note
@@ -53,6 +54,12 @@ class Session:
         self._dragging: int | None = None
         self._aspect = 1.25
         self._films: dict[Any, Film | str] = {}
+
+    def anew(self) -> Session:
+        """A session that begins as this one began, with the films that are made already."""
+        session = Session(self._begun, self._told)
+        session._films.update(self._films)
+        return session
 
     # --- messages
 
