@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.ladder import Ask, climb, warn_of
@@ -15,7 +14,7 @@ from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangular import rounded
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import as_rows
-from linearly.models.base import Array, checked_matrix, checked_weight, column_names
+from linearly.models.base import Array, checked_matrix, checked_weight, column_names, refuse_unfitted
 from linearly.models.by_class import ByClassModel
 from linearly.models.parameters import from_zero
 from linearly.models.scores import multilabel_targets
@@ -89,7 +88,7 @@ class LeastSquaresClassifier(ByClassModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the largest fitted value; for multilabel targets 0 and 1, one column a label."""
-        check_is_fitted(self)
+        refuse_unfitted(self)
         if self.multilabel_:
             return (self.decision_function(X) >= 0).astype(int)
         return super().predict(X)

@@ -22,7 +22,7 @@ from linearly.dataset.elsewhere import partitions_of
 from linearly.dataset.mapped import CountedRows
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import LocalRows, Rows, is_rows
-from linearly.models.base import Array, column_names, gathered
+from linearly.models.base import Array, column_names, gathered, refuse_unfitted
 from linearly.models.first_look import FirstLook
 from linearly.models.labels import rows_with_labels
 from linearly.models.parameters import boolean, from_zero, one_of
@@ -317,7 +317,7 @@ class LogisticRegression(ScoreClassifier):
         )
 
     def _is_multilabel(self) -> bool:
-        check_is_fitted(self)
+        refuse_unfitted(self)
         return bool(self.multilabel_)
 
     def _fit_labels(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:

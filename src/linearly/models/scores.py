@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Doubled
-from linearly.models.base import Array, Scored, by_rows, new_rows
+from linearly.models.base import Array, Scored, by_rows, new_rows, refuse_unfitted
 
 _FEW = 256  # rows that are scored at once, without being cut into blocks
 
@@ -48,12 +48,12 @@ class ScoreClassifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _for_rows(self, X: Any, f: Callable[[Array], Array]) -> Array:
         """f of all rows, n × K, block by block on the threads of the fold; NaN and infinity are refused by name."""
-        check_is_fitted(self)
+        refuse_unfitted(self)
         with np.errstate(invalid="ignore", over="ignore"):
             if _plain_few(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
                 # A few rows in a few microseconds: a NaN or infinity in X shows up in the result.
                 few = f(X)
-                if np.isfinite(few.sum()):
+                if isfinite(np.add.reduce(few, axis=None)):
                     return few
 
         def scored(block: Block) -> Array:
