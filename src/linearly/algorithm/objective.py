@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Quadratic:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Logistic:
     """−log likelihood of K classes with c = K − 1 logits, the features measured in a gauge."""
 
@@ -88,12 +89,13 @@ class Logistic:
         if hasattr(type(block.X), "tocsr"):
             return self._direct(block, B)
         dense, _ = parts(block.X)
-        codes = self._logit_of()[np.asarray(block.y)]
+        codes = self._logit_of[np.asarray(block.y)]
         loss, gradient, mistakes, largest = kernels.softmax(
             dense, codes, block.weight, self.gauge.shift, 1.0 / self.gauge.unit, B
         )
         return Quadratic(loss, gradient, None, mistakes, largest)
 
+    @cached_property
     def _logit_of(self) -> NDArray[np.int32]:
         """The logit of each class, −1 for the reference."""
         logit = np.full(self.K, -1, dtype=np.int32)
@@ -145,7 +147,7 @@ class Logistic:
     def _judge(self, logits: Array, block: Block, rows: slice) -> tuple[Quadratic, Array]:
         """What logits say but for gradient and Hessian, and the weighted residuals P − Y."""
         n, c = logits.shape
-        logit_of = self._logit_of()[np.asarray(block.y)[rows].astype(np.intp)]
+        logit_of = self._logit_of[np.asarray(block.y)[rows].astype(np.intp)]
         weight = np.ones(n) if block.weight is None else block.weight[rows]
         R, normaliser = self.probabilities(logits)
         mine = np.flatnonzero(logit_of >= 0)

@@ -42,8 +42,11 @@ void distances(const View& X, Gauge g, const double* roots, const double* moved,
     for (std::int64_t first = 0; first < X.rows; first += few) {
         const std::int64_t count = std::min(few, X.rows - first);
         gauge_rows(z, 0, X, first, count, g);
+        Ahead next(X, first + count, std::min(few, X.rows - first - count));
+        const std::int64_t lines = next.lines * TOGETHER / (K * count) + 1;
         for (std::int64_t k = 0; k < K; ++k)  // whose triangle stays in L1 while the rows pass by
             for (std::int64_t i = 0; i < count; i += TOGETHER) {
+                next.fetch(lines);
                 vec squares[TOGETHER]{};
                 in_vectors(vectors, [&](std::int64_t at, auto V) {
                     const auto* begin = first_row.data() + k * vectors + at / LANES;

@@ -1,5 +1,6 @@
 // A few rows in the gauge, side by side in L1, for loops that read them twice.
 #pragma once
+#include "ahead.hpp"
 #include "loops.hpp"
 #include "vectors.hpp"
 

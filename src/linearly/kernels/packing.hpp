@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "ahead.hpp"
 #include "loops.hpp"
 #include "vectors.hpp"
 
@@ -188,54 +189,6 @@ inline void pack(Packing& to, const View& X, const View& Y, std::int64_t first, 
         pack_rows<double>(to, X, Y, first, count, g, root);
 }
 
-// The rows to come, cache line by cache line, in runs that lie together: rows, columns, or all rows at once.
-class Ahead {
-  public:
-    std::int64_t lines = 0;
-
-    Ahead(const View& X, std::int64_t first, std::int64_t count) : X_(X), run_(first) {
-        if (count <= 0) return;
-        std::int64_t cells = 0, runs = 0;
-        if (X.col_stride == 1) {
-            const bool together = !X.index && X.row_stride == X.cols;
-            cells = (together ? count : 1) * X.cols, runs = together ? 1 : count;
-        } else if (X.row_stride == 1 && !X.index) {
-            by_columns_ = true, first_ = first, run_ = 0;
-            cells = count, runs = X.cols;
-        }
-        a_run_ = (cells * width() + 63) / 64 + (runs > 1 ? 1 : 0);
-        lines = runs * a_run_;
-        if (lines > 0) begin_run();
-    }
-
-    const char* next() {
-        const char* line = here_;
-        here_ += 64;
-        if (--left_ == 0) {
-            ++run_;
-            if ((lines -= a_run_) > 0) begin_run();
-        }
-        return line;
-    }
-
-  private:
-    const View& X_;
-    std::int64_t run_, a_run_ = 0, left_ = 0, first_ = 0;
-    bool by_columns_ = false;
-    const char* here_ = nullptr;
-
-    std::int64_t width() const { return X_.is_float32 ? 4 : 8; }
-    void begin_run() {
-        const char* data = static_cast<const char*>(X_.data);
-        if (!by_columns_)
-            here_ = data + X_.at(run_) * X_.row_stride * width();
-        else
-            here_ = (X_.columns ? reinterpret_cast<const char*>(X_.columns[run_]) : data + run_ * X_.col_stride * width()) +
-                    first_ * width();
-        left_ = a_run_;
-    }
-};
-
 // Sums of products of packed columns, kept tile by tile in the order the loop visits them. The right-hand
 // panels come in groups of WIDE or one fewer: 13 panels as 3+3+3+2+2, because a lone panel runs at half speed.
 class Product {
@@ -257,7 +210,7 @@ class Product {
             for (std::int64_t g = 0; g < groups_; ++g)
                 for (std::int64_t i = first; i < std::min(first + run, begin(g + 1)); ++i) {
                     // The next rows travel from memory while these are multiplied: 1.3 times faster at p = 50.
-                    for (std::int64_t l = 0; l < lines && next.lines > 0; ++l) __builtin_prefetch(next.next(), 0, 2);
+                    next.fetch(lines);
                     const std::int64_t from = std::max(i, begin(g)), wide = begin(g + 1) - from;
                     const double *left = z.rows.get() + i * z.stride, *right = z.rows.get() + from * z.stride;
                     if (wide == 3)

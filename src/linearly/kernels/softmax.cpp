@@ -81,11 +81,14 @@ void softmax(const View& X, const std::int32_t* codes, const double* weight, Gau
     for (std::int64_t first = 0; first < X.rows; first += few) {
         const std::int64_t count = std::min(few, X.rows - first);
         gauge_rows(z, 0, X, first, count, g);
+        Ahead next(X, first + count, std::min(few, X.rows - first - count));
+        const std::int64_t lines = next.lines / (count + p / TOGETHER) + 1;
         for (std::int64_t i = 0; i < count; i += TOGETHER)
             in_vectors(vectors, [&](std::int64_t at, auto V) {
                 logits_of<V()>(z.row(i), z.stride, p, padded.get() + at, stride, logits.get() + i * stride + at);
             });
         for (std::int64_t i = 0; i < count; ++i) {
+            next.fetch(lines);
             double* eta = logits.get() + i * stride;
             const double w = weight ? weight[first + i] : 1.0;
             if (w == 0)
@@ -95,10 +98,12 @@ void softmax(const View& X, const std::int32_t* codes, const double* weight, Gau
         }
         for (std::int64_t i = 0; i < count; ++i)
             for (std::int64_t k = 0; k < stride; ++k) slopes[std::size_t(k)] += logits[std::size_t(i * stride + k)];
-        for (std::int64_t j = 0; j < p; j += TOGETHER)
+        for (std::int64_t j = 0; j < p; j += TOGETHER) {
+            next.fetch(lines);
             in_vectors(vectors, [&](std::int64_t at, auto V) {
                 slopes_of<V()>(z.row(0) + j, z.stride, count, logits.get() + at, stride, slopes.get() + (1 + j) * stride + at);
             });
+        }
     }
     for (std::int64_t j = 0; j <= p; ++j)
         for (std::int64_t k = 0; k < c; ++k) gradient[j * c + k] += slopes[std::size_t(j * stride + k)];

@@ -36,10 +36,10 @@ class ByClassModel(ScoreClassifier):
         else:
             self.summary_ = rows.fold(lambda block: ByClass.of(block, len(classes)))
         self.classes_, self.n_passes_ = classes, 1
-        if self._digits() < ENOUGH_DIGITS:
-            self.summary_ = rows.fold(lambda block: ByClass.of(block, len(classes), exact=True))
-            self.n_passes_ = 2
         with quiet_blas():
+            if self._digits() < ENOUGH_DIGITS:
+                self.summary_ = rows.fold(lambda block: ByClass.of(block, len(classes), exact=True))
+                self.n_passes_ = 2
             self._read()
         return self
 
