@@ -100,6 +100,7 @@ def test_many_images_in_parts(monkeypatch):
         (np.zeros((2, 0, 4)), None, "at least one pixel"),
         (np.where(np.arange(18).reshape(2, 9) == 12, np.nan, 0.0), None, "Image 1 has a pixel that is NaN"),
         ([["a"] * 4], None, "Pixels must be numbers"),
+        (np.ma.array(np.zeros((2, 9)), mask=np.eye(2, 9)), None, "images is masked, so missing: row 0, column 0"),
     ],
 )
 def test_what_is_refused(images, shape, message):

@@ -3,6 +3,7 @@
 That every estimator fits them as it fits arrays is shown in test_every_source.py.
 """
 
+import gc
 import gzip
 import io
 import os
@@ -25,6 +26,7 @@ import linearly as ly
 from linearly.dataset import csv as text
 from linearly.dataset.design import DesignRows, design_of
 from linearly.dataset.files import FileTables, file_tables, stream_tables, write_tables
+from linearly.dataset.locations import locations_of
 from linearly.dataset.rows import Place
 from linearly.dataset.tables import Chunk, FrameTables
 
@@ -180,6 +182,22 @@ def test_chunks_come_in_pieces_that_know_their_rows():
     assert list(chunk.pieces(10)) == [chunk]
 
 
+def test_pieces_of_a_text_with_long_rows_know_their_lines():
+    piece = text.Piece(b'1,"u\n"\n2,v\n\n3,w\n4,x\n', 2)
+    chunk = Chunk(FrameTables(pa.table({"a": [1, 2, 3, 4]})).frame, 0, piece.place("t.csv"))
+    assert [chunk.where(i) for i in range(4)] == [f"line {k} of t.csv" for k in (2, 4, 6, 7)]
+    assert [part.where(0) for part in chunk.pieces(2)] == ["line 2 of t.csv", "line 6 of t.csv"]
+
+
+def test_a_pass_over_many_csv_files_keeps_none_of_them(tmp_path):
+    for k in range(5):
+        csv.write_csv(table(50, seed=k), tmp_path / f"{k}.csv")
+    rows = ly.scan(tmp_path, target="y", features=FEATURES)
+    ly.LinearRegression(covariance="HC1").fit(rows)
+    gc.collect()
+    assert not [thing for thing in gc.get_objects() if isinstance(thing, text.Piece)]
+
+
 def test_text_columns_learn_their_levels_over_all_rows(tmp_path):
     pq.write_table(pa.table({"z": ["a"] * 5, "y": np.arange(5.0)}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"z": ["b", "c", "c", "b"], "y": [7.0, 9, 9, 7]}), tmp_path / "2.parquet")
@@ -302,6 +320,16 @@ def test_globs_lists_urls_and_open_files(tmp_path):
             model = ly.LinearRegression(covariance="HC1").fit(ly.scan(source, target="y", features=FEATURES))
             np.testing.assert_allclose(model.coef_, expected, rtol=1e-10)
         assert not file.closed
+
+
+@pytest.mark.parametrize("pattern", ["*.csv", "*/*.csv", "**/*.csv", "**", "d/*", "d/**/?.csv", "[ab].csv", "d/.*/*"])
+def test_a_glob_means_the_same_in_a_url(pattern, tmp_path):
+    for name in ("a.csv", "bb.csv", ".c.csv", "d/a.csv", "d/e/b.csv", "d/.f/b.csv", "d/notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x,y\n1,2\n")
+    here = [place.name for place in locations_of(str(tmp_path / pattern))]
+    there = [place.name for place in locations_of(f"file://{tmp_path}/{pattern}")]
+    assert sorted(there) == sorted(here)
 
 
 @pytest.mark.parametrize("kind", [plain_csv, gzipped_csv, arrow_stream])
@@ -554,4 +582,6 @@ def test_what_cannot_be_written(tmp_path):
         write_tables(tmp_path / "t.csv", [{"a": np.arange(3)}, {"a": np.array(["x"], dtype=object)}])
     with pytest.raises(ValueError, match="A chunk has the columns"):
         write_tables(tmp_path / "t.csv", [{"a": np.arange(3)}, {"b": np.arange(3)}])
+    with pytest.raises(ValueError, match=r"t\.csv: there is no directory .*nowhere\.$"):
+        write_tables(tmp_path / "nowhere" / "t.csv", [{"a": np.arange(3)}])
     assert os.listdir(tmp_path) == []

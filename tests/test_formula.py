@@ -196,6 +196,7 @@ def test_terms_are_in_rs_order_and_named_as_users_know_them(cars):
         ("y ~ log(`net price`)", ["log(`net price`)"]),
         ("`net price` ~ x", ["x"]),
         ("y ~ I(x^(1/3)) + I(x^-0.5)", ["I(x^(1 / 3))", "I(x^-0.5)"]),
+        ("y ~ I(x^(-1/2)) + I(x^-(1/3))", ["I(x^(-1 / 2))", "I(x^-(1 / 3))"]),
         ("y ~ x - 1 + 1", ["x"]),
         ("y\n ~ x\n + z", ["x", "z"]),
     ],

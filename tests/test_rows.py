@@ -106,6 +106,15 @@ def test_blocks_know_their_place(small_blocks):
     np.testing.assert_array_equal(np.concatenate([block.weight for block in blocks]), weight)
 
 
+def test_thinned_rows_are_named_by_the_rows_they_were():
+    X = np.arange(80.0).reshape(40, 2)
+    X[28, 1] = np.nan
+    thin = as_rows(X).thinned(7)
+    np.testing.assert_array_equal(joined(thin), X[::7])
+    with pytest.raises(ValueError, match="row 28, column 'x1'"):
+        refuse_bad_numbers(thin.with_targets(np.zeros(6)).block(2, 6))
+
+
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_names_come_from_the_frame(make):
     rows = as_rows(make(VALUES))
@@ -346,8 +355,9 @@ def test_polynomial_degree(degree):
         ([1.0, 1e200], r"too large: its power 3 .* in row 1"),
         (["a", "b"], "numbers"),
         ([1j, 2.0], "numbers"),
+        (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "x is masked, so missing: row 1"),
     ],
-    ids=["two columns", "NaN", "infinity", "big integer", "overflow", "text", "complex"],
+    ids=["two columns", "NaN", "infinity", "big integer", "overflow", "text", "complex", "masked"],
 )
 def test_polynomial_refuses(x, message):
     with pytest.raises(ValueError, match=message):

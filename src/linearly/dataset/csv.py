@@ -13,7 +13,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -47,6 +47,9 @@ class Lines(Place):
 
     def where(self, i: int) -> str:
         return f"line {self.numbers[i]} of {self.name}"
+
+    def after(self, rows: int) -> Lines:
+        return replace(self, numbers=self.numbers[rows:])
 
 
 class Piece:
@@ -157,6 +160,7 @@ class CsvFile:
     def __init__(self, location: Location) -> None:
         self.location, self.name, self.one_shot = location, location.name, location.one_shot
         self._begun: Iterator[Piece] | None = None
+        self._header: Header | None = None
 
     def _pieces(self) -> Iterator[Piece]:
         try:
@@ -167,20 +171,21 @@ class CsvFile:
                 raise
             raise ValueError(f"{self.name} cannot be read to its end: {error}") from error
 
-    @cached_property
     def _first(self) -> tuple[Header, Piece]:
+        """The header and the rows of the first piece, which is not kept: of a thousand files that would be 4 GB."""
         pieces = self._pieces()
         first = next(pieces, None)
         if first is None or not len(first):
             raise ValueError(f"{self.name} is empty: it has not even a row of column names.")
         if self.one_shot:
             self._begun = itertools.chain([first], pieces)
-        return Header.of(first, self.name)
+        self._header, rows = Header.of(first, self.name)
+        return self._header, rows
 
     @cached_property
     def schema(self) -> pa.Schema:
         """Columns and their types, as the first piece shows them."""
-        header, piece = self._first
+        header, piece = self._first()
         if not len(piece):
             return pa.schema([(name, pa.null()) for name in header.names])
         try:
@@ -193,7 +198,7 @@ class CsvFile:
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The pieces, with where each starts."""
-        header, _ = self._first
+        header = self._header or self._first()[0]
         refuse_absent(wanted, header.names, self.name)
         for number, piece in enumerate(self._again()):
             rows = piece if number else Header.of(piece, self.name)[1]

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from linearly.dataset.numbers import as_array
+
 Array = NDArray[np.float64]
 
 DIGIT_FEATURES = ("density", "symmetry", "symmetry_vertical", "curve")
@@ -97,7 +99,7 @@ class DigitFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _images(images: Any, shape: tuple[int, int] | None) -> NDArray[Any]:
     """n × height × width, not copied."""
-    pixels = np.asarray(images)
+    pixels = as_array(images, "images")
     if pixels.dtype.kind not in "biuf":
         raise ValueError(f"Pixels must be numbers, not {pixels.dtype}.")
     if pixels.ndim == 3:

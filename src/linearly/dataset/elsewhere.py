@@ -15,7 +15,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from linearly.dataset.fold import MergeTree, quiet_blas
 from linearly.dataset.rows import Rows
@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     from linearly.dataset.design import DesignRows
 
 S = TypeVar("S")
-
-
-class Partitioned(Protocol):
-    """What `Rows` and `Tables` on a cluster can do beside folding."""
-
-    @property
-    def n_partitions(self) -> int | None:
-        """How many partitions there are; None for rows that are here."""
-        ...
-
-    def fold_partitions(self, f: Callable[[Iterable[Any]], S]) -> S:
-        """The sum of f over the partitions, each given as its blocks in order."""
-        ...
 
 
 def partitions_of(rows: Any) -> int | None:
@@ -137,26 +124,30 @@ class Starts:
     """The first row of each partition: unknown, until a fold needs them and they are counted."""
 
     def __init__(self, count: Callable[[], Sequence[int]], lengths: Sequence[int] | None = None) -> None:
-        self._count, self.lengths = count, lengths
+        self._count, self._starts = count, None if lengths is None else _starts(lengths)
+
+    @property
+    def known(self) -> bool:
+        """Whether they have been counted."""
+        return self._starts is not None
 
     def of(self, k: int) -> int:
         """Rows before partition k, or `UNKNOWN`."""
-        return UNKNOWN if self.lengths is None else self._starts[k]
+        return UNKNOWN if self._starts is None else self._starts[k]
 
     def __call__(self, fold: Callable[[], S]) -> S:
         """fold(), and once more with known starts if it asks for them."""
         try:
             return fold()
         except StartsNeeded:
-            if self.lengths is not None:
+            if self.known:
                 raise
-            self.lengths = [int(n) for n in self._count()]
+            self._starts = _starts(self._count())
             return fold()
 
-    @property
-    def _starts(self) -> list[int]:
-        assert self.lengths is not None
-        return list(accumulate(self.lengths, initial=0))
+
+def _starts(lengths: Sequence[int]) -> list[int]:
+    return list(accumulate(map(int, lengths), initial=0))
 
 
 def pairs(summaries: Sequence[S], plus: Callable[[S, S], S]) -> S:

@@ -273,11 +273,12 @@ def constant(tree: Expression) -> float | str | bool | None:
     """The number, text or truth value that a tree is; None if it is anything else."""
     if isinstance(tree, (Number, Text)):
         return tree.value
-    if isinstance(tree, Negative) and isinstance(tree.of, Number):
-        return -tree.of.value
+    if isinstance(tree, Negative):
+        value = constant(tree.of)
+        return -value if isinstance(value, float) else None
     if isinstance(tree, Binary) and tree.sign == "/":
-        match tree.left, tree.right:
-            case Number(above), Number(below) if below:
+        match constant(tree.left), constant(tree.right):
+            case float(above), float(below) if below:
                 return above / below
     if isinstance(tree, Name) and tree.name in ("True", "TRUE", "False", "FALSE"):
         return tree.name.upper() == "TRUE"

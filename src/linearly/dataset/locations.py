@@ -14,7 +14,7 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 from urllib.parse import unquote
@@ -257,8 +257,8 @@ def _in_filesystem(url: str) -> list[Location]:
         return _parts(one.removeprefix(path))
 
     if wild:
-        pattern = path.rstrip("/") + url[len(fixed) :]
-        found = sorted(one for one in every if fnmatch.fnmatch(one, pattern))
+        pattern = _parts(url[len(fixed) :])
+        found = sorted(one for one in every if _matches(below(one), pattern))
     else:
         found = _tables_in(url, every, below)
     if not found:
@@ -269,6 +269,19 @@ def _in_filesystem(url: str) -> list[Location]:
 def _fixed(pattern: str, separator: str) -> str:
     """The directory of a glob before anything in it is wild."""
     return pattern[: next(i for i, letter in enumerate(pattern) if letter in "*?[")].rpartition(separator)[0]
+
+
+def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether a path fits a glob, as in `glob`: * stays in its directory, ** goes through any; neither sees .x."""
+    if not pattern:
+        return not parts
+    first, *rest = pattern
+    if first == "**":
+        deeper = len(parts) > 1 and not parts[0].startswith(".") and _matches(parts[1:], pattern)
+        return deeper or _matches(parts, rest or ["*"])
+    if not parts or (parts[0].startswith(".") and not first.startswith(".")):
+        return False
+    return fnmatch.fnmatchcase(parts[0], first) and _matches(parts[1:], rest)
 
 
 def _parts(path: str) -> list[str]:

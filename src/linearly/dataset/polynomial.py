@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.numbers import as_array
 from linearly.kernels.doubled import Doubled
 
 _HIGHEST_DEGREE = 100
@@ -55,7 +56,7 @@ def polynomial(x: Any, degree: int, *, name: str | None = None) -> Polynomial:
     >>> ly.polynomial([1.0, 2.0, 3.0], 2)
     <polynomial of degree 2 in 'x', 3 rows>
     """
-    values = np.asarray(x)
+    values = as_array(x, "x")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:

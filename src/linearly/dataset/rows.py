@@ -45,6 +45,10 @@ class Place:
         """The i-th of these rows, in words."""
         return f"{self.unit} {self.first + i} of {self.name}"
 
+    def after(self, rows: int) -> Place:
+        """The place of what comes after so many of these rows."""
+        return replace(self, first=self.first + rows)
+
 
 @dataclass(frozen=True, slots=True)
 class Picked(Place):
@@ -55,6 +59,9 @@ class Picked(Place):
 
     def where(self, i: int) -> str:
         return self.before(int(self.rows[i]))
+
+    def after(self, rows: int) -> Picked:
+        return replace(self, rows=self.rows[rows:])
 
 
 class Columns:
@@ -143,9 +150,11 @@ class LocalRows:
         y: NDArray[Any] | None = None,
         weight: NDArray[np.float64] | None = None,
         names: Iterable[str] | None = None,
+        numbers: range | None = None,
     ) -> None:
         self.n, p = shape
         self.y, self.weight = y, weight
+        self._numbers = numbers  # of the rows in the whole data set, where these are some of them
         self.names = tuple(names) if names is not None else numbered(p)
         self._cut = cut
         self._step = min(rows_in_block(p), max(-(-self.n // _PIECES), _FEWEST))
@@ -158,11 +167,12 @@ class LocalRows:
         rows = slice(start, stop)
         y = None if self.y is None else self.y[rows]
         weight = None if self.weight is None else self.weight[rows]
-        return Block(self._cut(rows), y, weight, start, self.names)
+        place = None if self._numbers is None else Picked("", rows=self._numbers[rows])
+        return Block(self._cut(rows), y, weight, start, self.names, place)
 
     def with_targets(self, y: NDArray[Any] | None, weight: NDArray[np.float64] | None = None) -> LocalRows:
         """The same features with other targets and weights."""
-        return LocalRows(self._cut, (self.n, len(self.names)), y, weight, self.names)
+        return LocalRows(self._cut, (self.n, len(self.names)), y, weight, self.names, self._numbers)
 
     def thinned(self, step: int) -> LocalRows:
         """A copy of every step-th row."""
@@ -171,7 +181,8 @@ class LocalRows:
         pick = slice(None, None, step)
         y = None if self.y is None else self.y[pick]
         weight = None if self.weight is None else np.ascontiguousarray(self.weight[pick])
-        return LocalRows(lambda rows: X[rows], (-(-self.n // step), len(self.names)), y, weight, self.names)
+        numbers = range(0, self.n, step)
+        return LocalRows(lambda rows: X[rows], (len(numbers), len(self.names)), y, weight, self.names, numbers)
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n, self._step):

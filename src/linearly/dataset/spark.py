@@ -95,7 +95,7 @@ class SparkTables:
 
     def _folded(self, task: bytes) -> Any:
         n = self.n_partitions
-        starts = None if self._starts.lengths is None else [self._starts.of(k) for k in range(n)]
+        starts = [self._starts.of(k) for k in range(n)] if self._starts.known else None
         answers = self._numbered.mapInArrow(_Fold(task, starts, self._arrow), _ANSWER)
         while n > _FEW:
             group = sql.floor(sql.col("partition") / _GROUP).cast("int")

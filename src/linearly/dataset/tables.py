@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.fold import fold
-from linearly.dataset.rows import Place, as_frame, in_words, is_frame
+from linearly.dataset.rows import Place, as_frame, in_words
 
 S = TypeVar("S")
 
@@ -50,7 +50,7 @@ class Chunk:
             yield self
             return
         for at in range(0, len(self), step):
-            place = None if self.place is None else replace(self.place, first=self.place.first + at)
+            place = None if self.place is None else self.place.after(at)
             kept = None if self.kept is None else self.kept[at : at + step] - at
             yield Chunk(self.frame[at : at + step], self.start + at, place, kept)
 
@@ -125,8 +125,3 @@ def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "co
 def _listed(schema: dict[str, Any]) -> str:
     names = list(schema)
     return f"The columns are {', '.join(names[:12])}{' …' if len(names) > 12 else ''}."
-
-
-def is_table(data: Any) -> bool:
-    """Whether data are columns with names in this process: a data frame, or a dict of columns."""
-    return isinstance(data, dict) or is_frame(data)

@@ -19,7 +19,10 @@ def write_tables(path: str | os.PathLike[str], chunks: Iterable[Mapping[str, Any
     """
     target = os.fspath(path)
     opener = _opener(target)
-    handle, beside = tempfile.mkstemp(dir=os.path.dirname(target) or ".", prefix=f".{os.path.basename(target)}.")
+    directory = os.path.dirname(target) or "."
+    if not os.path.isdir(directory):
+        raise ValueError(f"{target}: there is no directory {directory}.")
+    handle, beside = tempfile.mkstemp(dir=directory, prefix=f".{os.path.basename(target)}.")
     os.close(handle)
     try:
         with naming(target):
