@@ -111,6 +111,17 @@ def test_clustered_covariance_is_the_sum_over_groups_written_out(K):
     alone = ly.LogisticRegression(covariance="cluster").fit(X, y, groups=np.arange(90))
     simple = ly.LogisticRegression(covariance="HC1").fit(X, y)
     np.testing.assert_allclose(alone.covariance_, simple.covariance_, rtol=1e-10)
+    weight = (groups != 9).astype(float)
+    absent = ly.LogisticRegression(covariance="cluster").fit(X, y, weight, groups)
+    fewer = ly.LogisticRegression(covariance="cluster").fit(X[groups != 9], y[groups != 9], None, groups[groups != 9])
+    np.testing.assert_allclose(absent.covariance_, fewer.covariance_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("covariance", ["HC1", "cluster"])
+def test_no_more_rows_than_coefficients_leave_no_robust_covariance(covariance):
+    groups = [0, 1, 2] if covariance == "cluster" else None
+    model = ly.LogisticRegression(1.0, covariance=covariance).fit([[0.0, 1], [1, 0], [2, 2]], [0, 1, 0], groups=groups)
+    assert np.isnan(model.covariance_).all()
 
 
 @pytest.mark.parametrize("name", ["endometrial", "birthwt"])

@@ -385,6 +385,12 @@ def test_check_refuses_false_claims():
     assert not replaced(xor, verdict="separable").check()
 
 
+def with_index(column):
+    X = scipy.sparse.csr_array(np.eye(2))
+    X.indices[1] = column
+    return X
+
+
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
@@ -403,7 +409,13 @@ def test_check_refuses_false_claims():
         ([[1.0], [2.0]], np.array(["a", 1], dtype=object), "mixes"),
         ([[0, 1], [2**53 + 1, 2]], [0, 1], "row 1, column 'x0'"),
         (scipy.sparse.csr_array([[0, 1], [2, 2**60]]), [0, 1], "row 1, column 'x1'"),
-        ([["a"], ["b"]], [0, 1], "must hold numbers"),
+        ([["a"], ["b"]], [0, 1], "not numeric"),
+        (np.array([["1.5"], ["2"]]), [0, 1], "X holds text"),
+        (np.array([["2024-01-01"], ["2024-01-02"]], dtype="M8[D]"), [0, 1], "X holds dates"),
+        (np.ma.array([[1.0], [2.0]], mask=[[0], [1]]), [0, 1], "X is masked, so missing: row 1"),
+        ([[1.0], [2.0]], np.ma.array([0, 1], mask=[0, 1]), "y is masked, so missing: row 1"),
+        ([[1.0], [2.0]], np.array(["2024-01-01", "NaT"], dtype="M8[D]"), "no label in row 1"),
+        (with_index(7), [0, 1], "damaged sparse matrix: row 1 has column 7"),
         (np.array([[1j], [2.0]]), [0, 1], "Complex"),
     ],
 )

@@ -16,7 +16,7 @@ from linearly.algorithm.solution import whiten
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array
 
-MOST_PASSES = 500
+MOST_STEPS = 500
 SMALL_STEP = 1e-9  # of a standard error
 
 
@@ -28,7 +28,7 @@ def firth(rows: Rows, objective: Logistic, B: Array) -> Found:
     assert at.hessian is not None
     aliased = whiten(at.hessian[:q, :q]).aliased
     kept = np.concatenate([a * q + np.setdiff1d(np.arange(q), aliased) for a in range(c)])
-    for _ in range(MOST_PASSES):
+    for _ in range(MOST_STEPS):
         found = whiten(at.hessian[np.ix_(kept, kept)])
         root = np.zeros((q * c, found.root.shape[1]))
         root[kept] = found.root

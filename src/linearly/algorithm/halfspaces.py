@@ -21,6 +21,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from linearly.algorithm.exact import Integers, integers, product, widen
+from linearly.dataset.numbers import as_array, as_numbers
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.intp]
@@ -273,14 +274,11 @@ def _is_sparse(X: Any) -> bool:
 def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
     if names is None and hasattr(X, "columns"):
         names = [str(c) for c in X.columns]
-    if _is_sparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        values = X.data
-    else:
-        X = values = np.asarray(X)
+    X = as_numbers(X)
+    if _is_sparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    values = X.data if _is_sparse(X) else X
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, columns), not {X.ndim}. Reshape your data.")
     n, p = X.shape
@@ -300,13 +298,8 @@ def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
                 f"X holds an integer beyond 2⁵³, which float64 cannot tell from its neighbours: row {i}, column "
                 f"{names[j]!r}. Subtract an offset from the column first."
             )
-    if values.dtype.kind == "c":
-        raise ValueError("Complex data not supported. Give real and imaginary parts as two columns.")
     if values.dtype != np.float64:
-        try:
-            X = X.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"X must hold numbers; {error}. Encode text as 0/1 columns.") from None
+        X = X.astype(np.float64)
     elif not _is_sparse(X) and not (X.flags.c_contiguous or X.flags.f_contiguous):
         X = np.ascontiguousarray(X)
     return X, names
@@ -315,7 +308,7 @@ def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
 def _labels(y: ArrayLike, n: int, classes: NDArray[Any] | None) -> tuple[NDArray[Any], Ids]:
     if isinstance(y, list | tuple) and len({isinstance(t, str) for t in y}) == 2:  # NumPy would make all text
         raise ValueError("y mixes labels that are text with labels that are not. Use one type.")
-    labels = np.asarray(y)
+    labels = as_array(y, "y")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim != 1:
@@ -325,6 +318,8 @@ def _labels(y: ArrayLike, n: int, classes: NDArray[Any] | None) -> tuple[NDArray
     missing: list[int] = []
     if labels.dtype.kind == "f":
         missing = np.flatnonzero(np.isnan(labels)).tolist()
+    elif labels.dtype.kind in "mM":
+        missing = np.flatnonzero(np.isnat(labels)).tolist()
     elif labels.dtype.kind == "O":
         missing = [i for i, t in enumerate(labels) if t is None or t != t]
     if missing:

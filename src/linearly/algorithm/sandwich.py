@@ -32,7 +32,7 @@ def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
 
 def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> Array:
     """Scores summed within groups, with the correction G/(G−1) · (n−1)/(n−k) of R's sandwich and of Stata."""
-    codes, most = _codes(rows, groups)
+    codes, most = group_codes(rows, groups)
     r = solution.root.shape[1]
 
     def scores(block: Block) -> Array:
@@ -60,7 +60,7 @@ def of_block(codes: NDArray[np.intp], block: Block) -> NDArray[np.intp]:
     return np.asarray(codes[block.number(np.arange(len(block)))])
 
 
-def _codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
+def group_codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
     """Groups as numbers 0, 1, …, and how many there are."""
     labels = np.asarray(groups)
     if labels.ndim != 1:

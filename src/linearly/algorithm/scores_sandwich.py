@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from linearly.algorithm.objective import Logistic
-from linearly.algorithm.sandwich import _codes as group_codes
-from linearly.algorithm.sandwich import of_block
+from linearly.algorithm.sandwich import group_codes, of_block
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array
 
@@ -21,19 +20,21 @@ def scores_meat(rows: Rows, objective: Logistic, B: Array, root: Array, kind: st
     k = root.shape[1]
     if kind != "cluster":
         meat = rows.fold(lambda block: _outer(_scores(block, objective, B) @ root))
-        return np.asarray(meat * (n / (n - k)) if kind == "HC1" else meat)
+        return np.asarray(meat * (n / (n - k) if n > k else np.nan) if kind == "HC1" else meat)
     codes, most = group_codes(rows, groups)
 
     def by_group(block: Block) -> Array:
-        total = np.zeros((most, k))
-        np.add.at(total, of_block(codes, block), _scores(block, objective, B) @ root)
+        total = np.zeros((most, k + 1))  # the last column counts rows
+        mine = of_block(codes, block)
+        np.add.at(total[:, :k], mine, _scores(block, objective, B) @ root)
+        np.add.at(total[:, k], mine, 1.0 if block.weight is None else block.weight > 0)
         return total
 
     sums = rows.fold(by_group)
-    G = len(np.unique(codes))
+    G = int((sums[:, k] > 0).sum())  # a group whose rows have weight 0 is absent
     if G < 2:
         raise ValueError("A clustered covariance needs at least two groups.")
-    return np.asarray(_outer(sums) * (G / (G - 1) * (n - 1) / (n - k)))
+    return np.asarray(_outer(sums[:, :k]) * (G / (G - 1) * (n - 1) / (n - k) if n > k else np.nan))
 
 
 def _scores(block: Block, objective: Logistic, B: Array) -> Array:
