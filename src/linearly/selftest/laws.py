@@ -184,6 +184,9 @@ def _renamed(entry: Entry, a: Sample, one: Any, rng: Any) -> float:
     if hasattr(one, "predict_proba"):
         return float(np.abs(other.predict_proba(a.X)[:, order] - one.predict_proba(a.X)).max())
     before, after = one.decision_function(a.X), other.decision_function(a.X)
+    # Weights of zero call every row positive. A pocket that still holds them is the best under one naming only.
+    if not before.any() or not after.any():
+        return 0.0
     sign = 1.0 if order[0] < order[-1] else -1.0
     after = sign * after if after.ndim == 1 else after[:, order]
     return float(np.abs(after - before).max() / (np.abs(before).max() or 1.0))
