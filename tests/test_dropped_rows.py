@@ -110,6 +110,18 @@ def test_a_level_that_is_new_is_named(source, tmp_path):
         known.evaluate(strange)
 
 
+def test_a_level_or_label_that_only_dropped_rows_have_is_none(source, tmp_path):
+    # As R's lm and glm have it. The first level would be the reference, of which there is no row.
+    make, _ = source
+    kind, label = np.array(["u", "v"])[np.arange(N) % 2], np.array(["no", "yes"])[np.arange(N) % 3 % 2]
+    data = make(columns(kind=np.where(GAPS, "a", kind), label=np.where(GAPS, "perhaps", label)), tmp_path)
+    model = ly.fit(data, formula="y ~ kind + x", missing="drop")
+    assert model.names == ("kind[v]", "x")
+    with pytest.raises(ValueError, match="level 'a' in row 0, which was not there in training"):
+        model.predict({"kind": ["a"], "x": [0.0]})
+    assert ly.fit(data, formula="label ~ x + z", missing="drop").classes == ("no", "yes")
+
+
 def test_what_goes_by_row_numbers_does_not_hang_on_the_chunks(source, tmp_path):
     make, _ = source
     data = columns()

@@ -20,7 +20,20 @@ from linearly.dataset.elsewhere import Changed, partitions_of
 from linearly.dataset.numbers import refuse_extreme_weights
 from linearly.dataset.rows import Block, Columns, takes_columns
 from linearly.dataset.tables import Chunk, Tables, known_columns
-from linearly.dataset.terms import MOST_COLUMNS, Array, Category, Factor, Level, Numeric, Term, codes_of, found_levels
+from linearly.dataset.terms import (
+    MOST_COLUMNS,
+    Array,
+    Category,
+    Census,
+    Factor,
+    Found,
+    Level,
+    Numeric,
+    Term,
+    census,
+    codes_of,
+    found_levels,
+)
 
 S = TypeVar("S")
 
@@ -94,7 +107,7 @@ class Design:
                 f"The levels of {', '.join(map(repr, unknown))} take a pass over the rows before the fit, and this is "
                 "a one-shot stream. Write it to a file first, and give the file."
             )
-        found = found_levels(tables.select(unknown)) if unknown else {}
+        found = self._levels(tables, unknown) if unknown else {}
 
         def learnt(factor: Factor) -> Factor:
             if isinstance(factor, Category) and factor.name in found and not factor.levels:
@@ -113,6 +126,14 @@ class Design:
             name = target.factor.needs[0]
             target = replace(target, classes=_whole(found[name].ordered(name), name))
         return replace(self, terms=terms, target=target)
+
+    def _levels(self, tables: Tables, names: Sequence[str]) -> dict[str, Found]:
+        """The levels of some columns in the rows that are kept: one that only dropped rows have is none."""
+        if self.missing == "error":
+            return found_levels(tables.select(names))
+        found = tables.select(self.needs).fold(Complete(self, tuple(names))).columns
+        # Where no row is kept the fit says so.
+        return found if any(column.values for column in found.values()) else found_levels(tables.select(names))
 
     def with_labels(self) -> Design:
         """The design for a classifier: the target is one of some labels, whatever its kind."""
@@ -261,6 +282,19 @@ class Through:
 
     def __call__(self, chunk: Chunk) -> Any:
         return self.f(self.design.block(chunk, self.takes_columns))
+
+
+@dataclass(frozen=True)
+class Complete:
+    """The distinct values of some columns in the rows of a chunk that have no missing values."""
+
+    design: Design
+    names: tuple[str, ...]
+
+    def __call__(self, chunk: Chunk) -> Census:
+        complete = self.design.complete(chunk)
+        kept = chunk if complete is None else chunk.rows(complete)
+        return census(replace(kept, frame=kept.frame.select(list(self.names))))
 
 
 @dataclass(frozen=True)

@@ -220,10 +220,11 @@ class Census:
 
 def found_levels(tables: Tables) -> dict[str, Found]:
     """The distinct values of every column, by one fold over all rows."""
-    return tables.fold(_census).columns
+    return tables.fold(census).columns
 
 
-def _census(chunk: Chunk) -> Census:
+def census(chunk: Chunk) -> Census:
+    """The distinct values of every column of a chunk."""
     return Census({name: _found(chunk.frame[name]) for name in chunk.frame.columns})
 
 
