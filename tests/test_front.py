@@ -84,6 +84,20 @@ def test_the_same_rows_are_not_added_twice(iris, model):
         both + second
 
 
+def test_a_ridge_model_forgets(iris):
+    even = ly.fit(iris[::2], target="petal_width", model="ridge", features=["petal_length", "sepal_width"])
+    odd = ly.fit(iris[1::2], like=even)
+    np.testing.assert_allclose((even + odd - odd).predict(iris), even.predict(iris), rtol=1e-7)
+
+
+@pytest.mark.parametrize("model", ["perceptron", "batch", "least-squares"])
+def test_warnings_point_at_the_line_of_the_user(iris, model):
+    params = {} if model == "least-squares" else {"max_passes": 2}
+    with pytest.warns(UserWarning, match="did not settle|Masking") as heard:
+        ly.fit(iris, target="species", model=model, features=["sepal_width"], **params)
+    assert {warning.filename for warning in heard} == {__file__}
+
+
 def test_rows_that_were_never_added_are_not_taken_away(iris):
     first = ly.fit(iris[::2], target="species", model="lda")
     second = ly.fit(iris[1::2], like=first)

@@ -703,6 +703,23 @@ def test_a_new_fit_forgets_the_old_one():
     assert hasattr(model, "path_")
     model.set_params(method="auto").fit(WHOLE, WHOLE_Y)
     assert not hasattr(model, "path_")
+    ridge = RidgeCV().fit(WHOLE, WHOLE_Y).set_params(cv="loo").fit(WHOLE[:30], WHOLE_Y[:30])
+    with pytest.raises(ValueError, match='cv="loo" cannot be merged'):
+        ridge + RidgeCV().fit(WHOLE[30:], WHOLE_Y[30:])
+
+
+def test_ridge_learns_together_and_forgets():
+    # Row i is in fold i mod 5 of its own data, so parts of 5k rows have the folds of the whole.
+    first, second = RidgeCV().fit(WHOLE[:40], WHOLE_Y[:40]), RidgeCV().fit(WHOLE[40:], WHOLE_Y[40:])
+    whole = RidgeCV().fit(WHOLE, WHOLE_Y)
+    np.testing.assert_allclose((first + second).fold_errors_, whole.fold_errors_, rtol=1e-9)
+    rest = whole - second
+    assert rest.alpha_ == pytest.approx(first.alpha_, rel=1e-9)
+    np.testing.assert_allclose(rest.coef_, first.coef_, rtol=1e-7)
+    with pytest.raises(ValueError, match="never"):
+        first - whole
+    with pytest.raises(TypeError):
+        whole - LinearRegression().fit(WHOLE, WHOLE_Y)
 
 
 def test_partial_fit_goes_on_from_any_fit():

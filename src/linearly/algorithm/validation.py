@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from operator import add
+from operator import add, sub
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,9 @@ class Folds:
 
     def __add__(self, other: Folds) -> Folds:
         return Folds(tuple(map(add, self.parts, other.parts)))
+
+    def __sub__(self, other: Folds) -> Folds:
+        return Folds(tuple(map(sub, self.parts, other.parts)))
 
     def total(self) -> Gram:
         """All rows."""

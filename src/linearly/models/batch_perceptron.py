@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -12,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linearly.algorithm.errors import first_largest, scores, training_error
 from linearly.algorithm.magnitude import exponent, in_unit, largest
+from linearly.algorithm.remarks import remark
 from linearly.dataset.rows import Block, Rows
 from linearly.models.base import Array
 from linearly.models.classifier import LinearClassifier
@@ -127,11 +127,10 @@ class BatchPerceptron(Explained, LinearClassifier):
             warn_of_far_columns(self, rows)
         self.stopped_because_ = self._why_stopped(rule)
         if rule == "max_passes":
-            warnings.warn(
+            remark(
                 f"The batch perceptron did not settle: {self.stopped_because_}. explain(X, y) says whether any "
                 "hyperplane separates these rows.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 

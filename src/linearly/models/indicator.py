@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.ladder import Ask, climb, warn_of
+from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangular import rounded
 from linearly.dataset.numbers import as_array
@@ -124,11 +124,10 @@ class LeastSquaresClassifier(ByClassModel):
         masked = self.classes_[present[own <= fitted.max(axis=1) + 1e-9]]
         if len(masked) and len(self.classes_) > 2:
             told = ", ".join(map(repr, masked.tolist()))
-            warnings.warn(
+            remark(
                 f"Masking: even at its own mean, class {told} has no larger fitted value than another class, so it "
                 "will rarely or never be predicted. LDA and logistic regression do not have this fault.",
                 UserWarning,
-                stacklevel=4,
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from linearly.algorithm.errors import scanned_error, winners
 from linearly.algorithm.magnitude import fits_unit, in_ordinary_units, in_unit, largest, refuse
 from linearly.algorithm.mistake_log import ROOM, MistakeLog
+from linearly.algorithm.remarks import remark
 from linearly.algorithm.training import Training
 from linearly.dataset.rows import Block, Rows
 from linearly.models.base import Array
@@ -229,11 +229,10 @@ class Perceptron(OnlinePerceptron, LinearClassifier):
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`."""
         super().fit(X, y)
         if not self._settled():
-            warnings.warn(
+            remark(
                 f"The perceptron did not settle: {self.stopped_because_}. PocketPerceptron and AveragedPerceptron do "
                 "not hang on the last mistake; explain(X, y) says whether any hyperplane separates these rows.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 

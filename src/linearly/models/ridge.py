@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -76,6 +77,7 @@ class RidgeCV(LeastSquares):
             self.alphas_ = self._alphas(self.summary_)
             errors = leave_one_out_errors(rows, self.summary_, self.alphas_, self.fit_intercept)
             self.fold_errors_ = errors.mean(axis=1)[:, None]
+            self.__dict__.pop("folds_", None)  # of an earlier fit with a number of folds
             self._choose(2)
             return self
         self.folds_ = self._fold(rows)
@@ -84,6 +86,13 @@ class RidgeCV(LeastSquares):
 
     def __add__(self, other: Any) -> RidgeCV:
         """The model of both sets of rows, alpha chosen anew, without either."""
+        return self._combined(other, lambda a, b: a + b)
+
+    def __sub__(self, other: Any) -> RidgeCV:
+        """The model without the other's rows, alpha chosen anew: refused where they were never part of it."""
+        return self._combined(other, lambda a, b: a - b)
+
+    def _combined(self, other: Any, combine: Callable[[Folds, Folds], Folds]) -> RidgeCV:
         if not isinstance(other, RidgeCV):
             return NotImplemented
         check_is_fitted(self)
@@ -97,7 +106,7 @@ class RidgeCV(LeastSquares):
         for name in ("n_features_in_", "feature_names_in_", "_several"):
             if hasattr(self, name):
                 setattr(result, name, getattr(self, name))
-        result.folds_ = self.folds_ + other.folds_
+        result.folds_ = combine(self.folds_, other.folds_)
         result._choose_from_folds()
         return result
 
