@@ -206,6 +206,39 @@ def test_text_columns_learn_their_levels_over_all_rows(tmp_path):
     np.testing.assert_allclose([model.intercept_, *model.coef_], [2, 5, 7])
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "größe;ort;y\r\n1,5;a;3\r\n-0,25;b;-1,5\r\n1000;a;2e1\r\n",
+        'sep=;\r\ngröße;ort;y\r\n"1,5";a;3\r\n"-,25";b;-1,5\r\n1000;a;20\r\n',
+        "größe\tort\ty\n1,50\ta\t3\n-0,25\tb\t-1,5\n1000\ta\t20\n",
+        "\ufeffgröße|ort|y\n1.5|a|3\n-.25|b|-1.5\n1e3|a|20",
+    ],
+    ids=["decimal commas", "separator and quotes", "tabs", "decimal points"],
+)
+def test_numbers_as_spreadsheets_write_them(content):
+    tables = file_tables(io.BytesIO(content.encode()))
+    (chunk,) = tables
+    assert chunk.frame.to_dict(as_series=False) == {
+        "größe": [1.5, -0.25, 1000], "ort": ["a", "b", "a"], "y": [3, -1.5, 20],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", ["1,234", "12,345,678", "1.234,5", "1,5 %"])
+def test_commas_that_may_stand_between_thousands_are_no_decimal_commas(cell):
+    tables = file_tables(io.BytesIO(f"x;y\n{cell};1\n{cell};2\n".encode()))
+    assert str(tables.schema["x"]) == "String"
+
+
+def test_decimal_commas_after_the_first_piece(monkeypatch):
+    monkeypatch.setattr(text, "PIECE", 64)
+    rows = "".join(f"{i},5;{i}\n" for i in range(100))
+    tables = file_tables(io.BytesIO(f"x;y\n{rows}".encode()))
+    chunks = list(tables)
+    assert len(chunks) > 1
+    assert [v for chunk in chunks for v in chunk.frame["x"].to_list()] == [i + 0.5 for i in range(100)]
+
+
 def test_few_large_row_groups_are_shared_out(tmp_path, monkeypatch):
     from linearly.dataset import columnar
 

@@ -2,7 +2,7 @@
 
 Cutting is sequential and cheap: a piece ends at the last line end outside quotes. Names come from the first row, types
 from the first piece; what does not fit them later is refused by file, line and column. A column of whole numbers may
-go on as fractions.
+go on as fractions. The delimiter and decimal commas are recognised; a line `sep=;`, as Excel writes, names the former.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ _SAMPLE = 50  # rows that the delimiter is found in
 _DELIMITERS = (",", ";", "\t", "|")
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
+_SEPARATOR = re.compile(rb'"?sep=([,;\t|])"?')
+_JSON = re.compile(r'\s*(\{\s*"|\[\s*([\[{"]|$))')
+_MARKUP = re.compile(r"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
 _CARRIAGE_RETURN = "has a carriage return without a line feed: convert the line ends to line feeds."
 
 
@@ -179,7 +182,8 @@ class CsvFile:
             raise ValueError(f"{self.name} is empty: it has not even a row of column names.")
         if self.one_shot:
             self._begun = itertools.chain([first], pieces)
-        self._header, rows = Header.of(first, self.name)
+        header, rows = Header.of(first, self.name)
+        self._header = replace(header, decimal=_decimal(rows.data, header.delimiter))
         return self._header, rows
 
     @cached_property
@@ -252,10 +256,14 @@ class CsvFile:
         where = f"Line {piece.line_of(first)} of {self.name}"
         row = piece.rows(first, first + 1).decode(errors="replace")
         fields = next(csv.reader(io.StringIO(row, newline=""), delimiter=header.delimiter), [])
+        if row.count('"') % 2:
+            return ValueError(f"{where} has a quote that is not closed.")
         if len(fields) != len(header.names):
+            above = "Remove what stands above the column names, if that is it, or correct the line."
             return ValueError(
-                f"{where} has {len(fields)} fields, but the first row names {len(header.names)} columns "
-                f"(delimiter {header.delimiter!r})."
+                f"{where} has {_count(len(fields), 'field')}, but the first row names "
+                f"{_count(len(header.names), 'column')} (delimiter {header.delimiter!r}). "
+                + (above if first == 0 else "Correct the line; a field that holds the delimiter stands in quotes.")
             )
         for name, kind in types.items():
             if fails(first, first + 1, {name: kind}):
@@ -271,27 +279,60 @@ class CsvFile:
 
 @dataclass(frozen=True)
 class Header:
-    """The delimiter and the names of the columns."""
+    """The delimiter, the names of the columns, and the sign before fractions."""
 
     delimiter: str
     names: tuple[str, ...]
+    decimal: str = "."
 
     @staticmethod
     def of(piece: Piece, file: str) -> tuple[Header, Piece]:
         """The header that a first piece begins with, and the piece without it."""
-        text = piece.rows(0, min(len(piece), _SAMPLE)).decode(errors="replace")
-        delimiter = _delimiter(text)
-        first = piece.rows(0, 1).decode(errors="replace").rstrip("\r\n")
+        said = _SEPARATOR.fullmatch(piece.rows(0, 1).rstrip(b"\r\n"))
+        top = 1 if said and len(piece) > 1 else 0
+        text = piece.rows(top, min(len(piece), _SAMPLE)).decode(errors="replace")
+        delimiter = said[1].decode() if said and top else _delimiter(text)
+        first = _first_row(piece.rows(top, top + 1), f"Line {piece.line_of(top)} of {file}", file)
         row, *more = csv.reader(io.StringIO(first, newline=""), delimiter=delimiter)
         if more:
-            raise ValueError(f"Line {piece.line_of(0)} of {file} {_CARRIAGE_RETURN}")
+            raise ValueError(f"Line {piece.line_of(top)} of {file} {_CARRIAGE_RETURN}")
+        if len(row) > 2 and sum(map(bool, map(str.strip, row))) == 1:
+            raise ValueError(
+                f"The first row of {file} names one of {len(row)} columns: remove what stands above the column names."
+            )
         names = [name.strip() or f"column {j + 1}" for j, name in enumerate(row)]
         refuse_twice(names, file)
-        if any(_is_measurement(name) for name in names):
+        if any(_is_measurement(name) for name in names) or _in_disorder(names):
             raise ValueError(f"The first row of {file} holds numbers: put a row of column names before it.")
-        at = int(piece.starts[1]) if len(piece) > 1 else len(piece.data)
+        at = int(piece.starts[top + 1]) if len(piece) > top + 1 else len(piece.data)
         line = piece.line + piece.data.count(b"\n", 0, at)
         return Header(delimiter, tuple(names)), Piece(piece.data[at:], line)
+
+
+def _first_row(data: bytes, where: str, file: str) -> str:
+    """The row of names as text; what is no CSV is refused by what it looks like."""
+    try:
+        text = data.decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise ValueError(f"{where}, the row of column names, is not UTF-8. Save the file as UTF-8.") from None
+    if "\0" in text:
+        raise ValueError(f"{where} holds zero bytes, as UTF-16 text does: save it as UTF-8.")
+    if _JSON.match(text):
+        raise ValueError(f"{file} holds JSON: convert it to CSV or Parquet.")
+    if _MARKUP.match(text):
+        raise ValueError(f"{file} is a page (HTML or XML), not a table: was it downloaded right? Save the data as CSV.")
+    return text
+
+
+def _decimal(data: bytes, delimiter: str) -> str:
+    """The sign before fractions: a comma where it cannot be between thousands, and no field has a point instead."""
+    if delimiter == "," or b"," not in data:
+        return "."
+    end = re.escape(delimiter.encode())
+    field = rb'(?:^|(?<=[%b\n]))"?[+-]?%%b(?:[eE][+-]?\d+)?"?(?=[%b\r\n]|$)' % (end, end)
+    if not re.search(field % rb"(?:0?,\d+|\d+,(?:\d{1,2}|\d{4,})|\d{4,},\d+)", data):
+        return "."
+    return "." if re.search(field % rb"\d*\.\d+", data) else ","
 
 
 def _delimiter(text: str) -> str:
@@ -317,6 +358,13 @@ def _is_measurement(name: str) -> bool:
     return not name.isdigit() and name.lower() not in ("nan", "inf", "infinity")
 
 
+def _in_disorder(names: list[str]) -> bool:
+    """Whether names are whole numbers that do not rise, as those of a measurement may."""
+    if len(names) < 2 or not all(name.isdecimal() for name in names):
+        return False
+    return any(int(a) >= int(b) for a, b in itertools.pairwise(names))
+
+
 def _parse(data: bytes, header: Header, types: dict[str, pa.DataType], *, folded: bool) -> pa.Table:
     return arrow_csv.read_csv(
         pa.BufferReader(data),
@@ -327,6 +375,7 @@ def _parse(data: bytes, header: Header, types: dict[str, pa.DataType], *, folded
         convert_options=arrow_csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
+            decimal_point=header.decimal,
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
@@ -338,7 +387,7 @@ _FIELDS = {pa.float64(): kernels.NUMBER, pa.int64(): kernels.WHOLE}
 
 def _plain(piece: Piece, header: Header, types: dict[str, pa.DataType]) -> pa.Table | None:
     """A piece in which all that is wanted are numbers, read by the kernel, three times faster; None if it is not."""
-    if not all(kind in _FIELDS for kind in types.values()):
+    if header.decimal != "." or not all(kind in _FIELDS for kind in types.values()):
         return None
     fields = [_FIELDS[types[name]] if name in types else kernels.SKIPPED for name in header.names]
     found = kernels.read_numbers(piece.data, header.delimiter, np.array(fields, dtype=np.int8), len(piece))
@@ -355,6 +404,10 @@ def _plain(piece: Piece, header: Header, types: dict[str, pa.DataType]) -> pa.Ta
 
 def _widened(types: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
     return {name: pa.float64() if pa.types.is_integer(kind) else kind for name, kind in types.items()}
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n} {thing}" + ("s" if n != 1 else "")
 
 
 def _kind(kind: pa.DataType) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals.stable.v2 as nw
@@ -75,14 +76,15 @@ def file_tables(source: Any) -> Tables:
     from linearly.dataset.csv import CsvFile
     from linearly.dataset.keys import with_keys
     from linearly.dataset.locations import format_of, locations_of
+    from linearly.dataset.pages import Readers
 
+    locations = locations_of(source)
     reader: dict[str, Callable[[Any], TableFile]] = {
-        "parquet": ParquetTable,
+        "parquet": partial(ParquetTable, among=len(locations), readers=Readers()),
         "arrow": ArrowTable,
         "stream": arrow_stream,
         "csv": CsvFile,
     }
-    locations = locations_of(source)
     formats = [format_of(location) for location in locations]
     if len(locations) > 1:
         # A writer with nothing to write leaves an empty file behind: it holds no rows, among others that do.
@@ -174,7 +176,7 @@ class FileTables:
         units = self._units()
         first = next(units, None)
         if first is None:
-            raise ValueError(f"There are no rows in {self._named()}: nothing to fold over.")
+            raise ValueError(f"There are no rows in {self._named()}, only column names.")
         return fold((_bringing(unit) for unit in _chained(first, units)), folded)
 
     def _units(self) -> Iterator[Unit]:

@@ -188,6 +188,8 @@ def format_of(location: Location) -> str:
     if named in ("parquet", "arrow"):
         size = " It is empty." if not head else ""
         raise ValueError(f"{location.name} is not {'a Parquet' if named == 'parquet' else 'an Arrow'} file.{size}")
+    if head[:4] == b"PK\x03\x04":
+        raise ValueError(f"{location.name} is a zip archive or an Excel workbook: unpack it, or save the sheet as CSV.")
     if head[:4] == b"FEA1":
         raise ValueError(f"{location.name} is Feather version 1: write it again as version 2, or as Parquet.")
     if named is None and packing_of(location) is None and b"\x00" in location.head(4096):
