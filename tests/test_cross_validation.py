@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.naive_bayes import GaussianNB
 
 import linearly as ly
 from linearly.algorithm.gram import Gram
@@ -81,6 +82,16 @@ def test_folds_must_be_a_number_of_them(folds):
         ly.cross_validate(ly.LinearRegression(), [[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0], folds=folds)
 
 
+def test_what_cannot_be_cross_validated():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="takes one target, and y has 2"):
+        ly.cross_validate(ly.LinearRegression(), X[:, :2], X[:, 2:])
+    with pytest.raises(ValueError, match="level must lie between 0 and 1, not 95"):
+        ly.cross_validate(ly.LinearRegression(), X, y, level=95)
+    with pytest.raises(TypeError, match="models of linearly, not for GaussianNB"):
+        ly.cross_validate(GaussianNB(), X, y)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_an_empty_fold_is_refused():
     with pytest.raises(ValueError, match="leave one of 5 folds empty"):
@@ -133,6 +144,16 @@ def test_diff_refuses_models_that_cannot_be_compared():
         ly.diff(a, b)
     with pytest.raises(ValueError, match="two kinds"):
         ly.diff(a, ly.LinearDiscriminantAnalysis().fit(X, y))
+    with pytest.raises(ValueError, match="has an intercept and the other has none"):
+        ly.diff(a, ly.LinearRegression(fit_intercept=False).fit(X, y))
+    with pytest.raises(ValueError, match="one target"):
+        ly.diff(a, ly.LinearRegression().fit(X, np.column_stack([y, y])))
+    first, last = (ly.LogisticRegression(1.0, reference=k).fit(X, y) for k in (0, 2))
+    with pytest.raises(ValueError, match="against different classes, 0 and 2"):
+        ly.diff(first, last)
+    assert "No Chow test: These models keep different summaries" in str(
+        ly.diff(a, ly.LinearRegression(method="qr").fit(X, y))
+    )
     lda = ly.LinearDiscriminantAnalysis().fit(X, y)
     with pytest.raises(TypeError, match="has no standard errors"):
         ly.diff(lda, lda)

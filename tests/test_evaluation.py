@@ -574,3 +574,13 @@ def test_an_evaluation_can_be_stored(iris):
 def test_docstring_example(monkeypatch):
     monkeypatch.setattr(linearly, "evaluate", evaluate, raising=False)
     assert doctest.testmod(sys.modules[evaluate.__module__]).failed == 0
+
+
+def test_a_frame_with_hostile_names_and_masked_targets():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(40, 2)), columns=["names", "fold"])
+    y = frame["names"] + rng.normal(size=40)
+    model = linearly.LinearRegression().fit(frame, y)
+    assert evaluate(model, frame, y)["r_squared"] == pytest.approx(model.score(frame, y))
+    with pytest.raises(ValueError, match="y is masked, so missing: row 5"):
+        evaluate(model, frame, np.ma.array(y, mask=np.arange(40) == 5))

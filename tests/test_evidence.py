@@ -72,6 +72,30 @@ def test_residual_tests_as_in_r(case):
         assert row["n"] == len(case.y)
 
 
+def test_residual_tests_of_rows_anywhere(tmp_path):
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(4)
+    for n in (60, 300):  # the exact Durbin-Watson, and the normal one
+        X, w = rng.normal(size=(n, 2)), rng.integers(0, 3, n).astype(float)
+        y = X @ [1.0, 2.0] + rng.normal(size=n)
+        path = tmp_path / f"{n}.csv"
+        np.savetxt(path, np.column_stack([X, y, w]), "%.17g", ",", header="a,b,y,w", comments="")
+        rows = ly.scan(path, target="y", features=["a", "b"])
+        here = ly.residual_tests(ly.LinearRegression().fit(X, y), X, y)
+        there = ly.residual_tests(ly.LinearRegression().fit(rows), rows)
+        np.testing.assert_allclose(there["p_value"], here["p_value"], rtol=1e-8)
+        # With weights: the residuals of √w y on √w (1, x), without the rows of weight 0.
+        rows = ly.scan(path, target="y", features=["a", "b"], weight="w")
+        weighted = ly.residual_tests(ly.LinearRegression().fit(rows), rows)
+        root = np.sqrt(w[w > 0])
+        Z = np.column_stack([np.ones(len(root)), X[w > 0]]) * root[:, None]
+        plain = ly.LinearRegression(fit_intercept=False).fit(Z, y[w > 0] * root)
+        moved = ly.residual_tests(plain, Z, y[w > 0] * root)
+        for test in (0, 1, 2, 4):
+            assert weighted["p_value"][test] == pytest.approx(moved["p_value"][test], rel=1e-8)
+        assert (weighted["n"] == len(root)).all()
+
+
 def test_vif_as_in_r(case):
     assert_as_in_r(ly.vif(case.fit())["vif"], case.golden["vif"])
 
@@ -152,3 +176,12 @@ def test_level_outside_its_range_is_refused(level):
 def test_others_than_least_squares_are_refused():
     with pytest.raises(TypeError, match="least-squares model is needed, not str"):
         ly.tidy("model")
+
+
+def test_errors_of_a_weighted_fit_are_not_resampled():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    model = ly.LinearRegression().fit(X, y, rng.uniform(1, 2, 30))
+    with pytest.raises(ValueError, match="fit with weights"):
+        model.sample_coefficients(5, "residuals", X=X, y=y)
+    assert model.sample_coefficients(5, random_state=0).shape == (5, 3)

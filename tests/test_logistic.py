@@ -311,6 +311,41 @@ def test_multilabel_is_one_model_a_label():
         ly.tidy(model)
 
 
+def test_likelihood_ratio_tests_of_one_column_a_frame_and_any_covariance():
+    pa = pytest.importorskip("pyarrow")
+    X, y = overlapping(5, n=120, p=2, K=2)
+    model = ly.LogisticRegression().fit(X, y)
+    told = ly.likelihood_ratio_tests(model, X, y)["statistic"]
+    frame = pa.table({"a": X[:, 0], "b": X[:, 1]})
+    np.testing.assert_allclose(
+        ly.likelihood_ratio_tests(ly.LogisticRegression().fit(frame, y), frame, y)["statistic"], told
+    )
+    clustered = ly.LogisticRegression(covariance="cluster").fit(X, y, groups=np.arange(120) // 4)
+    np.testing.assert_allclose(ly.likelihood_ratio_tests(clustered, X, y)["statistic"], told)
+    alone = ly.LogisticRegression().fit(X[:, :1], y)
+    expected = 2 * (alone.log_likelihood_ - alone.null_log_likelihood_)
+    assert ly.likelihood_ratio_tests(alone, X[:, :1], y)["statistic"] == pytest.approx(expected)
+    with pytest.raises(TypeError, match="leaves out columns in turn"):
+        ly.likelihood_ratio_tests(model, as_rows(X, y), None)
+
+
+def test_augment_needs_the_hessian_and_names_a_row():
+    X, y = overlapping(5, n=120, p=2, K=2)
+    with pytest.raises(ValueError, match='fit with solver="newton"'):
+        ly.augment(ly.LogisticRegression(solver="lbfgs").fit(X, y), X, y)
+    bad = X.copy()
+    bad[70, 1] = np.nan
+    with pytest.raises(ValueError, match="row 70, column 'x1'"):
+        ly.augment(ly.LogisticRegression().fit(X, y), bad, y)
+
+
+def test_a_feature_may_be_called_intercept():
+    pd = pytest.importorskip("pandas")
+    X, y = overlapping(5, n=120, p=2, K=3)
+    table = ly.odds_ratios(ly.LogisticRegression().fit(pd.DataFrame(X, columns=["Intercept", "x"]), y))
+    assert table["term"].tolist() == ["Intercept", "x"] * 2
+
+
 def test_odds_ratios_are_exponentials():
     _, X, y = golden("logistic", "birthwt")
     model = ly.LogisticRegression().fit(X, y)

@@ -430,6 +430,8 @@ def test_weights_and_no_intercept():
     assert found["training"]
     assert found["n"] == int((data["w"] > 0).sum())
     assert not set(found["sample"]["row"]) & set(np.flatnonzero(data["w"] == 0))
+    tests = ly.residual_tests(model.estimator, model.rows(data))
+    np.testing.assert_allclose([test["p_value"] for test in found["tests"]], tests["p_value"], rtol=1e-8)
     assert "There is no constant term" in render(found)
 
 

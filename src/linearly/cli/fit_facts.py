@@ -175,12 +175,11 @@ def _two_values(rows: Rows) -> list[float] | None:
 
 def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:
     import numpy as np
-    from scipy.special import chdtrc
 
     from linearly.algorithm.gram import Gram
     from linearly.algorithm.ladder import Ask
-    from linearly.dataset.mapped import MappedRows
-    from linearly.evidence.inference import plain, row_parts
+    from linearly.evidence.diagnostics import breusch_pagan, squared_residuals
+    from linearly.evidence.inference import row_parts
     from linearly.evidence.normality import shapiro_wilk
 
     solution = estimator.solution_
@@ -193,18 +192,9 @@ def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:
     if 8 <= len(residual) <= TESTED:
         normal = shapiro_wilk(residual)
         found.append({"test": "shapiro_wilk", "statistic": normal.statistic, "p_value": normal.p_value, "n": normal.n})
-
-    def squared(block: Block) -> Block:
-        X = plain(block.X)
-        w = np.ones(len(X)) if block.weight is None else block.weight
-        error = np.asarray(block.y, dtype=np.float64).ravel() - solution.predict(X)[:, 0]
-        present = None if block.weight is None else (w > 0).astype(np.float64)
-        return replace(block, X=X, y=w * error**2, weight=present)
-
-    about = Ask().of(MappedRows(rows, squared).fold(Gram.of))
-    if about.rank > 0 and about.tss[0] > 0:
-        statistic = float(about.n * (1 - about.rss[0] / about.tss[0]))
-        p_value = float(chdtrc(about.rank, statistic))
+    about = Ask().of(squared_residuals(rows, solution).fold(Gram.of))
+    statistic, p_value = breusch_pagan(about)
+    if not np.isnan(statistic):
         found.append({"test": "breusch_pagan", "statistic": statistic, "p_value": p_value, "n": about.n})
     return found
 

@@ -1,4 +1,4 @@
-"""Cross-validation of any model on rows anywhere: row i is held out in fold i mod K.
+"""Cross-validation of every model of the package on rows anywhere: row i is held out in fold i mod K.
 
 Models that are read off a summary (least squares, ridge, LDA, QDA, indicators) are fitted to all folds in one pass:
 one summary a fold, and each model from the sum of the others. All other models are fitted K times to the rows that are
@@ -23,11 +23,15 @@ from linearly.algorithm.gram import targets
 from linearly.algorithm.ladder import Summarize
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, OneBlock, Picked, Rows
+from linearly.evidence.inference import refuse_level
 from linearly.evidence.table import Table
 from linearly.models.base import training_rows
 from linearly.models.by_class import ByClassModel
+from linearly.models.classifier import Classifier
 from linearly.models.labels import labelled_rows
+from linearly.models.least_squares import LeastSquares
 from linearly.models.regression import LinearRegression
+from linearly.models.scores import ScoreClassifier
 
 Array = NDArray[np.float64]
 
@@ -50,6 +54,12 @@ def cross_validate(
     """
     if not isinstance(folds, (int, np.integer)) or folds < 2:
         raise ValueError(f"folds must be a whole number from 2 on, not {folds!r}.")
+    refuse_level(level)
+    if not isinstance(estimator, (LeastSquares, Classifier, ScoreClassifier)):
+        raise TypeError(
+            f"cross_validate is for the models of linearly, not for {type(estimator).__name__}: scikit-learn has a "
+            "cross_validate that takes any."
+        )
     if is_classifier(estimator):
         kind = clone(estimator)
         classes, rows = labelled_rows(kind, X, y, sample_weight)
@@ -168,8 +178,10 @@ def _moments(block: Block, model: Any) -> Array:
         return np.zeros(5)
     y = targets(block)
     assert y is not None
+    if y.shape[1] > 1:
+        raise ValueError(f"cross_validate takes one target, and y has {y.shape[1]}: give each of them on its own.")
     w = np.ones(len(block)) if block.weight is None else block.weight
-    error = y[:, 0] - np.asarray(model.predict(OneBlock(block))).reshape(len(block), -1)[:, 0]
+    error = y[:, 0] - np.asarray(model.predict(OneBlock(block))).reshape(len(block))
     weight = w.sum()
     mean = (w * y[:, 0]).sum() / weight if weight > 0 else 0.0
     return np.array([weight, (w * error**2).sum(), mean, (w * (y[:, 0] - mean) ** 2).sum(), np.count_nonzero(w)])

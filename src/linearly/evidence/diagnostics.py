@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc
 
-from linearly.algorithm.gram import Gram
+from linearly.algorithm.gram import Gram, targets
 from linearly.algorithm.ladder import Ask, climb
-from linearly.dataset.rows import LocalRows
-from linearly.evidence.durbin_watson import Differences, durbin_watson
+from linearly.algorithm.solution import Solution
+from linearly.dataset.mapped import MappedRows
+from linearly.dataset.rows import Block, Rows
+from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, DurbinWatson, durbin_watson
 from linearly.evidence.inference import Array, fitted, plain, refuse_several, row_parts
 from linearly.evidence.normality import anderson_darling, lilliefors, shapiro_wilk
 from linearly.evidence.table import Table
 from linearly.models.base import column_names, training_rows
 from linearly.models.least_squares import LeastSquares
-
-_EXACT_DURBIN_WATSON = 100  # rows from which the normal approximation is used, as in R's lmtest
 
 
 def residual_tests(model: LeastSquares, X: Any, y: Any = None) -> Table:
@@ -25,28 +28,17 @@ def residual_tests(model: LeastSquares, X: Any, y: Any = None) -> Table:
 
     Normality by Shapiro-Wilk (at most 5 000 evenly spaced rows; ``n`` says how many), by Kolmogorov-Smirnov in
     Lilliefors' form, since mean and variance are estimated, and by Anderson-Darling. Equal variance by Breusch-Pagan in
-    Koenker's form. Independence of neighbouring rows by Durbin-Watson, against positive correlation.
+    Koenker's form. Independence of neighbouring rows by Durbin-Watson, against positive correlation. Of rows with
+    weights each residual is multiplied by the root of its weight, and those of weight 0 are absent.
     """
     solution = fitted(model)
     refuse_several(model, "residual_tests")
     rows = training_rows(model, X, y, None, reset=False)
-    assert isinstance(rows, LocalRows)
-    _, residual, _, _ = row_parts(rows, solution)
-    normal = [shapiro_wilk(residual), lilliefors(residual), anderson_darling(residual)]
-    found = [(test.statistic, test.p_value, test.n) for test in normal]
-    found.append((*breusch_pagan(rows, residual), len(residual)))
-    u = [solution.coordinates(plain(block.X)) for block in rows]
-    if len(residual) < _EXACT_DURBIN_WATSON:
-        Q, _ = np.linalg.qr(np.concatenate(u))
-        independence = durbin_watson(residual, Q)
-        found.append((independence.statistic, independence.p_value, len(residual)))
-    else:
-        ends = np.cumsum([len(part) for part in u])[:-1]
-        parts = [Differences.of(r, z) for r, z in zip(np.split(residual, ends), u, strict=True)]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        found.append((total.statistic, total.normal_p_value(), len(residual)))
+    _, residual, _, weight = row_parts(rows, solution)
+    residual = (residual * np.sqrt(weight))[weight > 0]
+    normal = [test(residual) for test in (shapiro_wilk, lilliefors, anderson_darling)]
+    uneven = breusch_pagan(climb(squared_residuals(rows, solution), Ask()).solution)
+    found = [*normal, (*uneven, len(residual)), _independence(rows, solution, len(residual))]
     return Table(
         {
             "test": ["shapiro_wilk", "lilliefors", "anderson_darling", "breusch_pagan", "durbin_watson"],
@@ -57,13 +49,49 @@ def residual_tests(model: LeastSquares, X: Any, y: Any = None) -> Table:
     )
 
 
-def breusch_pagan(rows: LocalRows, residual: Array) -> tuple[float, float]:
-    """Koenker's studentised form: n · R² of the squared residuals on the features."""
-    solution = climb(rows.with_targets(residual**2), Ask()).solution
-    if solution.rank == 0 or not solution.tss[0] > 0:
+def breusch_pagan(about: Solution) -> tuple[float, float]:
+    """Koenker's studentised form, of the fit of squared residuals to the features: n · R² and its p-value."""
+    if about.rank == 0 or not about.tss[0] > 0:
         return np.nan, np.nan
-    statistic = float(len(residual) * (1 - solution.rss[0] / solution.tss[0]))
-    return statistic, float(chdtrc(solution.rank, statistic))
+    statistic = float(about.n * (1 - about.rss[0] / about.tss[0]))
+    return statistic, float(chdtrc(about.rank, statistic))
+
+
+def squared_residuals(rows: Rows, solution: Solution) -> Rows:
+    """The same features with squared residuals for targets, times their weights; rows of weight 0 stay absent."""
+
+    def squared(block: Block) -> Block:
+        X, residual, weight = _residuals(block, solution)
+        present = None if block.weight is None else (weight > 0).astype(np.float64)
+        return replace(block, X=X, y=weight * residual**2, weight=present)
+
+    return MappedRows(rows, squared)
+
+
+def _independence(rows: Rows, solution: Solution, n: int) -> DurbinWatson:
+    """Durbin and Watson's test of rows in their order: exact where they are few, else block by block."""
+    parts = (_in_order(block, solution) for block in rows)
+    told = [(residual, u) for residual, u in parts if len(residual)] if n < EXACT_BELOW else []
+    if told:
+        residual, u = (np.concatenate(column) for column in zip(*told, strict=True))
+        return durbin_watson(residual, np.linalg.qr(u)[0])
+    total = reduce(add, (Differences.of(residual, u) for residual, u in parts if len(residual)))
+    return DurbinWatson(total.statistic, total.normal_p_value(), total.n)
+
+
+def _in_order(block: Block, solution: Solution) -> tuple[Array, Array]:
+    """Residuals and coordinates of the rows that count, both times the roots of the weights."""
+    X, residual, weight = _residuals(block, solution)
+    root, present = np.sqrt(weight), weight > 0
+    return (residual * root)[present], (solution.coordinates(X) * root[:, None])[present]
+
+
+def _residuals(block: Block, solution: Solution) -> tuple[Array, Array, Array]:
+    X = plain(block.X)
+    y = targets(block)
+    assert y is not None
+    weight = np.ones(len(X)) if block.weight is None else block.weight
+    return X, y[:, 0] - solution.predict(X)[:, 0], weight
 
 
 def vif(model: LeastSquares) -> Table:

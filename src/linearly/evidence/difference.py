@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import whiten
 from linearly.evidence.inference import fitted, refuse_several, term_names, tidy, two_sided
+from linearly.evidence.likelihood import plain_label
 from linearly.evidence.table import Table
 from linearly.models.base import column_names
 
@@ -31,6 +32,8 @@ def diff(a: Any, b: Any) -> Table:
     check_is_fitted(second)
     if column_names(first) != column_names(second):
         raise ValueError("These models have different columns: only models with the same design can be compared.")
+    if getattr(first, "fit_intercept", True) != getattr(second, "fit_intercept", True):
+        raise ValueError("One of these models has an intercept and the other has none: fit both alike.")
     if type(first).__name__ == "LogisticRegression":
         return _diff_logistic(first, second)
     if not hasattr(first, "solution_") or hasattr(first, "classes_"):
@@ -40,6 +43,7 @@ def diff(a: Any, b: Any) -> Table:
 
 def _diff_linear(a: Any, b: Any) -> Table:
     refuse_several(a, "diff")
+    refuse_several(b, "diff")
     first, second = tidy(a), tidy(b)
     change = second["estimate"] - first["estimate"]
     error = np.hypot(first["std_error"], second["std_error"])
@@ -72,6 +76,8 @@ def chow(a: Any, b: Any) -> dict[str, float]:
     one, two = fitted(a), fitted(b)
     if one.alpha > 0 or two.alpha > 0:
         raise ValueError("Chow's test is for least squares without a penalty.")
+    if type(a.summary_) is not type(b.summary_):
+        raise ValueError("These models keep different summaries: fit both with the same method=.")
     pooled = Ask(0.0, bool(a.fit_intercept)).of(a.summary_ + b.summary_)
     k = pooled.rank + int(pooled.has_intercept)
     if one.rank != pooled.rank or two.rank != pooled.rank:
@@ -102,10 +108,14 @@ def chow_test(a: Any, b: Any) -> str:
 def _diff_logistic(a: Any, b: Any) -> Table:
     if not np.array_equal(a.classes_, b.classes_):
         raise ValueError(f"The classes differ: {a.classes_.tolist()} and {b.classes_.tolist()}.")
+    if not (a.multilabel_ or b.multilabel_) and a.reference_ != b.reference_:
+        both = " and ".join(repr(plain_label(model.reference_)) for model in (a, b))
+        raise ValueError(f"The logits are against different classes, {both}: fit both with the same reference=.")
     first, second = tidy(a), tidy(b)
     change = second["estimate"] - first["estimate"]
     error = np.hypot(first["std_error"], second["std_error"])
-    statistic = change / error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = change / error
     columns: dict[str, Any] = {"term": first["term"].tolist()}
     if "label" in first.columns:
         columns = {"label": first["label"].tolist(), **columns}

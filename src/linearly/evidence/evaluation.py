@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from linearly.dataset.rows import Where
 from linearly.evidence.figures import Figures, class_figures, label_figures, regression_figures
+from linearly.evidence.inference import refuse_level
 from linearly.evidence.intervals import Array
 from linearly.evidence.table import Summary, Table
 from linearly.evidence.tallies import ClassTally, ErrorTally, Kept, LabelTally
@@ -76,8 +77,7 @@ def evaluate(
     >>> result["accuracy"]
     0.6666666666666666
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level!r}.")
+    refuse_level(level)
     data = Truth(X, y, sample_weight)
     if not classifies(model):
         if positive is not None:

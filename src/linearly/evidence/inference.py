@@ -198,6 +198,8 @@ def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: 
         raise ValueError(f'error_model must be "normal" or "residuals", not {error_model!r}.')
     if X is None or y is None:
         raise ValueError('error_model="residuals" resamples the residuals of the fitted rows: pass X= and y=.')
+    if solution.weight != solution.n or solution.log_weight != 0:
+        raise ValueError('The errors of a fit with weights are not alike, so they cannot be resampled: use "normal".')
     rows = training_rows(model, X, y, None, reset=False)
     u = np.concatenate([solution.coordinates(plain(block.X)) for block in rows])
     _, residual, _, _ = row_parts(rows, solution)
@@ -247,7 +249,10 @@ def _is_logistic(model: Any) -> bool:
     # Its tables build on this module, so they are fetched when asked for.
     from linearly.models.logistic import LogisticRegression
 
-    return isinstance(model, LogisticRegression) and (check_is_fitted(model) is None)
+    if not isinstance(model, LogisticRegression):
+        return False
+    check_is_fitted(model)
+    return True
 
 
 # --- what the tables share ------------------------------------------------------------------------

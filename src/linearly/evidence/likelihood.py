@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import chdtrc, chdtri, ndtr, ndtri, xlogy
+from scipy.special import chdtrc, chdtri, expit, ndtr, ndtri
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.objective import Logistic
 from linearly.algorithm.optimizer import newton
-from linearly.dataset.rows import Rows
+from linearly.dataset.rows import Rows, as_frame, is_frame, is_rows, refuse_bad_numbers
 from linearly.evidence.inference import plain, refuse_level
 from linearly.evidence.table import Table
 from linearly.models.base import column_names
@@ -77,20 +77,23 @@ def augment_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: A
         raise ValueError("augment takes a logistic regression of two classes.")
     _, rows = labelled_rows(model, X, y, sample_weight, classes=model.classes_, reset=False)
     root, first = model._root, int(model.fit_intercept)
-    assert root is not None
+    if root is None:
+        raise ValueError('Leverage needs the Hessian, which solver="lbfgs" does not form: fit with solver="newton".')
     parts = []
     for block in rows:
+        refuse_bad_numbers(block)
         Z = plain(block.X)
-        p = model.predict_proba(Z)[:, 1]
-        target = np.asarray(block.y, dtype=np.float64)
-        weight = np.ones(len(p)) if block.weight is None else block.weight
-        deviance = -2 * weight * (xlogy(target, p) + xlogy(1 - target, 1 - p))
-        variance = p * (1 - p)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            pearson = np.sqrt(weight) * (target - p) / np.sqrt(variance)
+        logit = model.decision_function(Z)
+        side = np.where(np.asarray(block.y) == 1, 1.0, -1.0)
+        weight = np.ones(len(logit)) if block.weight is None else block.weight
+        # By logits: 1 − p has no digits left where p is next to 1.
+        p, variance = expit(logit), expit(logit) * expit(-logit)
+        deviance = 2 * weight * np.logaddexp(0.0, -side * logit)
+        with np.errstate(over="ignore", invalid="ignore"):
+            pearson = side * np.sqrt(weight) * np.exp(-side * logit / 2)
         U = (root[0] if first else 0.0) + Z @ root[first:]
-        leverage = weight * variance * (U**2).sum(axis=1)
-        parts.append(np.stack([p, np.sign(target - p) * np.sqrt(deviance), pearson, leverage]))
+        leverage = np.where(weight > 0, weight * variance * (U**2).sum(axis=1), np.nan)
+        parts.append(np.stack([p, side * np.sqrt(deviance), pearson, leverage]))
     p, deviance, pearson, leverage = np.concatenate(parts, axis=1)
     rank = root.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -109,7 +112,8 @@ def augment_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: A
 def odds_ratios(model: LogisticRegression, *, level: float = 0.95) -> Table:
     """exp(coefficient) of each feature with its interval: by what the odds are multiplied for one unit more."""
     table = tidy_logistic(_fitted(model), level)
-    chosen = [i for i, term in enumerate(table["term"]) if not (model.fit_intercept and term == "Intercept")]
+    first = int(model.fit_intercept)
+    chosen = [i for i in range(len(table)) if i % (first + model.n_features_in_) >= first]
     columns: dict[str, Any] = {"label": table["label"][chosen]} if "label" in table.columns else {}
     columns["term"] = table["term"][chosen]
     with np.errstate(over="ignore"):
@@ -121,12 +125,17 @@ def odds_ratios(model: LogisticRegression, *, level: float = 0.95) -> Table:
 def likelihood_ratio_tests(model: LogisticRegression, X: Any, y: Any, sample_weight: Any = None) -> Table:
     """Each feature left out in turn: ``term, statistic, df, p_value`` of twice the fall in log likelihood."""
     _refuse_penalised(_fitted(model), "likelihood_ratio_tests")
+    if is_rows(X):
+        raise TypeError("likelihood_ratio_tests leaves out columns in turn: give X and y as arrays or data frames.")
     names = column_names(model)
     statistics, df = [], len(model.classes_) - 1
+    plainly = clone(model).set_params(covariance="classical")  # the likelihood does not depend on it
     for j in range(len(names)):
         others = [i for i in range(len(names)) if i != j]
-        small = clone(model).fit(_columns(X, others), y, sample_weight)
-        statistics.append(max(2 * (model.log_likelihood_ - small.log_likelihood_), 0.0))
+        least = model.null_log_likelihood_
+        if others:
+            least = clone(plainly).fit(_columns(X, others), y, sample_weight).log_likelihood_
+        statistics.append(max(2 * (model.log_likelihood_ - least), 0.0))
     return Table(
         {
             "term": list(names),
@@ -238,8 +247,8 @@ def plain_label(label: Any) -> Any:
 
 
 def _columns(X: Any, chosen: list[int]) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[:, chosen]
+    if is_frame(X):
+        return as_frame(X)[:, chosen].to_native()
     return X[:, chosen] if hasattr(X, "shape") else np.asarray(X)[:, chosen]
 
 

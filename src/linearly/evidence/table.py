@@ -275,6 +275,7 @@ def _format(name: str, values: NDArray[Any]) -> list[str]:
 
 
 def p_value(p: float) -> str:
+    """A p-value: four decimals, fewer digits where it is small, and no more than that where it is tiny."""
     if math.isnan(p):
         return MISSING
     return "< 1e-16" if p < 1e-16 else f"{p:.1e}" if p < 1e-4 else f"{p:.4f}"

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.numbers import as_numbers
-from linearly.dataset.rows import ROW, Rows, Where
+from linearly.dataset.numbers import as_array, as_numbers
+from linearly.dataset.rows import ROW, Where, is_rows
 from linearly.evidence.intervals import Array
 from linearly.models.base import checked_weight
 
@@ -23,18 +23,20 @@ class Truth:
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
         self.X, self.weight = X, None
         self.where: Where = ROW  # of the targets
-        self.classes = getattr(X, "classes", None) if isinstance(X, Rows) else None
-        if isinstance(X, Rows):
+        self.classes = getattr(X, "classes", None) if is_rows(X) else None
+        if is_rows(X):
             if y is not None or sample_weight is not None:
                 raise ValueError("These rows bring their own targets and weights: call evaluate(model, rows).")
-            first = next(iter(X))
+            first = next((block for block in X if len(block)), None)
+            if first is None:
+                raise ValueError("There are no rows: nothing to evaluate on.")
             self.targets, self.where = self._labels(first.y), first.where
             if self.targets.dtype == object and self.targets.ndim == 0:
                 raise ValueError("These rows bring no targets: nothing to compare the predictions with.")
             return
         if y is None:
             raise ValueError("evaluate needs y: what the predictions are compared with.")
-        self.targets = np.asarray(y.toarray() if hasattr(type(y), "tocsr") else y)
+        self.targets = as_array(y.toarray() if hasattr(type(y), "tocsr") else y, "y")
         n = len(self.targets)
         if n == 0:
             raise ValueError("There are no rows: nothing to evaluate on.")
@@ -42,7 +44,7 @@ class Truth:
 
     def fold(self, f: Callable[[Any, Any, Any, Where], S]) -> S:
         """The sum of f(X, y, weight, where a row is) over the blocks."""
-        if not isinstance(self.X, Rows):
+        if not is_rows(self.X):
             return f(self.X, self.targets, self.weight, ROW)
         with warnings.catch_warnings():
             # Blocks are arrays. Their columns have been named where the rows come from.

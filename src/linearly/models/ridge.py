@@ -94,7 +94,7 @@ class RidgeCV(LeastSquares):
 
     def _combined(self, other: Any, combine: Callable[[Folds, Folds], Folds]) -> RidgeCV:
         if not isinstance(other, RidgeCV):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         check_is_fitted(self)
         check_is_fitted(other)
         remember_columns(self, column_names(other), reset=False)

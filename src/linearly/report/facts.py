@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.dataset.rows import Rows, is_rows
+from linearly.evidence.inference import refuse_level
 from linearly.evidence.table import Table
 from linearly.models.base import column_names
 from linearly.models.least_squares import LeastSquares
@@ -31,8 +32,7 @@ def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False)
     level : confidence level of all intervals.
     no_rows : leave out every value of a single row.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level!r}.")
+    refuse_level(level)
     if not is_rows(rows):
         raise TypeError(f"facts needs Rows with targets, as model.rows(data) makes them, not {type(rows).__name__}.")
     estimator = getattr(model, "estimator", model)

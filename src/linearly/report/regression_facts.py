@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.triangular import rounded
 from linearly.dataset.rows import Block, Rows, as_rows
-from linearly.evidence.diagnostics import vif
+from linearly.evidence.diagnostics import breusch_pagan, vif
 from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, durbin_watson
 from linearly.evidence.evaluation import evaluate
 from linearly.evidence.inference import augment, estimates, glance, plain, refuse_several, term_names, tidy
@@ -51,11 +50,13 @@ class Portrait:
         table = augment(model, as_rows(X, y, block.weight, block.names or None))
         weight = np.ones(n) if block.weight is None else block.weight
         told = np.column_stack([*(table[name] for name in _ROW[:5]), weight, y])
-        residual = table["residual"] * np.sqrt(weight)
+        root = np.sqrt(weight)
+        residual = table["residual"] * root
         present = weight > 0
         keys = np.where(present, random_keys(block.number(np.arange(n))), np.inf)
         cooks = np.where(np.isfinite(told[:, 4]), -told[:, 4], np.inf)
-        steps = Differences.of(residual[present], model.solution_.coordinates(X)[present]) if present.any() else None
+        u = model.solution_.coordinates(X) * root[:, None]
+        steps = Differences.of(residual[present], u[present]) if present.any() else None
         return Portrait(
             int(present.sum()),
             float((residual**2).sum()),
@@ -144,17 +145,17 @@ def _tests(model: LeastSquares, rows: Rows, portrait: Portrait) -> list[dict[str
             found.append((name, result.statistic, result.p_value, result.n))
         normal = anderson_darling(residual)
         found.append(("anderson_darling", normal.statistic, normal.p_value, normal.n))
-    solution = Ask().of(portrait.squares)
-    if solution.rank > 0 and solution.tss[0] > 0:
-        statistic = float(portrait.n * (1 - solution.rss[0] / solution.tss[0]))
-        found.append(("breusch_pagan", statistic, float(chdtrc(solution.rank, statistic)), portrait.n))
+    uneven = breusch_pagan(Ask().of(portrait.squares))
+    if not np.isnan(uneven[0]):
+        found.append(("breusch_pagan", *uneven, portrait.n))
     steps = portrait.steps
     if steps is not None and portrait.n >= EXACT_BELOW:
         found.append(("durbin_watson", steps.statistic, steps.normal_p_value(), portrait.n))
     elif steps is not None and portrait.n > len(steps.steps):
         drawn = portrait.drawn.in_order().values
-        Q, _ = np.linalg.qr(model.solution_.coordinates(drawn[:, len(_ROW) :]))
-        serial = durbin_watson(drawn[:, 1] * np.sqrt(drawn[:, 5]), Q)
+        root = np.sqrt(drawn[:, 5])
+        Q, _ = np.linalg.qr(model.solution_.coordinates(drawn[:, len(_ROW) :]) * root[:, None])
+        serial = durbin_watson(drawn[:, 1] * root, Q)
         found.append(("durbin_watson", serial.statistic, serial.p_value, serial.n))
     keys = ("test", "statistic", "p_value", "n")
     return [dict(zip(keys, row, strict=True)) for row in found]
