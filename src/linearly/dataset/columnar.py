@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pyarrow import ipc
 
 from linearly.dataset.locations import Location, Stored, read_already, unpacked
+from linearly.dataset.pages import Readers, decoded, opened, plain_columns
 from linearly.dataset.rows import Place
 from linearly.dataset.tables import Chunk
 from linearly.dataset.units import Unit, frame_of, refuse_absent, refuse_twice, rows_in_chunk
@@ -22,19 +23,21 @@ _FEW_GROUPS = 4  # fewer large row groups than this keep no two threads busy: th
 _LARGE_GROUP = 2**18  # rows
 _BUFFERED = 2**25  # bytes read ahead in a row group, over all columns
 _WHOLE = 2**23  # numbers of a row group that is decoded at once: 1.3 times faster than batch by batch
+_PART = 2**22  # numbers of a larger one that are decoded at once
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 class ParquetTable:
-    """A Parquet file: each row group is read by one thread, in batches."""
+    """A Parquet file, one of `among` so many: each row group is read by one thread, in batches."""
 
     one_shot = False
 
-    def __init__(self, location: Location) -> None:
-        self.location, self.name = location, location.name
+    def __init__(self, location: Location, among: int = 1, readers: Readers | None = None) -> None:
+        self.location, self.name, self.among = location, location.name, among
+        self.readers = Readers() if readers is None else readers
         with _named(f"{self.name} is not a Parquet file, or was cut short"), pq.ParquetFile(location.whole()) as file:
             self.metadata = file.metadata
-            schema = file.schema_arrow
+            schema = self._stored = file.schema_arrow
             refuse_twice(schema.names, self.name)
         # pandas writes the labels of rows as a column; they are no feature.
         self.schema = pa.schema([field for field in schema if not _PANDAS_INDEX.fullmatch(field.name)])
@@ -44,7 +47,7 @@ class ParquetTable:
         """The row groups; where they are few and large, their batches."""
         refuse_absent(wanted, self.schema.names, self.name)
         sizes = [self.metadata.row_group(i).num_rows for i in range(self.metadata.num_row_groups)]
-        few = len(sizes) < _FEW_GROUPS and max(sizes, default=0) > _LARGE_GROUP
+        few = len(sizes) * self.among < _FEW_GROUPS and max(sizes, default=0) > _LARGE_GROUP
         first = 0
         for group, rows in enumerate(sizes):
             if rows:
@@ -58,25 +61,41 @@ class ParquetTable:
     def _read(
         self, group: int, rows: int, wanted: pa.Schema, start: int, first: int, together: bool
     ) -> Iterator[Chunk]:
-        # Without a buffer a whole row group of compressed bytes is held; pre_buffer would hold all row groups.
-        buffer = max(2**14, min(2**20, _BUFFERED // len(wanted))) if isinstance(self.location, Stored) else 0
-        with (
-            _named(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"),
-            pq.ParquetFile(self.location.whole(), metadata=self.metadata, pre_buffer=False, buffer_size=buffer) as file,
-        ):
-            whole = rows * len(wanted) <= _WHOLE and all(map(pa.types.is_primitive, wanted.types))
-            parts: Iterable[Any]
-            if whole:
-                parts = [file.read_row_group(group, wanted.names, use_threads=together)]
-            else:
-                parts = file.iter_batches(rows_in_chunk(wanted), [group], wanted.names, use_threads=together)
-            step = rows if whole and not together else rows_in_chunk(wanted)
+        with _named(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"):
             found = 0
-            for part in parts:
-                yield from _cut(part, wanted, start + found, self.name, first + found, step)
-                found += len(part)
+            if not together:
+                for part in self._plain(group, rows, wanted):
+                    yield from _cut(part, wanted, start + found, self.name, first + found, len(part))
+                    found += len(part)
+            passed = found
+            for part in self._batches(group, rows, wanted, together) if found < rows else ():
+                some, passed = part.slice(min(passed, len(part))), max(passed - len(part), 0)
+                step = rows_in_chunk(wanted) if together else max(len(some), 1)
+                yield from _cut(some, wanted, start + found, self.name, first + found, step)
+                found += len(some)
             if found != rows:
                 raise pa.ArrowInvalid(f"there are {found} of them")
+
+    def _plain(self, group: int, rows: int, wanted: pa.Schema) -> Iterator[pa.Table]:
+        """The rows as far as the pages are plain."""
+        columns = plain_columns(self.metadata, self._stored, group, wanted)
+        if columns:
+            step = rows if rows * len(wanted) <= _WHOLE else max(rows_in_chunk(wanted), _PART // len(wanted))
+            with opened(self.location) as file:
+                if file is not None:
+                    yield from decoded(file, columns, wanted, rows, step, self.readers)
+
+    def _batches(self, group: int, rows: int, wanted: pa.Schema, together: bool) -> Iterator[Any]:
+        """All rows as Arrow reads them."""
+        # Without a buffer a whole row group of compressed bytes is held; pre_buffer would hold all row groups.
+        buffer = max(2**14, min(2**20, _BUFFERED // len(wanted))) if isinstance(self.location, Stored) else 0
+        with pq.ParquetFile(
+            self.location.whole(), metadata=self.metadata, pre_buffer=False, buffer_size=buffer
+        ) as file:
+            if rows * len(wanted) <= _WHOLE and all(map(pa.types.is_primitive, wanted.types)):
+                yield file.read_row_group(group, wanted.names, use_threads=together)
+            else:
+                yield from file.iter_batches(rows_in_chunk(wanted), [group], wanted.names, use_threads=together)
 
 
 class ArrowTable:

@@ -186,6 +186,14 @@ def read_numbers(
     return (numbers, wholes) if found == rows else None
 
 
+def pages() -> _compiled.Pages | None:
+    """A reader of Parquet columns of float64: `open(file, …)` one, then `read(out)`, False where a page is not plain.
+
+    There is None where the kernels are not compiled: pyarrow is faster than Python then.
+    """
+    return None if _compiled is None else _compiled.Pages()
+
+
 class Scanned(NamedTuple):
     """What a scan did: steps walked, mistakes found, the largest |x| it met, and whether every score was finite."""
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "loops.hpp"
+#include "pages.hpp"
 #include "scan.hpp"
 #include "text.hpp"
 
@@ -343,6 +344,8 @@ using Fields = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::dev
 using NumberColumns = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using WholeColumns = nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+using Column = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 std::int64_t read_numbers(const nb::bytes& text, const std::string& delimiter, const Fields& fields, NumberColumns& numbers,
                           WholeColumns& wholes) {
     const auto* kinds = reinterpret_cast<const linearly::Field*>(fields.data());
@@ -357,6 +360,13 @@ std::int64_t read_numbers(const nb::bytes& text, const std::string& delimiter, c
     std::int64_t* to_wholes = wholes.data();
     nb::gil_scoped_release release;
     return linearly::read_numbers(first, length, mark, kinds, columns, rows, to_numbers, to_wholes);
+}
+
+bool read_pages(linearly::Pages& pages, Column& out) {
+    double* to = out.data();
+    const std::int64_t rows = std::int64_t(out.shape(0));
+    nb::gil_scoped_release release;
+    return pages.read(to, rows);
 }
 
 }  // namespace
@@ -397,6 +407,11 @@ NB_MODULE(_compiled, m) {
         return nb::make_tuple(found.rows, found.ends, found.quoted);
     }, nb::arg("text"));
     m.def("read_numbers", &read_numbers, nb::arg("text"), nb::arg("delimiter"), nb::arg("fields"), nb::arg("numbers"), nb::arg("wholes"));
+    nb::class_<linearly::Pages>(m, "Pages")
+        .def(nb::init<>())
+        .def("open", &linearly::Pages::open, nb::arg("file"), nb::arg("offset"), nb::arg("length"), nb::arg("rows"), nb::arg("optional"),
+             nb::arg("snappy"))
+        .def("read", &read_pages, nb::arg("out"));
     m.def("scan_dense", &scan_dense, nb::arg("X"), nb::arg("labels"), nb::arg("order").none(), nb::arg("W"), nb::arg("b").none(),
           nb::arg("U").none(), nb::arg("c").none(), nb::arg("seen"), nb::arg("most"), nb::arg("measure"), nb::arg("mistakes").none(),
           nb::arg("rivals").none());
