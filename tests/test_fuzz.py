@@ -12,7 +12,7 @@ from fuzz.__main__ import MODULES, fuzzer_of
 from fuzz.mutation import Steered, mutated
 from fuzz.run import Broken, Fuzzer, drawn, run, tried
 
-CASES = {"formula": 300, "model": 60, "csv": 150, "columnar": 150}
+CASES = {"formula": 300, "model": 60, "csv": 150, "columnar": 150, "pages": 400}
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,4 +1,4 @@
-"""`python tests/fuzz [formula model csv columnar] --cases N --seed S`."""
+"""`python tests/fuzz [formula model csv columnar pages] --cases N --seed S`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])  # where the package is, 
 from fuzz import run as running  # noqa: E402
 from fuzz.run import Finding, Fuzzer, Tally  # noqa: E402
 
-MODULES = {"formula": "formula", "model": "model", "csv": "csv_text", "columnar": "columnar"}
+MODULES = {"formula": "formula", "model": "model", "csv": "csv_text", "columnar": "columnar", "pages": "pages"}
 
 
 def fuzzer_of(name: str) -> Fuzzer:

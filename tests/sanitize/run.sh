@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 watch=${1:?address,undefined or thread}
 shift
 [[ $# -gt 0 ]] || set -- \
-    tests/test_kernels.py tests/test_classifier_kernels.py tests/test_scan_kernel.py tests/test_text_kernel.py tests/test_fold.py \
+    tests/test_kernels.py tests/test_classifier_kernels.py tests/test_scan_kernel.py tests/test_text_kernel.py tests/test_pages.py tests/test_fold.py \
     tests/test_perceptron.py tests/test_logistic.py tests/test_discriminant.py tests/test_laws.py tests/test_nist.py
 
 python=$PWD/${VENV:-.venv}/bin/python
