@@ -84,6 +84,48 @@ def test_the_same_rows_are_not_added_twice(iris, model):
         both + second
 
 
+def test_like_meets_gaps_as_asked_and_brings_its_own_levels(iris):
+    whole = ly.fit(iris, target="petal_width")
+    gaps = iris.copy()
+    gaps.loc[7, "sepal_width"] = np.nan
+    with pytest.raises(ValueError, match="sepal_width"):
+        ly.fit(gaps, like=whole)
+    model = ly.fit(gaps, like=whole, missing="drop")
+    assert model.n_dropped == 1
+    assert model.design.terms == whole.design.terms
+    with pytest.raises(ValueError, match="leave unseen= out"):
+        ly.fit(iris, like=whole, unseen="reference")
+    with pytest.raises(ValueError, match="missing must be one of"):
+        ly.fit(iris, like=whole, missing="ignore")
+
+
+def test_the_command_line_hands_both_on(iris, tmp_path, capsys):
+    pytest.importorskip("click")
+    from linearly.cli.main import main
+
+    path = tmp_path / "m.json"
+    ly.fit(iris, target="petal_width").save(path)
+    gaps = iris.copy()
+    gaps.loc[7, "sepal_width"] = np.nan
+    gaps.to_csv(tmp_path / "t.csv", index=False)
+    words = ["fit", str(tmp_path / "t.csv"), "--like", str(path)]
+    assert main([*words, "--missing", "drop"]) == 0
+    assert "149 rows (1 left out)" in " ".join(capsys.readouterr().out.split())
+    assert main([*words, "--unseen", "reference"]) == 1
+    assert "unseen" in capsys.readouterr().err
+
+
+def test_intervals_stay_in_the_row_that_they_are_of(iris):
+    gaps = iris.copy()
+    gaps.loc[7, "sepal_width"] = np.nan
+    model = ly.fit(gaps, target="petal_width", missing="drop")
+    table = model.predict_interval(gaps, kind="prediction")
+    np.testing.assert_allclose(table["fit"], model.predict(gaps), rtol=1e-9)
+    assert np.flatnonzero(np.isnan(table["low"])).tolist() == [7]
+    known = model.predict_interval(gaps.drop(index=7), kind="prediction")
+    np.testing.assert_array_equal(np.delete(table["high"], 7), known["high"])
+
+
 def test_a_ridge_model_forgets(iris):
     even = ly.fit(iris[::2], target="petal_width", model="ridge", features=["petal_length", "sepal_width"])
     odd = ly.fit(iris[1::2], like=even)

@@ -8,7 +8,7 @@ model.predict("new.parquet", out="answers.parquet")
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -54,7 +54,8 @@ def fit(
     weight : a column of row weights.
     missing : rows with missing values are an "error", or are left out ("drop").
     unseen : a level that comes only at prediction is an "error", or counts as the "reference".
-    like : a model whose columns, levels and labels these data are to be read with, so that the two can be added.
+    like : a model whose columns, levels and labels these data are to be read with, so that the two can be added; rows
+        with missing values are met as it does, unless ``missing="drop"`` asks otherwise.
     params : passed on to the estimator, such as ``alpha=1.0``.
 
     Examples
@@ -73,10 +74,15 @@ def fit(
             raise TypeError(f"like= takes a fitted Model, not {type(like).__name__}; ly.load(path) reads one.")
         if target is not None or formula is not None or features is not None or weight is not None:
             raise ValueError("like= brings its own target, features and weight: leave those out.")
+        refuse_options(missing, unseen)
+        if unseen != "error":
+            raise ValueError("like= brings its own levels, and what becomes of those it has not: leave unseen= out.")
         design, chosen, note = like.design, like.model if model == "auto" else model, ""
         params = {**like.estimator.get_params(), **params} if chosen == like.model else params
+        if missing != "error":
+            design = replace(design, missing=missing)
     else:
-        design = _design(tables, target, formula, features, weight, missing, unseen)
+        design = design_for(tables, target, formula, features, weight, missing, unseen)
         chosen, note = _choose(model, design)
     assert design.target is not None
     if classifies(chosen):
@@ -106,15 +112,16 @@ def load(path: str | os.PathLike[str]) -> Model:
     )
 
 
-def _design(
+def design_for(
     tables: Tables,
     target: str | None,
     formula: str | None,
-    features: Sequence[str] | None,
-    weight: str | None,
-    missing: str,
-    unseen: str,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    missing: str = "error",
+    unseen: str = "error",
 ) -> Design:
+    """The design that is asked for by a target or a formula, nothing learnt of the rows yet."""
     if (target is None) == (formula is None):
         raise ValueError('Say what to predict: either target="column" or formula="column ~ terms", one of the two.')
     if formula is None:
@@ -221,14 +228,22 @@ class Model:
         """Probabilities, rows × labels in the order of ``classes``."""
         if not hasattr(self.estimator, "predict_proba"):
             raise ValueError(f"model {self.model!r} has scores but no probabilities: choose logistic, lda or qda.")
-        return np.concatenate([self._asked(chunk, "predict_proba") for chunk in self._new_tables(data)])
+        return np.concatenate([self._asked(chunk, self.estimator.predict_proba) for chunk in self._new_tables(data)])
 
     def predict_interval(self, data: Any, level: float = 0.95, kind: str = "confidence") -> Table:
-        """A Table ``fit, low, high`` for linear and ridge models."""
+        """A Table ``fit, low, high`` for linear and ridge models; every row keeps its place, as in `predict`."""
         if not hasattr(self.estimator, "predict_interval"):
             raise ValueError(f"model {self.model!r} has no intervals for its predictions: choose linear or ridge.")
-        table: Table = self.estimator.predict_interval(self._new_rows(data), level, kind)
-        return table
+        from linearly.evidence.table import Table
+
+        names = ("fit", "low", "high")
+
+        def ends(rows: Rows) -> NDArray[np.float64]:
+            table = self.estimator.predict_interval(rows, level, kind)
+            return np.column_stack([table[name] for name in names])
+
+        found = np.concatenate([self._asked(chunk, ends) for chunk in self._new_tables(data)])
+        return Table(dict(zip(names, found.T, strict=True)))
 
     def evaluate(self, data: Any, *, positive: Any = None, level: float = 0.95) -> Evaluation:
         """How good the model is on data that has the target."""
@@ -311,10 +326,9 @@ class Model:
     def _new_rows(self, data: Any) -> Rows:
         return DesignRows(self._new_tables(data), self.design.for_new_rows())
 
-    def _asked(self, chunk: Chunk, method: str) -> NDArray[Any]:
+    def _asked(self, chunk: Chunk, ask: Callable[[Rows], NDArray[Any]]) -> NDArray[Any]:
         design = self.design.for_new_rows()
-        block = design.block(chunk)
-        answer: NDArray[Any] = getattr(self.estimator, method)(OneBlock(block))
+        answer = ask(OneBlock(design.block(chunk)))
         complete = design.complete(chunk) if design.missing == "drop" else None
         if complete is None:
             return answer
@@ -325,12 +339,12 @@ class Model:
         return missing
 
     def _answers(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
-        return {"prediction": self._asked(chunk, "predict")}
+        return {"prediction": self._asked(chunk, self.estimator.predict)}
 
     def _table(self, chunk: Chunk, keep: Sequence[str]) -> Mapping[str, Any]:
         columns: dict[str, Any] = {name: chunk.frame[name].to_arrow() for name in keep}
         columns |= self._answers(chunk)
         if hasattr(self.estimator, "predict_proba"):
-            probabilities = self._asked(chunk, "predict_proba")
+            probabilities = self._asked(chunk, self.estimator.predict_proba)
             columns |= {f"probability[{label}]": probabilities[:, k] for k, label in enumerate(self.classes)}
         return columns

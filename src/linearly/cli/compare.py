@@ -128,16 +128,9 @@ def compared(
 def _design(tables: Tables, asked: dict[str, Any]) -> Any:
     target, formula, weight = asked["target"], asked["formula"], asked["weight"]
     features = chosen_features(tables.schema, target, formula, asked["features"], asked["without"], weight)
-    from dataclasses import replace
+    from linearly.front import design_for
 
-    from linearly.dataset.design import design_of
-
-    if formula is None:
-        return design_of(tables.schema, target=target, features=features, weight=weight, missing=asked["missing"])
-    from linearly.dataset.formula import formula_design
-
-    design = formula_design(formula, tables.schema, without=(weight,) if weight else ())
-    return replace(design, weight=weight, missing=asked["missing"])
+    return design_for(tables, target, formula, features, weight, asked["missing"])
 
 
 def _baseline(rows: Rows, design: Any) -> tuple[int, dict[str, Any]]:

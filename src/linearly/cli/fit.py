@@ -114,7 +114,8 @@ def _fit(tables: Any, asked: dict[str, Any]) -> Model:
     if asked["alpha"] is not None:
         params["alpha"] = asked["alpha"]
     if asked["like"] is not None:
-        return front.fit(tables, like=load_model(asked["like"]), model=asked["model"], **params)
+        policy = {name: asked[name] for name in ("missing", "unseen")}
+        return front.fit(tables, like=load_model(asked["like"]), model=asked["model"], **policy, **params)
     target, formula, weight = asked["target"], asked["formula"], asked["weight"]
     features = chosen_features(tables.schema, target, formula, asked["features"], asked["without"], weight)
     model = asked["model"]
