@@ -173,6 +173,22 @@ def test_damage_is_read_as_arrow_reads_it_or_refused(tmp_path, packing, version)
     assert read_alone == 0
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b"one\x15\x02\x16", b"one\x15\x7f\x16"), (b"\x25\x02\x18\x03one", b"\x25\x00\x18\x03one")],
+    ids=["a codec that there is not", "levels counted of a column that has none"],
+)
+def test_a_footer_that_cannot_be_does_not_end_the_process(tmp_path, old, new):
+    """Found by fuzzing: pyarrow's own account of such columns aborts, so it is not asked."""
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table(100).select(["different", "one"]), path)
+    good = path.read_bytes()
+    assert good.count(old) == 1
+    path.write_bytes(good.replace(old, new))
+    with pytest.raises(ValueError, match=r"rows\.parquet"):
+        list(file_tables(path))
+
+
 @compiled
 def test_a_file_cut_short_under_the_reader_is_refused(tmp_path):
     path = tmp_path / "rows.parquet"

@@ -6,15 +6,17 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyarrow import ipc
 
 from linearly.dataset.locations import Location, Stored, read_already, unpacked
-from linearly.dataset.pages import Readers, decoded, opened, plain_columns
+from linearly.dataset.pages import Readers, columns_of, decoded, opened, plain_columns
 from linearly.dataset.rows import Place
 from linearly.dataset.tables import Chunk
 from linearly.dataset.units import Unit, frame_of, refuse_absent, refuse_twice, rows_in_chunk
@@ -42,6 +44,10 @@ class ParquetTable:
         # pandas writes the labels of rows as a column; they are no feature.
         self.schema = pa.schema([field for field in schema if not _PANDAS_INDEX.fullmatch(field.name)])
         self.n_rows: int | None = self.metadata.num_rows
+
+    @cached_property
+    def _columns(self) -> NDArray[np.int64]:
+        return columns_of(self.location)
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The row groups; where they are few and large, their batches."""
@@ -78,7 +84,7 @@ class ParquetTable:
 
     def _plain(self, group: int, rows: int, wanted: pa.Schema) -> Iterator[pa.Table]:
         """The rows as far as the pages are plain."""
-        columns = plain_columns(self.metadata, self._stored, group, wanted)
+        columns = plain_columns(self.metadata, self._stored, self._columns, group, wanted)
         if columns:
             step = rows if rows * len(wanted) <= _WHOLE else max(rows_in_chunk(wanted), _PART // len(wanted))
             with opened(self.location) as file:

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import fs
 
 from linearly import kernels
 from linearly.dataset.locations import Location, Stored
 
-_PACKINGS = {"UNCOMPRESSED": False, "SNAPPY": True}
+_DOUBLE, _NO_CODEC, _SNAPPY = 5, 0, 1  # Parquet's numbers
+_LONGEST_FOOTER = 2**26
 _MOST_READERS = 32  # columns that are read side by side: each keeps a page and a dictionary, some 2 MB
 
 
@@ -35,24 +37,40 @@ class Column:
     snappy: bool
 
 
-def plain_columns(metadata: Any, schema: pa.Schema, group: int, wanted: pa.Schema) -> list[Column] | None:
+def columns_of(location: Location) -> NDArray[np.int64]:
+    """What the footer of a file on this machine says of its columns, a `kernels.ColumnChunk` a row; no rows for others.
+
+    pyarrow would say it too, and ends the process where a stranger's footer names a codec or a size that cannot be.
+    """
+    with opened(location) as file:
+        if file is None:
+            return kernels.columns_of(b"")
+        size = os.fstat(file).st_size
+        end = os.pread(file, 8, max(size - 8, 0))
+        length = int.from_bytes(end[:4], "little")
+        whole = end[4:] == b"PAR1" and length <= min(size - 8, _LONGEST_FOOTER)
+        return kernels.columns_of(os.pread(file, length, size - 8 - length) if whole else b"")
+
+
+def plain_columns(
+    metadata: Any, schema: pa.Schema, columns: NDArray[np.int64], group: int, wanted: pa.Schema
+) -> list[Column] | None:
     """The columns of a row group, if what the file says of them is plain; None if it is not."""
-    flat = metadata.num_columns == len(schema)  # else columns lie in structs and lists, and count differently
+    width = len(schema)
+    # In structs and lists columns count differently.
+    flat = metadata.num_columns == width and len(columns) == metadata.num_row_groups * width
     if not flat or any(kind != pa.float64() for kind in wanted.types):
         return None
-    rows, found = metadata.row_group(group), []
+    rows, found = metadata.row_group(group).num_rows, []
     for name in wanted.names:
         at = schema.get_field_index(name)
-        column, kind = rows.column(at), metadata.schema.column(at)
-        if column.physical_type != "DOUBLE" or column.compression not in _PACKINGS or column.file_path:
+        chunk, kind = kernels.ColumnChunk(*columns[group * width + at].tolist()), metadata.schema.column(at)
+        if chunk.type != _DOUBLE or chunk.codec not in (_NO_CODEC, _SNAPPY) or chunk.values != rows or chunk.apart:
             return None
-        if kind.max_repetition_level or kind.max_definition_level > 1 or column.num_values != rows.num_rows:
+        if kind.max_repetition_level or kind.max_definition_level > 1 or chunk.data < 0 or chunk.length < 0:
             return None
-        starts = [column.data_page_offset]
-        if column.has_dictionary_page and column.dictionary_page_offset:
-            starts.append(column.dictionary_page_offset)
-        snappy = _PACKINGS[column.compression]
-        found.append(Column(min(starts), column.total_compressed_size, kind.max_definition_level == 1, snappy))
+        start = min(chunk.data, chunk.dictionary) if chunk.dictionary > 0 else chunk.data
+        found.append(Column(start, chunk.length, kind.max_definition_level == 1, chunk.codec == _SNAPPY))
     return found
 
 

@@ -186,6 +186,24 @@ def read_numbers(
     return (numbers, wholes) if found == rows else None
 
 
+class ColumnChunk(NamedTuple):
+    """A column of a row group as a Parquet file's footer has it, in Parquet's numbers; −1 where it does not say."""
+
+    type: int
+    codec: int
+    values: int
+    length: int
+    data: int
+    dictionary: int
+    apart: int  # 1 if it lies in another file, or is encrypted
+
+
+def columns_of(footer: bytes) -> NDArray[np.int64]:
+    """A `ColumnChunk` a row, one row group after another; none where the footer is damaged, or no kernel reads it."""
+    told = b"" if _compiled is None else _compiled.columns_of(footer)
+    return np.frombuffer(told, dtype=np.int64).reshape(-1, len(ColumnChunk._fields))
+
+
 def pages() -> _compiled.Pages | None:
     """A reader of Parquet columns of float64: `open(file, …)` one, then `read(out)`, False where a page is not plain.
 

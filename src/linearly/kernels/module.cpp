@@ -407,6 +407,10 @@ NB_MODULE(_compiled, m) {
         return nb::make_tuple(found.rows, found.ends, found.quoted);
     }, nb::arg("text"));
     m.def("read_numbers", &read_numbers, nb::arg("text"), nb::arg("delimiter"), nb::arg("fields"), nb::arg("numbers"), nb::arg("wholes"));
+    m.def("columns_of", [](const nb::bytes& footer) {
+        const auto found = linearly::columns_of(reinterpret_cast<const std::uint8_t*>(footer.c_str()), std::int64_t(footer.size()));
+        return nb::bytes(reinterpret_cast<const char*>(found.data()), found.size() * sizeof(linearly::ColumnChunk));
+    }, nb::arg("footer"));
     nb::class_<linearly::Pages>(m, "Pages")
         .def(nb::init<>())
         .def("open", &linearly::Pages::open, nb::arg("file"), nb::arg("offset"), nb::arg("length"), nb::arg("rows"), nb::arg("optional"),

@@ -76,7 +76,7 @@ template <class Use>
 void each_field(Reader& r, int depth, Use use);
 
 void pass_over(Reader& r, int kind, int depth) {
-    if (depth > 8) r.sound = false;
+    if (depth > 16) r.sound = false;
     if (!r.sound) return;
     switch (kind) {
         case YES:
@@ -110,6 +110,16 @@ void each_field(Reader& r, int depth, Use use) {
         field = head >> 4 ? field + (head >> 4) : r.number();
         if (!use(field, head & 15)) pass_over(r, head & 15, depth);
     }
+}
+
+// Calls use() for each struct of a list, which must be a list of structs.
+template <class Use>
+void each_struct(Reader& r, Use use) {
+    const std::uint8_t head = r.byte();
+    std::uint64_t size = head >> 4;
+    if (size == 15) size = r.varint();
+    if ((head & 15) != STRUCT) r.sound = r.sound && size == 0;
+    for (; size > 0 && r.sound; --size) use();
 }
 
 // What the header of a page says; −1 where it does not say.
@@ -238,6 +248,33 @@ bool beyond(const std::uint32_t* numbers, std::int64_t count, std::uint32_t last
 
 }  // namespace
 
+std::vector<ColumnChunk> columns_of(const std::uint8_t* footer, std::int64_t length) {
+    std::vector<ColumnChunk> found;
+    Reader r{footer, footer + length};
+    const auto number = [&](std::int64_t field, int kind) {
+        ColumnChunk& here = found.back();
+        std::int64_t* const to[] = {&here.type, nullptr, nullptr, &here.codec, &here.values, nullptr, &here.length, nullptr, &here.data,
+                                    nullptr, &here.dictionary};
+        if (field < 1 || field > 11 || !to[field - 1] || kind != (field < 5 ? I32 : I64)) return false;
+        *to[field - 1] = r.number();
+        return true;
+    };
+    const auto chunk = [&](std::int64_t field, int kind) {
+        if (field == 1 || field == 8 || field == 9) found.back().apart = 1;
+        if (field != 3 || kind != STRUCT) return false;
+        return each_field(r, 3, number), true;
+    };
+    const auto group = [&](std::int64_t field, int kind) {
+        if (field != 1 || kind != LIST) return false;
+        return each_struct(r, [&] { found.emplace_back(), each_field(r, 2, chunk); }), true;
+    };
+    each_field(r, 0, [&](std::int64_t field, int kind) {
+        if (field != 4 || kind != LIST) return false;
+        return each_struct(r, [&] { each_field(r, 1, group); }), true;
+    });
+    return r.sound ? found : std::vector<ColumnChunk>();
+}
+
 // At least `size` of the bytes to come, or null where there are not so many.
 const std::uint8_t* Pages::stored(std::size_t size) {
     const std::size_t kept = filled_ - first_, room = std::max(size, AT_ONCE);
@@ -363,6 +400,7 @@ bool Pages::read(double* out, std::int64_t count) {
 
 #else  // no pread, or numbers that lie the other way round
 
+std::vector<ColumnChunk> columns_of(const std::uint8_t*, std::int64_t) { return {}; }
 const std::uint8_t* Pages::stored(std::size_t) { return nullptr; }
 bool Pages::next_page() { return false; }
 bool Pages::begin(const std::uint8_t*, const std::uint8_t*, std::int64_t, std::int64_t) { return false; }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace linearly {
 
@@ -16,6 +17,17 @@ class Room {
     std::unique_ptr<std::uint8_t[]> bytes_;
     std::size_t size_ = 0;
 };
+
+// A column of a row group as the footer of its file has it; −1 where it does not say.
+struct ColumnChunk {
+    std::int64_t type = -1, codec = -1;       // in Parquet's numbers
+    std::int64_t values = -1, length = -1;    // how many numbers, how many bytes
+    std::int64_t data = -1, dictionary = -1;  // where its pages begin
+    std::int64_t apart = 0;                   // 1 if it lies in another file, or is encrypted
+};
+
+// The columns of all row groups, one group after another; none where the footer is damaged.
+std::vector<ColumnChunk> columns_of(const std::uint8_t* footer, std::int64_t length);
 
 // Columns of row groups, one after another, each read from an open file from its first page on. What is not plain — a
 // missing value, an encoding other than PLAIN and dictionaries, a size that does not fit, damage of any kind — ends the
