@@ -311,7 +311,7 @@ bool Pages::next_page() {
     if (h.kind == INDEX) return true;
     if (!h.plain()) return false;
     const std::int64_t plain = h.kind == DATA_V2 ? h.levels_size : 0;  // bytes in front that are never compressed
-    if (h.kind == DATA_V2 && optional_ && !all_present(bytes, bytes + plain, h.values)) return false;
+    if (h.kind == DATA_V2 && (optional_ ? !all_present(bytes, bytes + plain, h.values) : plain > 0)) return false;
     const std::uint8_t* end = bytes + h.packed;
     bytes += plain;
     const std::size_t size = std::size_t(h.unpacked - plain);
