@@ -43,11 +43,6 @@ class Column:
         )
 
     @property
-    def numeric(self) -> bool:
-        """Whether it holds numbers."""
-        return self.kind in ("numbers", "whole numbers", "true/false")
-
-    @property
     def present(self) -> int:
         """Rows with a value."""
         return self.n - self.missing

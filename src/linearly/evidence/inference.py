@@ -56,7 +56,7 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
     notes = []
     if bias is not None:
         notes.append("Intervals ignore the bias of the penalty; `bias` estimates it (ridge minus least squares).")
-    return _stacked(parts, model, notes)
+    return _stacked(parts, notes)
 
 
 def glance(model: Any) -> Table:
@@ -100,7 +100,7 @@ def glance(model: Any) -> Table:
                 "digits": [solution.digits],
             }
         )
-    return _stacked(parts, model, [])
+    return _stacked(parts, [])
 
 
 def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
@@ -155,7 +155,7 @@ def error_model(model: LeastSquares) -> Table:
         }
         for t in range(len(maximum))
     ]
-    return _stacked(parts, model, [])
+    return _stacked(parts, [])
 
 
 def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) -> Table:
@@ -354,7 +354,7 @@ def _count(value: float) -> float | int:
     return round(value) if abs(value - round(value)) < 1e-9 else float(value)
 
 
-def _stacked(parts: list[dict[str, Any]], model: LeastSquares, notes: list[str]) -> Table:
+def _stacked(parts: list[dict[str, Any]], notes: list[str]) -> Table:
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     if len(parts) > 1:
         names = [f"y{t}" for t in range(len(parts))]

@@ -92,7 +92,7 @@ def _source(recipe: Recipe, model: Any) -> str:
     lines = [_HEAD.format(title=_safe(title), answer=answer)]
     lines += _constants(recipe)
     lines += ["", "", "def _scores(row):", *_indented(_body(recipe))]
-    lines += ["", "", *_answers(recipe.head, labels)]
+    lines += ["", "", *_answers(recipe.head)]
     return "\n".join(lines) + "\n"
 
 
@@ -145,7 +145,7 @@ def _read(item: Input) -> str:
     return f"_level({value}, {list(item.levels)!r}, ())"
 
 
-def _answers(head: Head, labels: tuple[Any, ...]) -> list[str]:
+def _answers(head: Head) -> list[str]:
     if head.rule == "number":
         return ["def predict(row):", "    scores = _scores(row)", "    return None if scores is None else scores[0]"]
     choice = {

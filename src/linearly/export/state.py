@@ -318,7 +318,7 @@ def estimator_from_plain(plain: Any, model: str, classes: tuple[Any, ...], names
     allowed = estimators_of(model)
     if given["name"] not in allowed:
         raise Refused(f"estimator.name must be {' or '.join(allowed)} for model {model}")
-    kind, sizes = KINDS[given["name"]], _sizes(given["name"], len(names), len(classes))
+    kind, sizes = KINDS[given["name"]], _sizes(len(names), len(classes))
     wanted = keys(given["parameters"], "estimator.parameters", tuple(kind.parameters))
     parameters = {n: c.decode(wanted[n], f"estimator.parameters.{n}", sizes) for n, c in kind.parameters.items()}
     estimator = _class(given["name"])(**{n: list(v) if isinstance(v, tuple) else v for n, v in parameters.items()})
@@ -348,7 +348,7 @@ def _class(name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _sizes(name: str, p: int, K: int) -> Sizes:
+def _sizes(p: int, K: int) -> Sizes:
     m = p + 1 if K == 0 else p
     vectors = 1 if K == 2 else K
     return {"p": p, "K": K, "k": max(K, 1), "m": m, "1 + m": m + 1, "v": vectors, "logits": max(K - 1, 0)}

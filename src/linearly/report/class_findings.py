@@ -57,7 +57,7 @@ def good(facts: Facts, evaluation: Told) -> list[str]:
 
 def findings(facts: Facts, evaluation: Told) -> list[Finding]:
     """What speaks for and against it, the worst first, and what to do."""
-    found = [*_worth(facts, evaluation), *_probability_findings(facts, evaluation), *_proof_findings(facts)]
+    found = [*_worth(facts, evaluation), *_probability_findings(evaluation), *_proof_findings(facts)]
     marks = ("bad", "look", "good")
     found.sort(key=lambda finding: marks.index(finding.mark))
     found.append(
@@ -105,7 +105,7 @@ def _worth(facts: Facts, evaluation: Told) -> list[Finding]:
     return found
 
 
-def _probability_findings(facts: Facts, evaluation: Told) -> list[Finding]:
+def _probability_findings(evaluation: Told) -> list[Finding]:
     if evaluation.calibration is None:
         return [
             Finding(

@@ -105,7 +105,7 @@ def regression_facts(model: LeastSquares, rows: Rows, level: float) -> dict[str,
         "evaluation": {"metrics": evaluate(model, rows, level=level).metrics},
         "sample": _sample(portrait, fitted_to),
         "rows": _shown(portrait, rows.names),
-        "tests": _tests(model, rows, portrait) if fitted_to else [],
+        "tests": _tests(model, portrait) if fitted_to else [],
         "vif": _inflation(model),
         "influence": _influence(model, rows, portrait) if fitted_to else None,
         "refit": _refit(model),
@@ -136,7 +136,7 @@ def _shown(portrait: Portrait, names: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _tests(model: LeastSquares, rows: Rows, portrait: Portrait) -> list[dict[str, Any]]:
+def _tests(model: LeastSquares, portrait: Portrait) -> list[dict[str, Any]]:
     residual = portrait.tested.in_order().values[:, 0]
     found = []
     if len(residual) >= 8 and np.ptp(residual) > 0:

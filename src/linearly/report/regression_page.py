@@ -39,7 +39,6 @@ _TESTS = {
     "breusch_pagan": ("Breusch-Pagan (Koenker)", "Is their variance the same everywhere?"),
     "durbin_watson": ("Durbin-Watson", "Are neighbouring rows independent?"),
 }
-_NORMAL = ("shapiro_wilk", "lilliefors", "anderson_darling")
 _MEANING = {
     "normal": (
         "p-values and intervals where rows are few; prediction intervals always",

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from linearly.dataset.rows import is_rows
-from linearly.dataset.writing import naming
+from linearly.export.disk import write_whole
 from linearly.report.class_page import class_page
 from linearly.report.facts import facts
 from linearly.report.regression_page import regression_page
@@ -77,26 +76,7 @@ def _rows(model: Any, data: Any) -> Any:
 
 def write_page(path: Path, page: str) -> None:
     """The whole page or, if anything fails, the file that was there before."""
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"There is no directory {str(path.parent)!r} to write the report to.") from error
-    try:
-        with naming(path), os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_whole(path, page.encode("utf-8"))
 
 
 @cache

@@ -46,7 +46,6 @@ NO_LABEL = r"Row 0 has .*, which is no label\. Labels are strings, booleans or w
 CONTINUOUS = r"Unknown label type: continuous\. Row \d+ has .*Labels are strings, booleans or whole numbers"
 ONE = r"y has one class only, .*: a classifier needs rows of at least two classes"
 MIXED = r"Labels of mixed types: row 0 has .*, row \d+ has .*Make all labels strings, or all numbers"
-ONE_LABEL = r"y should be a 1d array of labels, one a row"
 TWO_D = r"2-D y must hold 0 and 1 only, one column a label|y should be a 1d array of labels, one a row"
 
 TARGETS: dict[str, Bad] = {

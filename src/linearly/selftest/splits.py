@@ -197,12 +197,13 @@ def _bits(what: str, other: list[str], fits: int) -> Result:
 def _blockings(X: Any, y: Any, labels: Any, times: int) -> Result:
     rng = np.random.default_rng(9)
     worst = 0.0
-    for model, target in each(y, labels):
+    models = list(each(y, labels))
+    for model, target in models:
         whole = fitted(model, X, target)
         for _ in range(times):
             cuts = rng.integers(0, len(X) + 1, size=int(rng.integers(1, 40)))  # empty blocks too
             worst = max(worst, difference(fitted(model, CutRows(X, target, cuts=cuts.tolist())), whole, X))
-    return _within(f"{times} random blockings × 16 estimators", worst)
+    return _within(f"{times} random blockings × {len(models)} estimators", worst)
 
 
 def _merged(X: Any, y: Any, labels: Any, times: int) -> Result:
