@@ -53,12 +53,16 @@ def place() -> Path:
     return Path(tempfile.mkdtemp(prefix="pages-")) / "rows.parquet"
 
 
+def _footer_of(whole: bytes) -> int:
+    return len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+
+
 def draw(random: Random) -> bytes:
     """Mostly damage in the pages: what the footer says is Arrow's to read."""
     whole = random.choice(files())
     if random.random() < 0.2:
         return mutated(random, whole, PIECES, files())
-    end = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    end = _footer_of(whole)
     damaged = mutated(random, whole[4:end], PIECES, files())
     return whole[:4] + damaged[: end - 4].ljust(end - 4, b"\0") + whole[end:]
 
@@ -67,14 +71,17 @@ def attempt(data: bytes) -> Read:
     place().write_bytes(data)
     try:
         arrow = pq.ParquetFile(place()).read()
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError, pa.ArrowException):
         arrow = None
     return Read(pa.concat_tables([chunk.frame.to_native() for chunk in file_tables(place())]), arrow)
 
 
 def judge(data: bytes, found: Read) -> None:
     if found.arrow is None:
-        raise Broken("Arrow refuses what was read")
+        # Of a damaged footer Arrow also checks statistics that nobody here uses.
+        if any(data.endswith(whole[_footer_of(whole) :]) for whole in files()):
+            raise Broken("Arrow refuses what was read")
+        return
     for name in found.ours.column_names:
         ours, arrow = (table.column(name).combine_chunks() for table in found)
         if ours.type == pa.float64() and ours.null_count == 0:
