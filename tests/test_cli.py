@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -427,6 +428,140 @@ def test_check_names_every_trouble(run):
     assert "overlap" in found["y", "ok"]["text"]
 
 
+NUMBERS = [f"{1.5 * i}" for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "told"),
+    [
+        ([*NUMBERS[:-1], "-"], "59 of its 60 different values are numbers and '-' is not (first '-' in line 61 of"),
+        ([f"${x}" for x in NUMBERS], "its numbers are written like '$0.0'"),
+        ([f"{x} %" for x in NUMBERS], "its numbers are written like '0.0 %'"),
+        ([f'"{1000 * i + 1000:,}"' for i in range(60)], "its numbers are written like '1,000'"),
+        ([x.replace("1", "\u22121") for x in NUMBERS], "its numbers are written like"),
+        ([*(f"€{x}" for x in NUMBERS[:-2]), "n.a.", "?"], "values are numbers and '?' and 'n.a.' are not, and its num"),
+    ],
+    ids=["a word", "currency", "percent", "thousands", "minus sign", "both"],
+)
+def test_text_that_was_meant_for_numbers_is_doubted(run, cells, told):
+    rows = [f"{cell},{i % 7},{i % 5}" for i, cell in enumerate(cells)]
+    Path("t.csv").write_text("\n".join(["x,z,y", *rows]) + "\n")
+    findings = run("check", "t.csv", "-t", "y", "--json").json["findings"]
+    (finding,) = [one for one in findings if one["about"] == "x"]
+    assert finding["level"] == "problem"
+    assert told in finding["text"]
+    assert finding["options"] == [["--without", "x"]]
+    fitted = run("fit", "t.csv", "-t", "y")
+    assert fitted.code == 0
+    assert f"Column 'x' is text and becomes {len(cells)} levels" in " ".join(fitted.err.split())
+    target = run("fit", "t.csv", "-t", "x")
+    assert (target.code, target.out) == (1, "")
+    assert target.err.startswith("error: The target 'x' is text, though ")
+    assert target.err.endswith("if these are labels, choose --model logistic.\n")
+    assert "next:" not in run("check", "t.csv", "-t", "x").err
+
+
+def test_a_word_among_more_numbers_than_levels_is_found(run):
+    Path("t.csv").write_text("x,y\n" + "".join(f"{i}.5,{i}\n" for i in range(3000)) + "oops,1\n")
+    failed = run("fit", "t.csv", "-t", "y")
+    assert failed.code == 1
+    assert "more than 1000 levels" in failed.err
+    assert "is some cell no number?" in failed.err
+    findings = run("check", "t.csv", "-t", "y", "--json").json["findings"]
+    assert "(first 'oops' in line 3002 of t.csv)" in next(one["text"] for one in findings if one["about"] == "x")
+
+
+@pytest.mark.parametrize("codes", [[f"{i:05d}" for i in range(60)], [f"A{i}" for i in range(60)], ["1", "2", "K"] * 20])
+def test_codes_are_not_doubted(run, codes):
+    ly.fit({"code": codes, "y": [i % 7 for i in range(60)]}, target="y", alpha=1.0)
+    ly.fit({"code": codes, "x": [i % 7 for i in range(60)]}, target="code", alpha=1.0)
+    Path("t.csv").write_text("\n".join(["x,y", *(f"{code}x,{i % 7}" for i, code in enumerate(codes))]))
+    assert not [one for one in run("check", "t.csv", "-t", "y", "--json").json["findings"] if "though" in one["text"]]
+
+
+def test_check_on_levels_that_are_spelt_in_two_ways(run):
+    spelt = ["Yes", "yes ", "No", "no"]
+    rows = [f"{spelt[i % 4]},{i % 7},{spelt[i * i % 3]}" for i in range(60)]
+    Path("t.csv").write_text("\n".join(["x,z,y", *rows]))
+    findings = {one["about"]: one["text"] for one in run("check", "t.csv", "-t", "y", "--json").json["findings"]}
+    assert findings["x"] == ("has levels that differ in spaces or capitals only: 'No', 'no', and 1 more like it")
+    assert "'yes '" in run("check", "t.csv", "-t", "y").out
+
+
+def test_check_on_identifiers_of_19_digits(run):
+    Path("t.csv").write_text(
+        "id,x,y\n" + "".join(f"{9007199254740993000 + 7 * i},{i % 7},{i % 5}\n" for i in range(60))
+    )
+    checked = run("check", "t.csv", "-t", "y")
+    assert checked.code == 0
+    assert "it looks like an identifier. Leave it out: --without id." in " ".join(checked.out.split())
+    assert checked.err == "next: linearly fit t.csv --target y --without id\n"
+
+
+def test_names_with_commas_and_quotes(run):
+    names = ["a,b", 'say "x"', "c d", '"q"']
+    head = ",".join('"' + name.replace('"', '""') + '"' for name in names)
+    Path("t.csv").write_text(f"{head},y\n" + "".join(f"1,2,{i * i % 11},3,{i % 5}\n" for i in range(30)))
+    checked = run("check", "t.csv", "-t", "y")
+    command = shlex.split(checked.err.strip().removeprefix("next: linearly "))
+    assert run(*command, "--json").json["features"] == ["c d"]
+    assert run("fit", "t.csv", "-t", "y", "--features", '"a,b", c d', "--json").json["features"] == ["a,b", "c d"]
+
+
+def test_columns_that_are_duplicates_show_the_share_of_each(run):
+    Path("t.csv").write_text("x,again,y\n" + "".join(f"{i},{i},{3 * i + i % 2}\n" for i in range(30)))
+    shown = run("fit", "t.csv", "-t", "y")
+    slopes = [float(re.search(rf"^{name} +([\d.]+)", shown.out, re.M)[1]) for name in ("x", "again")]
+    assert sum(slopes) == pytest.approx(3, abs=0.01)
+
+
+def test_levels_with_line_ends_and_long_names_fit_the_screen(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "a_name_of_a_measurement_that_was_made_in_the_laboratory_on_the_third_floor_" * 2
+    rows = "".join(f'{i * i % 11},"line {i % 2}\nand {"w" * 300}",{i % 5}\n' for i in range(60))
+    Path("t.csv").write_text(f"{name},note,y\n{rows}")
+    for words in (("check", "t.csv", "-t", "y"), ("fit", "t.csv", "-t", "y", "-o", "m.json"), ("show", "m.json")):
+        shown = run(*words)
+        assert shown.code == 0
+        assert max(map(len, shown.out.splitlines())) <= 80
+        assert not [line for line in shown.out.splitlines() if line.startswith("and w")]
+
+
+def test_a_share_that_holds_out_no_row(run):
+    failed = run("fit", "loans.csv", "-t", "income", "--features", "age", "--holdout", "0.001")
+    assert (failed.code, failed.err) == (1, "error: There are no rows: nothing to evaluate on.\n")
+
+
+def test_evaluation_begins_where_rows_do(run):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    x = [None] * 50 + list(range(50))
+    pq.write_table(pa.table({"x": x, "y": [2.0 * i for i in range(100)]}), "t.parquet", row_group_size=25)
+    ly.fit("t.parquet", target="y", missing="drop").save("m.json")
+    assert run("evaluate", "m.json", "t.parquet", "--json").json["rows"] == 50
+    assert run("report", "m.json", "t.parquet", "-o", "r.html").code == 0
+    few = run("fit", "t.parquet", "-t", "y", "--missing", "drop", "--holdout", "0.02", "--json").json
+    assert (few["rows"], few["holdout"]["rows"]) == (49, 1)
+
+
+@pytest.mark.parametrize("model", ["linear", "lda", "logistic", "perceptron", "ridge"])
+def test_no_row_without_gaps(run, model):
+    Path("t.csv").write_text("a,b,y\n" + "".join(f"{i},,{i % 2}\n,{i},{i % 2}\n" for i in range(30)))
+    failed = run("fit", "t.csv", "-t", "y", "-m", model, "--missing", "drop")
+    assert failed.code == 1
+    assert "Each of the 60 rows has a missing value in a column that is needed: no row is left." in failed.err
+
+
+def test_nothing_is_done_for_a_file_that_cannot_be_written(run):
+    for words in (
+        ("fit", "absent.csv", "-t", "y", "-o", "no/m.json"),
+        ("report", "m.json", "d.csv", "-o", "no/r.html"),
+    ):
+        failed = run(*words)
+        assert (failed.code, failed.err) == (1, f"error: {words[-1]}: there is no directory no.\n")
+
+
 def test_check_on_what_can_be_told_apart(run):
     x = np.r_[np.arange(30.0), np.arange(40.0, 70.0)]
     found = found_in(run, {"x": x, "z": np.sin(x), "y": ["low"] * 30 + ["high"] * 30})
@@ -639,7 +774,8 @@ def test_warnings_are_notes(run):
 @pytest.mark.parametrize(
     ("said", "here"),
     [
-        ('choose missing="drop" to', "choose --missing drop to"),
+        ('choose missing="drop" to', "fit with --missing drop to"),
+        ('Correct it, or choose unseen="reference".', "Correct it, or fit with --unseen reference."),
         ('method="exact" gives more', "--param method=exact gives more"),
         ("or set alpha > 0, for", "or set --alpha above 0, for"),
         ("ly.fit(data, like=model, …).", "linearly fit DATA --like MODEL."),

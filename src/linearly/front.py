@@ -8,19 +8,23 @@ model.predict("new.parquet", out="answers.parquet")
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.ledger import Ledger, LedgerRows
 from linearly.dataset.design import Design, DesignRows, design_of, refuse_options
 from linearly.dataset.kept import kept
+from linearly.dataset.misread import Misread, misread
 from linearly.dataset.rows import OneBlock, Rows
 from linearly.dataset.sources import as_tables
 from linearly.dataset.tables import Chunk, Tables, known_columns
+from linearly.dataset.wording import shown
 from linearly.models.registry import MODELS, classifies, estimator_of
 
 if TYPE_CHECKING:
@@ -88,6 +92,13 @@ def fit(
     if classifies(chosen):
         design = design.with_labels()
     design = design.learn(tables)
+    if like is None:
+        _doubt_text(design, tables, certain=model != "auto")
+    if design.target is not None and len(design.target.classes) == 1:
+        raise ValueError(
+            f"The target {design.target.factor.label!r} has one class only, {shown(design.target.classes[0])}: a "
+            "classifier needs rows of at least two classes."
+        )
     if not design.intercept:
         params = {"fit_intercept": False, **params}
     estimator = estimator_of(chosen, params)
@@ -152,6 +163,31 @@ def _choose(model: str, design: Design) -> tuple[str, str]:
             'model="logistic", or another classifier.'
         )
     return model, ""
+
+
+def _doubt_text(design: Design, tables: Tables, *, certain: bool) -> None:
+    """Warn of text that was meant for numbers; refuse it as a target unless it is `certain` that it holds labels."""
+    assert design.target is not None
+
+    def doubted(name: str, levels: Sequence[Any]) -> Misread | None:
+        found = misread(levels) if levels and tables.schema.get(name) == nw.String else None
+        return found if found is not None and (found.words or found.marked) else None
+
+    for name, levels in {factor.name: factor.levels for factor in design.categories}.items():
+        found = doubted(name, levels)
+        if found is not None:
+            warnings.warn(
+                f"Column {name!r} is text and becomes {len(levels)} levels, though {found}. Correct it, or leave the "
+                "column out.",
+                stacklevel=3,
+            )
+    target = design.target.factor.label
+    found = doubted(target, design.target.classes)
+    if found is not None and not certain:
+        raise ValueError(
+            f"The target {target!r} is text, though {found}. Correct it; or, if these are labels, choose "
+            'model="logistic".'
+        )
 
 
 class Model:
@@ -318,6 +354,10 @@ class Model:
             raise ValueError(f"Model {self.model!r} is not read off a sum over rows: fit all rows together instead.")
 
     def _new_tables(self, data: Any, keep: Sequence[str] = ()) -> Tables:
+        answers = {"prediction", *(f"probability[{label}]" for label in self.classes)}
+        for name in keep:
+            if name in answers:
+                raise ValueError(f"The column {name!r} cannot be kept: the answers have a column of that name.")
         tables = as_tables(data)
         needed = self.design.for_new_rows().needs
         known_columns([*needed, *keep], tables.schema)

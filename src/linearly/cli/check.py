@@ -8,15 +8,16 @@ import click
 
 from linearly.cli.failures import one_line
 from linearly.cli.inputs import read
-from linearly.cli.options import common, data_argument, names
+from linearly.cli.options import common, data_argument, names, option
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, bold, compact, count, dim, put_json, quoted, status, width, wrapped
+from linearly.cli.screen import answer, bold, brief, compact, count, dim, put_json, quoted, seen, status, width, wrapped
 
 if TYPE_CHECKING:
     from linearly.dataset.tables import Tables
 
 COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
 MOST_COLUMNS = 40  # listed
+LEAST = 12  # letters of a name, and of the values, that are shown
 
 
 @click.command()
@@ -63,19 +64,19 @@ def check(data: str, target: str | None, without: tuple[str, ...], weight: str |
     notes = sum(one.level == "note" for one in told)
     answer()
     answer(f"{count(problems, 'problem')}, {count(notes, 'note')}" if problems + notes else "nothing stands in the way")
-    if target is not None and data != "-":
+    if target is not None and data != "-" and not any(one.stops for one in told):
         status(f"next: {next_command(data, target, without, weight, told)}")
 
 
 def next_command(data: str, target: str, without: tuple[str, ...], weight: str | None, told: list[Any]) -> str:
     """The fit that heeds what was found."""
-    options = [option for one in told for option in one.options]
-    left_out = dict.fromkeys([*without, *(name for option, name in options if option == "--without")])
+    options = [pair for one in told for pair in one.options]
+    left_out = dict.fromkeys([*without, *(name for word, name in options if word == "--without")])
     words = ["linearly", "fit", quoted(data), "--target", quoted(target)]
     words += ["--weight", quoted(weight)] if weight is not None else []
-    words += ["--without", quoted(",".join(left_out))] if left_out else []
-    for option, value in dict(option for option in options if option[0] != "--without").items():
-        words += [option, value]
+    words += ["--without", option(*left_out)] if left_out else []
+    for word, value in dict(pair for pair in options if pair[0] != "--without").items():
+        words += [word, value]
     return " ".join(words)
 
 
@@ -93,12 +94,11 @@ def _row(name: str, column: Any) -> dict[str, Any]:
 
 
 def _columns(rows: list[dict[str, Any]], target: str | None, weight: str | None) -> str:
-    from linearly.cli.fit_screen import laid_out
+    from linearly.cli.fit_screen import cut_names, laid_out
 
     shown = rows[:MOST_COLUMNS]
     roles = {target: "target", weight: "weight"}
     columns = [
-        ("column", False, [row["column"] for row in shown]),
         ("kind", False, [row["kind"] for row in shown]),
         ("different", True, ["> 1000" if row["many"] else str(row["levels"] or "–") for row in shown]),
         ("missing", True, [f"{row['missing']:,}" if row["missing"] else "–" for row in shown]),
@@ -106,8 +106,11 @@ def _columns(rows: list[dict[str, Any]], target: str | None, weight: str | None)
     ]
     if not any(columns[-1][2]):
         columns.pop()
-    room = width() - max(len(line) for line in map(click.unstyle, laid_out(columns))) - 2
-    columns.insert(4, ("values", False, [_cut(_values(row), max(room, 12)) for row in shown]))
+    room = width() - max(map(seen, laid_out(columns))) - 4  # for names and values
+    named = cut_names([row["column"] for row in shown], max(room - LEAST, LEAST))
+    columns.insert(0, ("column", False, named))
+    room -= max(map(seen, ["column", *named]))
+    columns.insert(4, ("values", False, [_cut(_values(row), max(room, LEAST)) for row in shown]))
     lines = laid_out(columns)
     if len(rows) > MOST_COLUMNS:
         lines.append(dim(f"… {len(rows) - MOST_COLUMNS:,} more columns; --json has them all"))
@@ -118,7 +121,8 @@ def _values(row: dict[str, Any]) -> str:
     if "low" in row:
         return f"{compact(row['low'])} to {compact(row['high'])}, mean {compact(row['mean'])}"
     more = " …" if row["many"] or (row["levels"] or 0) > 5 else ""
-    return ", ".join(row.get("examples", ())) + more
+    told = [one if one == " ".join(one.split()) else repr(one) for one in row.get("examples", ())]
+    return ", ".join(told) + more
 
 
 def _cut(text: str, most: int) -> str:
@@ -128,4 +132,4 @@ def _cut(text: str, most: int) -> str:
 def _line(one: Any) -> str:
     lead = f"{one.level:<8} "
     text = f"{one.about}: {one.text}" + (f". {one_line(one.remedy[0].upper() + one.remedy[1:])}" if one.remedy else "")
-    return click.style(f"{one.level:<8}", fg=COLOURS[one.level]) + wrapped(text, lead)[8:]
+    return click.style(f"{one.level:<8}", fg=COLOURS[one.level]) + wrapped(brief(text), lead)[8:]

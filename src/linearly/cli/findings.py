@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.gram import Gram, diagonal
 from linearly.algorithm.triangular import rounded
+from linearly.cli.options import option
 from linearly.cli.profile import Column, Profile
 from linearly.cli.screen import count, percent
 from linearly.dataset.design import DesignRows, design_of
+from linearly.dataset.misread import is_number, misread
 from linearly.dataset.tables import Tables
-from linearly.dataset.terms import MOST_LEVELS
+from linearly.dataset.terms import MOST_LEVELS, text_of
+from linearly.dataset.wording import shown
 
 PROVEN = 2_000_000  # numbers (rows × columns × classes) up to which separability is decided
 _FAR = 1e6  # sizes of the mean, in standard deviations, from which a column is far from zero
@@ -31,6 +34,7 @@ class Finding(NamedTuple):
     text: str
     remedy: str = ""
     options: tuple[tuple[str, str], ...] = ()  # of a fit that heeds it
+    stops: bool = False  # whether no fit can go on
 
 
 def _drop(name: str) -> tuple[tuple[str, str], ...]:
@@ -50,16 +54,17 @@ def findings(tables: Tables, found: Profile, target: str | None, weight: str | N
     yield from _missing(found, target)
     usable = {}
     for name, column in features.items():
-        finding = _unusable(name, column)
+        finding = _meant_for_numbers(tables, name, column) or _unusable(name, column)
         if finding is None:
             usable[name] = column
         else:
             yield finding
-    if not usable:
-        yield Finding("problem", "columns", "there is no column to predict from")
-        return
     if target is not None:
-        yield from _target(target, found.columns[target], n)
+        doubt = _meant_for_numbers(tables, target, found.columns[target], "the target ")
+        yield from [doubt] if doubt else _target(target, found.columns[target], n)
+    if not usable:
+        yield Finding("problem", "columns", "there is no column to predict from", stops=True)
+        return
     yield from _numbers(tables, found, usable, target, weight)
 
 
@@ -77,16 +82,39 @@ def _missing(found: Profile, target: str | None) -> Iterator[Finding]:
             text = f"the target is {share}"
             yield Finding("problem", name, text, "--missing drop leaves those rows out", _DROP_ROWS)
         elif missing > 0.3 * n:
-            yield Finding("problem", name, share, f"leave the column out: --without {name}", _drop(name))
+            yield Finding("problem", name, share, f"leave the column out: --without {option(name)}", _drop(name))
         else:
             yield Finding("problem", name, share, "fill the gaps, or --missing drop leaves those rows out", _DROP_ROWS)
     if len(gaps) > 12:
         yield Finding("note", "missing values", f"in {len(gaps) - 12} columns more")
 
 
+def _meant_for_numbers(tables: Tables, name: str, column: Column, what: str = "") -> Finding | None:
+    """That a column of text was meant for numbers, and where it is not."""
+    found = misread(column.levels) if column.kind == "text" else None
+    capped = len(column.levels) > MOST_LEVELS
+    if found is None or not (found.words or found.marked or capped):
+        return None
+    text = f"{what}is text, though {found}"
+    if found.words or capped:
+        text += next((f" (first {shown(value)} in {where})" for where, value in _words(tables, name)), "")
+    remedy = "write plain numbers, and nothing or NA for missing ones"
+    if what:
+        return Finding("problem", name, text, remedy, stops=True)
+    return Finding("problem", name, text, f"{remedy}, or leave it out: --without {option(name)}", _drop(name))
+
+
+def _words(tables: Tables, name: str) -> Iterator[tuple[str, str]]:
+    """Where a column of text is no number, and what stands there."""
+    for chunk in tables.select([name]):
+        for i, value in enumerate(text_of(chunk.frame[name]).to_list()):
+            if value is not None and not is_number(value):
+                yield chunk.where(i), value
+
+
 def _unusable(name: str, column: Column) -> Finding | None:
     """Why a column cannot be a feature, or should not; None if it can."""
-    out = f"leave it out: --without {name}"
+    out = f"leave it out: --without {option(name)}"
     if column.kind == "dates":
         text, remedy = "holds dates or times", f"turn them into numbers (days, month, hour), or {out}"
     elif column.kind == "other":
@@ -96,7 +124,9 @@ def _unusable(name: str, column: Column) -> Finding | None:
     elif column.infinite:
         text, remedy = f"is infinite in {count(column.infinite, 'row')}", f"correct them, or {out}"
     elif column.constant:
-        text, remedy = f"is constant ({next(iter(column.levels))!r} in every row)", out
+        text, remedy = f"is constant ({shown(next(iter(column.levels)))} in every row)", out
+    elif column.kind == "whole numbers" and max(-column.low, column.high) > 2**53:
+        text, remedy = "holds whole numbers beyond 2**53, and would lose digits: it looks like an identifier", out
     elif column.identifies:
         many = f"more than {MOST_LEVELS}" if len(column.levels) > MOST_LEVELS else str(len(column.levels))
         text, remedy = f"looks like an identifier: {many} different texts", out
@@ -109,20 +139,37 @@ def _unusable(name: str, column: Column) -> Finding | None:
 
 def _odd(usable: dict[str, Column]) -> Iterator[Finding]:
     for name, column in usable.items():
+        yield from _alike(name, column)
         if column.numbers_rows:
             text = f"numbers the rows, {column.low:.0f} to {column.high:.0f}: it looks like an identifier"
-            yield Finding("note", name, text, f"leave it out: --without {name}", _drop(name))
+            yield Finding("note", name, text, f"leave it out: --without {option(name)}", _drop(name))
         elif column.kind == "text" and len(column.levels) > max(20, 0.05 * column.present):
             text = f"has {len(column.levels)} levels in {count(column.present, 'row')}: a column for each but one"
             yield Finding("note", name, text, "group the rare ones")
 
 
+def _alike(name: str, column: Column) -> Iterator[Finding]:
+    """Levels that only spaces or capitals tell apart."""
+    if column.kind != "text" or len(column.levels) > MOST_LEVELS:
+        return
+    spelt: dict[str, list[str]] = {}
+    for level in sorted(map(str, column.levels)):
+        spelt.setdefault(" ".join(level.split()).casefold(), []).append(level)
+    several = [levels for levels in spelt.values() if len(levels) > 1]
+    if several:
+        more = f", and {len(several) - 1} more like it" if len(several) > 1 else ""
+        text = f"has levels that differ in spaces or capitals only: {', '.join(map(shown, several[0][:4]))}{more}"
+        yield Finding("note", name, text, "write them alike")
+
+
 def _target(name: str, column: Column, n: int) -> Iterator[Finding]:
     if column.kind in ("dates", "other"):
-        yield Finding("problem", name, f"the target holds {column.kind}", "choose a column of numbers or labels")
+        text = f"the target holds {'dates' if column.kind == 'dates' else 'neither numbers nor text'}"
+        yield Finding("problem", name, text, "choose a column of numbers or labels", stops=True)
         return
     if column.constant:
-        yield Finding("problem", name, "the target is constant: there is nothing to predict", "choose another column")
+        text = "the target is constant: there is nothing to predict"
+        yield Finding("problem", name, text, "choose another column", stops=True)
         return
     if column.kind == "text" and len(column.levels) > max(50, n // 4):
         yield Finding("problem", name, f"the target has {len(column.levels)} different labels", "group them")
@@ -137,6 +184,7 @@ def _target(name: str, column: Column, n: int) -> Iterator[Finding]:
             yield Finding("note", name, told, "if these are labels: --model logistic")
         else:
             yield Finding("ok", name, f"the target holds numbers, {column.low:.4g} to {column.high:.4g}: linear")
+    yield from _alike(name, column)
     if column.counts is not None and len(column.levels) <= 50 and (column.kind in ("text", "true/false")):
         yield from _balance(name, column)
 
@@ -179,6 +227,8 @@ def _numbers(
         design = design.with_labels()
     design = design.learn(tables)
     if len(design.names) > 2000:
+        if n <= len(design.names):
+            yield _arbitrary(n, len(design.names))
         yield Finding("note", "columns", f"{len(design.names)} columns after coding: collinearity is not looked for")
         return
     features = replace(design, target=None, weight=None)
@@ -189,13 +239,17 @@ def _numbers(
         yield Finding("note", "rows", text)
     p = len(design.names)
     if gram.n <= p:
-        text = f"{count(gram.n, 'complete row')} for {p} columns after coding: a fit would be arbitrary"
-        yield Finding("problem", "rows", text, "use fewer columns, or a penalty: --alpha 1", (("--alpha", "1"),))
+        yield _arbitrary(gram.n, p)
         return
     yield from _size(gram, design.names)
     yield from _collinear(gram, design.names)
     if labels and design.target is not None and design.target.labels:
         yield from _separable(tables, design, gram.n)
+
+
+def _arbitrary(n: int, p: int) -> Finding:
+    text = f"{count(n, 'complete row')} for {p} columns after coding: a fit would be arbitrary"
+    return Finding("problem", "rows", text, "use fewer columns, or a penalty: --alpha 1", (("--alpha", "1"),))
 
 
 def _size(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
@@ -268,7 +322,7 @@ def _correlation(gram: Gram) -> Any:
 
 def _combination(j: int, kept: list[int], correlation: Any, gram: Gram, names: tuple[str, ...]) -> Finding:
     """What a column is a combination of."""
-    remedy = f"leave it out: --without {names[j].partition('[')[0]}"
+    remedy = f"leave it out: --without {option(names[j].partition('[')[0])}"
     equal = [i for i in kept if abs(correlation[i, j]) > 1 - 1e-12]
     if equal:
         i = equal[0]

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from linearly.cli.screen import bold, compact, count, dim, duration, flowing, percent, probability, seen, width, wrapped
+from linearly.cli.screen import (
+    bold,
+    brief,
+    compact,
+    count,
+    dim,
+    duration,
+    flowing,
+    percent,
+    probability,
+    seen,
+    width,
+    wrapped,
+)
 
 LONGEST = 40  # terms shown in full; of more, the first HEAD and the last TAIL
 HEAD, TAIL = 30, 5
@@ -111,10 +124,11 @@ def _term_table(facts: Facts) -> list[str]:
     aliased = set(facts.get("aliased", ()))
 
     def values(name: str) -> Any:
-        return np.array([t.get(name, np.nan) if t["term"] not in aliased else np.nan for t in shown], dtype=np.float64)
+        known = [name == "estimate" or t["term"] not in aliased for t in shown]
+        return np.array([t.get(name, np.nan) if k else np.nan for t, k in zip(shown, known, strict=True)], np.float64)
 
     def interval(lows: list[str], highs: list[str]) -> list[str]:
-        ragged = any(cell.endswith(" ") for cell in lows + highs)
+        ragged = any(cell.endswith(" ") for cell in lows + highs if cell.strip() != "–")
         pairs = [(x.strip(), y.strip()) if ragged else (x, y) for x, y in zip(lows, highs, strict=True)]
         return ["" if x.strip() == "–" else f"[{x}, {y}]" for x, y in pairs]
 
@@ -148,7 +162,7 @@ def _term_table(facts: Facts) -> list[str]:
             levels = dict.fromkeys((t["term"].partition("[")[0], t["against"]) for t in shown if "against" in t)
             apart = [f"{name} against {level}" for name, level in levels]
             apart += [f"{name} is a combination of others" for name in facts.get("aliased", ())]
-            below = [flowing([dim(part) for part in apart])]
+            below = [flowing([dim(brief(part)) for part in apart])]
     lines = laid_out(_fitting(columns))
     return _with_gap(lines, gap) + below
 
@@ -240,10 +254,15 @@ def laid_out(columns: Sequence[Column]) -> list[str]:
     """Lines of aligned text, headings first."""
     from linearly.evidence.table import Grid
 
-    rows = [list(row) for row in zip(*(cells for _, _, cells in columns), strict=True)]
+    rows = [list(map(_one_line, row)) for row in zip(*(cells for _, _, cells in columns), strict=True)]
     lines = Grid([name for name, _, _ in columns], [right for _, right, _ in columns], rows).text()
     del lines[1]  # the rule: headings are dim instead
     return [dim(lines[0]), *lines[1:]] if lines else lines
+
+
+def _one_line(cell: str) -> str:
+    """A cell without the line ends that levels may have."""
+    return " ".join(cell.split()) if set(cell) & set("\n\r\t\x0b\x0c") else cell
 
 
 def _fitting(columns: list[Column]) -> list[Column]:
@@ -253,11 +272,11 @@ def _fitting(columns: list[Column]) -> list[Column]:
     name, right, cells = columns[at]
     most = max(max(map(len, cells)) - excess, 12)
     if excess > 0:
-        columns[at] = (name, right, _cut(cells, most))
+        columns[at] = (name, right, cut_names(cells, most))
     return columns
 
 
-def _cut(names: list[str], most: int) -> list[str]:
+def cut_names(names: list[str], most: int) -> list[str]:
     """Names of so many letters: cut in the middle, at the start or at the end, wherever most of them stay different."""
 
     def cut(name: str, head: int) -> str:
@@ -303,7 +322,7 @@ def _remarks(facts: Facts) -> list[str]:
     if told:
         lines.append(flowing(["residuals", *told], indent="            "))
     if facts.get("vif"):
-        lines.append(wrapped(_collinearity(facts["vif"]), "columns     "))
+        lines.append(wrapped(brief(_collinearity(facts["vif"])), "columns     "))
     if facts.get("separated"):
         lines.append(wrapped("these figures are where the search was stopped, not estimates", "separable   "))
     return lines

@@ -42,6 +42,13 @@ def load_model(path: str) -> Model:
     return load(path)
 
 
+def refuse_nowhere(path: str | None) -> None:
+    """Refuse a file to be written in a directory that there is not, before any work for it is done."""
+    folder = os.path.dirname(path or "")
+    if folder and not os.path.isdir(folder):
+        raise FileNotFoundError(f"{path}: there is no directory {folder}.")
+
+
 def _standard_input() -> Any:
     """Standard input, put into a temporary file where it cannot be read twice."""
     import shutil
@@ -127,8 +134,19 @@ class PickedTables:
 
     def fold(self, f: Callable[[Chunk], S]) -> S:
         """The sum of f over the chunks."""
+        from linearly.dataset.design import Tally
+
         pick = Pick(self.share, self.held)
-        return self.tables.fold(lambda chunk: f(pick(chunk)))
+
+        def picked(chunk: Chunk) -> Tally:
+            some = pick(chunk)
+            return Tally(f(some) if len(some) else None, len(chunk), len(some))
+
+        total = self.tables.fold(picked)
+        if not total.kept:
+            raise ValueError(f"--holdout {float(self.share):g} of {total.rows:,} rows leaves none on one side.")
+        value: S = total.value
+        return value
 
     def select(self, columns: Sequence[str]) -> PickedTables:
         """The same rows with some of the columns."""

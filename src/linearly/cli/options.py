@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+_NAME = re.compile(r'\s*"((?:[^"]|"")+)"\s*(?=,|$)|([^,]+)')
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer with JSON.")
 debug_option = click.option(
@@ -16,8 +18,9 @@ debug_option = click.option(
 data_argument = click.argument("data", metavar="DATA")
 model_argument = click.argument("model", metavar="MODEL", type=click.Path())
 level_option = click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
-)
+    "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
+    help="Confidence level of the intervals.",
+)  # fmt: skip
 
 
 def common(f: F) -> F:
@@ -26,8 +29,20 @@ def common(f: F) -> F:
 
 
 def names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    """Columns, named by repeating an option or with commas between them."""
-    return tuple(name.strip() for part in value for name in part.split(",") if name.strip())
+    """Columns, named by repeating an option or with commas between them; a name with a comma stands in quotes."""
+    found = (one for part in value for one in _NAME.finditer(part))
+    named = (one[1].replace('""', '"') if one[1] else one[2].strip() for one in found)
+    return tuple(name for name in named if name)
+
+
+def option(*columns: str) -> str:
+    """Columns as an option names them in the shell: see `names`."""
+    import shlex
+
+    def quoted(name: str) -> str:
+        return '"' + name.replace('"', '""') + '"' if "," in name or name.startswith('"') else name
+
+    return shlex.quote(",".join(map(quoted, columns)))
 
 
 def design_options(f: F) -> F:

@@ -44,6 +44,15 @@ def wrapped(text: str, lead: str = "") -> str:
     return "\n".join((lead if i == 0 else indent) + line for i, line in enumerate(lines))
 
 
+def brief(text: str, most: int = 50) -> str:
+    """Text in one line, in which words of more letters are cut in the middle."""
+
+    def cut(word: str) -> str:
+        return word if len(word) <= most else f"{word[: most - most // 3 - 1]}…{word[-(most // 3) :]}"
+
+    return " ".join(map(cut, text.split()))
+
+
 def note(text: str) -> None:
     """A remark on standard error."""
     status(click.style("note: ", fg="yellow") + wrapped(text, "note: ")[6:])

@@ -112,6 +112,8 @@ class Design:
         def learnt(factor: Factor) -> Factor:
             if isinstance(factor, Category) and factor.name in found and not factor.levels:
                 return factor.knowing(found[factor.name])
+            if isinstance(factor, Numeric):
+                return factor
             return factor.learn(tables.select(factor.needs))
 
         lessons: dict[Factor, Factor] = {}
@@ -252,6 +254,8 @@ class DesignRows:
             value: S = self.tables.fold(Through(self.design, f))
             return value
         total = self.tables.fold(Tallied(self.design, f))
+        if total.rows and not total.kept:
+            raise no_row_left(total.rows)
         self.n_rows, self.n_dropped = total.rows, total.rows - total.kept
         kept: S = total.value
         return kept
@@ -266,6 +270,14 @@ class DesignRows:
         tables: Any = self.tables
         value: S = tables.fold_partitions(Changed(self.design.block, f))
         return value
+
+
+def no_row_left(n: int) -> ValueError:
+    """What to say where every row was dropped."""
+    return ValueError(
+        f"Each of the {n:,} rows has a missing value in a column that is needed: no row is left. Fill the gaps, or "
+        "leave out the columns that have most of them."
+    )
 
 
 @dataclass(frozen=True)
@@ -306,19 +318,22 @@ class Tallied:
 
     def __call__(self, chunk: Chunk) -> Tally:
         block = self.design.block(chunk, takes_columns(self.f))
-        return Tally(self.f(block), len(chunk), len(block))
+        nothing = len(chunk) and not len(block)
+        return Tally(None if nothing else self.f(block), len(chunk), len(block))
 
 
 @dataclass(frozen=True)
 class Tally:
-    """A value, and the rows that it came from: all, and those that were kept."""
+    """A value, and the rows that it came from: all, and those that were kept. Where none were, there is no value."""
 
     value: Any
     rows: int
     kept: int
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(self.value + other.value, self.rows + other.rows, self.kept + other.kept)
+        values = [one.value for one in (self, other) if one.value is not None]
+        value = values[0] + values[1] if len(values) == 2 else values[0] if values else None
+        return Tally(value, self.rows + other.rows, self.kept + other.kept)
 
 
 def design_of(

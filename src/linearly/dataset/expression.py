@@ -9,6 +9,7 @@ Names follow R: dots belong to them (Sepal.Length), and backticks quote any othe
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -249,7 +250,9 @@ class _Parser:
 
     def finish(self) -> None:
         if self.at < len(self.tokens):
-            raise ValueError(f"{self.tokens[self.at].text!r} is not expected there: {self.whole()}.")
+            token = self.tokens[self.at]
+            spaces = " A name with spaces goes in `backticks`." if token.kind == "name" else ""
+            raise ValueError(f"{token.text!r} is not expected there: {self.whole()}.{spaces}")
 
     def counted(self, tree: Expression) -> Expression:
         self.nodes += 1
@@ -259,6 +262,8 @@ class _Parser:
 
     def whole(self) -> str:
         text = "".join(f" {t.text} " if t.text in ("+", "-", "*", "/", ",") else t.text for t in self.tokens[:40])
+        if any(a.kind == b.kind == "name" for a, b in itertools.pairwise(self.tokens[:40])):
+            text = " ".join(t.text for t in self.tokens[:40])
         return repr(text.strip()[:60] + (" …" if len(text) > 60 or len(self.tokens) > 40 else ""))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeVar
 
-from linearly.dataset.design import DesignRows
+from linearly.dataset.design import DesignRows, no_row_left
 from linearly.dataset.elsewhere import partitions_of
 from linearly.dataset.fold import fold
 from linearly.dataset.rows import Block, Rows
@@ -47,4 +47,6 @@ def kept(rows: DesignRows, most_bytes: int = MOST_BYTES) -> Rows:
         if taken > most_bytes:
             return rows
         blocks.append(block)
-    return KeptRows(rows, blocks, n_dropped)
+    if n_dropped and not any(map(len, blocks)):
+        raise no_row_left(n_dropped)
+    return KeptRows(rows, [block for block in blocks if len(block)] or blocks, n_dropped)

@@ -243,11 +243,17 @@ def _here(path: str) -> list[Location]:
 
 
 def _in_filesystem(url: str) -> list[Location]:
+    import pyarrow as pa
     from pyarrow.fs import FileSelector, FileSystem, FileType
 
     wild = glob.has_magic(url)
     fixed = _fixed(url, "/") if wild else url
-    system, path = FileSystem.from_uri(fixed)
+    try:
+        system, path = FileSystem.from_uri(fixed)
+    except pa.ArrowInvalid:
+        raise ValueError(
+            f"{url} is in no filesystem that is known (s3://, gs://, hdfs://, file://): download it, and give the file."
+        ) from None
     start = url[: len(url) - len(path)] if not wild and url.endswith(path) else ""
     if not wild and system.get_file_info(path).type == FileType.File:
         return [Stored(system, path, url)]

@@ -345,7 +345,7 @@ def refuse_large_integers(part: NDArray[Any], where: Where = ROW, name: str | No
     column = j if name is None else repr(name)
     raise ValueError(
         f"The integer in {where(i)}, column {column} is beyond 2**53 and would lose digits as a float64. "
-        "Subtract an offset or convert the column yourself."
+        "Subtract an offset, convert the column, or leave it out."
     )
 
 

@@ -16,6 +16,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.misread import misread
 from linearly.dataset.rows import float_column
 from linearly.dataset.tables import Chunk, Tables
 from linearly.dataset.wording import shown
@@ -191,9 +192,11 @@ class Found:
     def ordered(self, name: str) -> tuple[Level, ...]:
         """The values in order: as declared, or sorted; too many are refused."""
         if len(self.values) > MOST_LEVELS:
+            found = misread(self.values)
+            numbers = "" if found is None else f" It is text, though {found}: is some cell no number?"
             raise ValueError(
-                f"Column {name!r} has more than {MOST_LEVELS} levels: a column each would be too many. Leave it out, "
-                "group its levels, or turn it into numbers."
+                f"Column {name!r} has more than {MOST_LEVELS} levels: a column each would be too many.{numbers} Leave "
+                "it out, group its levels, or turn it into numbers."
             )
         if not self.values:
             raise ValueError(f"Column {name!r} is empty: it has no level at all. Leave it out.")
