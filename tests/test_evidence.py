@@ -185,3 +185,12 @@ def test_errors_of_a_weighted_fit_are_not_resampled():
     with pytest.raises(ValueError, match="fit with weights"):
         model.sample_coefficients(5, "residuals", X=X, y=y)
     assert model.sample_coefficients(5, random_state=0).shape == (5, 3)
+    with pytest.raises(ValueError, match="n must be a whole number from 1 on, not -1"):
+        model.sample_coefficients(-1)
+
+
+def test_groups_of_two_kinds_are_refused():
+    groups = np.array(["a", 1] * 3, dtype=object)
+    for make, y in ((ly.LinearRegression, [1.0, 2, 3, 4, 5, 7]), (ly.LogisticRegression, [0, 1, 0, 1, 1, 0])):
+        with pytest.raises(ValueError, match=r"groups mixes labels of different types \(int, str\)"):
+            make(covariance="cluster").fit(np.arange(6.0)[:, None] ** 2, y, groups=groups)

@@ -126,6 +126,13 @@ def test_intervals_stay_in_the_row_that_they_are_of(iris):
     np.testing.assert_array_equal(np.delete(table["high"], 7), known["high"])
 
 
+def test_a_column_is_not_lost_behind_an_answer(iris):
+    model = ly.fit(iris, target="species", model="lda")
+    for name in ("prediction", "probability[setosa]"):
+        with pytest.raises(ValueError, match="the answers have a column of that name"):
+            model.answers(iris.assign(**{name: 1.0}), keep=[name])
+
+
 def test_a_ridge_model_forgets(iris):
     even = ly.fit(iris[::2], target="petal_width", model="ridge", features=["petal_length", "sepal_width"])
     odd = ly.fit(iris[1::2], like=even)

@@ -339,6 +339,16 @@ def test_augment_needs_the_hessian_and_names_a_row():
         ly.augment(ly.LogisticRegression().fit(X, y), bad, y)
 
 
+def test_profile_intervals_of_slopes_do_not_depend_on_the_origin():
+    X, y = overlapping(6, n=80, p=2, K=3)
+    X = np.round(X * 1024) / 1024  # the offset leaves these exact
+    near = ly.profile_intervals(ly.LogisticRegression().fit(X, y), X, y)
+    far = ly.profile_intervals(ly.LogisticRegression().fit(X + 2.0**30, y), X + 2.0**30, y)
+    slopes = near["term"] != "Intercept"
+    for end in ("conf_low", "conf_high"):
+        np.testing.assert_allclose(far[end][slopes], near[end][slopes], rtol=1e-5)
+
+
 def test_a_feature_may_be_called_intercept():
     pd = pytest.importorskip("pandas")
     X, y = overlapping(5, n=120, p=2, K=3)

@@ -739,6 +739,15 @@ def test_bad_streams_are_named(Model):
 def test_weights_without_a_meaning_are_refused(Model):
     with pytest.raises(TypeError, match="sample_weight"):
         Model().fit(X3, [0, 1, 1], sample_weight=[1, 1, 2])
+    rows = as_rows(np.array([[1.0], [-1.0], [2.0]]), np.array([1, 0, 0]), np.array([1.0, 1.0, 2.0]))
+    with pytest.raises(ValueError, match=r"rows have weights, and a perceptron .* takes none"):
+        Model().fit(rows)
+
+
+def test_batch_weights_that_are_missing_are_refused_by_row():
+    rows = as_rows(np.array([[1.0], [-1.0], [2.0]]), np.array([1, 0, 0]), np.array([1.0, np.nan, 2.0]))
+    with pytest.raises(ValueError, match="sample_weight contains NaN: row 1"):
+        BatchPerceptron(5).fit(rows)
 
 
 @unsettled

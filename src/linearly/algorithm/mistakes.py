@@ -111,6 +111,11 @@ def scan(
     float64; one pass in a fit has to.
     """
     for block in _stretches(rows) if order is None else (whole(rows),):
+        if block.weight is not None:
+            raise ValueError(
+                "These rows have weights, and a perceptron that learns row by row takes none: leave them out, or use "
+                "BatchPerceptron."
+            )
         steps = len(block) if order is None else len(order)
         weights.arrange(hasattr(type(block.X), "tocsr"))
         at = 0

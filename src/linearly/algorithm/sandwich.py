@@ -70,7 +70,11 @@ def group_codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
     gap = np.flatnonzero([label is None or label != label for label in labels.tolist()])
     if len(gap):
         raise ValueError(f"groups has no label in row {gap[0]}. Drop the row or give it a group of its own.")
-    distinct, codes = np.unique(labels, return_inverse=True)
+    try:
+        distinct, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        raise ValueError(f"groups mixes labels of different types ({kinds}). Use one type.") from None
     return codes, len(distinct)
 
 

@@ -101,7 +101,8 @@ class Training:
         if self.record is None:
             raise AttributeError(
                 "There is no mistake log: partial_fit keeps none, as memory would grow with the stream, and neither "
-                f"does training on the partitions of a cluster, or on files after {_MOST_LOGGED} mistakes."
+                f"does a model file, or training on the partitions of a cluster, or on files after {_MOST_LOGGED} "
+                "mistakes."
             )
         k, p = self.weights.coef.shape
         return self.record.log(self.weights.seen, k, p, self.weights.b is not None)

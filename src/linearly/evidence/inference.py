@@ -16,6 +16,7 @@ from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.evidence.table import Table
 from linearly.models.base import by_rows, column_names, new_rows, training_rows
 from linearly.models.least_squares import LeastSquares
+from linearly.models.parameters import whole_number
 
 Array = NDArray[np.float64]
 
@@ -186,6 +187,7 @@ def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: 
 
     solution = fitted(model)
     refuse_several(model, "sample_coefficients")
+    n = whole_number("n", n, 1)
     draw = check_random_state(random_state)
     center = estimates(solution)[:, 0]
     if error_model == "normal":

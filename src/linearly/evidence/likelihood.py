@@ -165,30 +165,33 @@ def profile_intervals(
     """Intervals by the profile likelihood, ``term, estimate, conf_low, conf_high``: where it falls by a χ² quantile.
 
     They follow the curvature of the likelihood away from the maximum, so they are not symmetric, and are better than
-    Wald's in small samples. Each end takes some refits with one coefficient held.
+    Wald's in small samples. Each end takes some refits with one coefficient held; it is NaN where rounding alone moves
+    the likelihood by more, as it does for the intercept of columns far from zero.
     """
     _refuse_penalised(_fitted(model), "profile_intervals")
     refuse_level(level)
     _, rows = labelled_rows(model, X, y, sample_weight, classes=model.classes_, reset=False)
-    unit = Gauge.of(next(iter(rows)), None).unit
-    objective = Logistic(
-        len(model.classes_),
-        int(np.flatnonzero(model.classes_ == model.reference_)[0]),
-        Gauge(0 * unit, unit),
-        model.fit_intercept,
-    )
+    gauge = Gauge.of(next(iter(rows)), None)
+    first, unit = int(model.fit_intercept), gauge.unit
+    reference = int(np.flatnonzero(model.classes_ == model.reference_)[0])
     terms, labels, estimate = _terms(model)
     error = np.sqrt(np.diagonal(model.covariance_))
-    q = int(model.fit_intercept) + len(unit)
-    size = np.r_[np.ones(int(model.fit_intercept)), unit]
+    q = first + len(unit)
+    size = np.r_[np.ones(first), unit]
     B = estimate.reshape(-1, q).T * size[:, None]
+    # The intercept is the logit at zero; the slopes are the same from anywhere, and best told from among the rows.
+    near = gauge if first else Gauge(0 * unit, unit)
+    moved = B.copy()
+    moved[:first] += (near.shift / unit) @ B[first:]
+    starts = [(Gauge(0 * unit, unit), B)] * first + [(near, moved)] * len(unit)
     limit = float(chdtri(1, 1 - level)) / 2
     low, high = np.empty(len(terms)), np.empty(len(terms))
     for at in range(len(terms)):
         i, a = at % q, at // q
+        objective = Logistic(len(model.classes_), reference, starts[i][0], model.fit_intercept)
         for ends, sign in ((low, -1.0), (high, 1.0)):
             ends[at] = _profile_end(
-                rows, objective, B, (i, a), sign * error[at] * size[i], -model.log_likelihood_, limit
+                rows, objective, starts[i][1], (i, a), sign * error[at] * size[i], -model.log_likelihood_, limit
             )
         low[at], high[at] = low[at] / size[i], high[at] / size[i]
     columns: dict[str, Any] = {"label": labels} if labels else {}
@@ -210,6 +213,8 @@ def _profile_end(
         return found.last.loss - best - limit
 
     inner, outer = B[i, a], B[i, a] + 1.5 * error
+    if not fall(inner) < 0:
+        return float("nan")
     for _ in range(60):
         if fall(outer) > 0:
             return float(brentq(fall, inner, outer, xtol=1e-12 + 1e-10 * abs(error), rtol=1e-12))

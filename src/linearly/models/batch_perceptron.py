@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from linearly.algorithm.errors import first_largest, scores, training_error
 from linearly.algorithm.magnitude import exponent, in_unit, largest
 from linearly.algorithm.remarks import remark
-from linearly.dataset.rows import Block, Rows
+from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.models.base import Array
 from linearly.models.classifier import LinearClassifier
 from linearly.models.far import warn_of_far_columns
@@ -52,6 +52,8 @@ class Correction:
             G *= block.weight[:, None]
             wrong &= block.weight > 0
             weight = float(block.weight.sum())
+            if not np.isfinite(weight):
+                refuse_bad_numbers(block)
         return Correction(np.asarray(block.X.T @ G).T, G.sum(axis=0), int(np.count_nonzero(wrong)), weight)
 
     def __add__(self, other: Correction) -> Correction:
