@@ -246,6 +246,44 @@ def test_quasi_complete_separation_is_said():
     assert np.isfinite(model.coef_).all()
 
 
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda x, y, w: ly.LogisticRegression().fit(x[:, None], y, w),
+        lambda x, y, w: ly.fit({"x": x, "y": y, "w": w}, target="y", weight="w", model="logistic").estimator,
+    ],
+    ids=["array", "frame"],
+)
+def test_rows_of_weight_0_do_not_hide_a_separation(fit):
+    # Rows 0 and 2 overlap with the rest and have weight 0; without them x ≥ 4 is 1, but for row 3, which is row 1.
+    x, y = np.r_[5.0, 4.0, 4.5, 4.0, np.arange(8.0)], np.r_[0, 1, 0, 0, np.arange(8) > 3.5].astype(int)
+    weight = np.r_[0.0, 2.0, 0.0, 1.0, np.ones(8)]
+    with pytest.warns(ly.SeparationWarning, match="rows 1 and 3 are the same point with different labels"):
+        model = fit(x, y, weight)
+    assert model.separation_.verdict == "quasi-separable"
+    assert model.separation_.check()
+    assert "witness rows 1, 3" in repr(model.separation_)
+
+
+@pytest.mark.parametrize("model", ["logistic", "lda", "qda"])
+def test_a_class_without_weight_is_refused_by_name(model):
+    data = {"x": np.arange(9.0) % 4, "y": list("aababbccc"), "w": [1.0] * 6 + [0.0] * 3}
+    with pytest.raises(ValueError, match="The class 'c' has no rows of positive weight"):
+        ly.fit(data, target="y", weight="w", model=model)
+
+
+def test_residuals_of_rows_that_are_sure():
+    # 1 − p is 0 in float64 beyond a logit of 37: Pearson's residual was 0/0, the deviance 0.
+    x = np.r_[np.linspace(-2, 2, 40), 60.0, -60.0]
+    y = np.r_[np.arange(40) % 5 < np.linspace(0, 5, 40), True, False]
+    model = ly.LogisticRegression().fit(x[:, None], y)
+    logit = np.abs(model.decision_function(x[-2:, None]))
+    assert (logit > 40).all()
+    rows = ly.augment(model, x[:, None], y)
+    np.testing.assert_allclose(rows["pearson_residual"][-2:], np.exp(-logit / 2) * [1, -1], rtol=1e-12)
+    np.testing.assert_allclose(rows["deviance_residual"][-2:], np.sqrt(2 * np.exp(-logit)) * [1, -1], rtol=1e-12)
+
+
 def test_separation_of_k_classes_is_said():
     X, y = load_wine(return_X_y=True)
     with pytest.warns(ly.SeparationWarning):

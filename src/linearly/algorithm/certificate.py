@@ -101,6 +101,7 @@ class Certificate:
     separating_columns  unless overlapping: the columns that take part and their weights (K > 2: norms of weights),
                         by weight times spread; if single columns suffice, only those
     rules               the single columns that (quasi-)separate two classes on their own, in words
+    index               where X and y are some of more rows: the index of each among those, by which words name it
 
     >>> from linearly.algorithm.separability import separability
     >>> certificate = separability([[0.0], [1.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
@@ -127,6 +128,7 @@ class Certificate:
     rules: tuple[str, ...] = ()
     X: Any = field(default=None)
     y: Any = field(default=None)
+    index: NDArray[np.intp] | None = None
 
     @property
     def witness_rows(self) -> NDArray[np.intp] | None:
@@ -228,7 +230,7 @@ class Certificate:
 
     def _why_not_strictly(self) -> str:
         assert self.witness is not None
-        rows = [int(i) for i in self.witness.rows]
+        rows = self._named(self.witness.rows)
         if len(rows) == 1:
             return f"row {rows[0]} is zero and there is no intercept"
         listed = ", ".join(map(str, rows[:6])) + (", …" if len(rows) > 6 else "")
@@ -240,6 +242,10 @@ class Certificate:
             return f"the convex hulls of the classes meet (rows {listed})"
         return f"{len(rows)} rows contradict each other (rows {listed})"
 
+    def _named(self, rows: NDArray[np.intp]) -> list[int]:
+        named: list[int] = (rows if self.index is None else self.index[rows]).tolist()
+        return named
+
     def __str__(self) -> str:
         return self.sentence()
 
@@ -249,7 +255,7 @@ class Certificate:
         if self.verdict == "separable":
             return f"Certificate({self.verdict}, {size}, margin {self.margin:.4g})"
         assert self.witness is not None
-        rows = ", ".join(str(i) for i in self.witness.rows[:6]) + (", …" if len(self.witness) > 6 else "")
+        rows = ", ".join(map(str, self._named(self.witness.rows[:6]))) + (", …" if len(self.witness) > 6 else "")
         return f"Certificate({self.verdict}, {size}, witness rows {rows})"
 
 

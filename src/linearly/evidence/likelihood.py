@@ -83,7 +83,7 @@ def augment_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: A
     for block in rows:
         refuse_bad_numbers(block)
         Z = plain(block.X)
-        logit = model.decision_function(Z)
+        logit = model.scores(Z)[:, 1]
         side = np.where(np.asarray(block.y) == 1, 1.0, -1.0)
         weight = np.ones(len(logit)) if block.weight is None else block.weight
         # By logits: 1 − p has no digits left where p is next to 1.

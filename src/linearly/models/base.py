@@ -170,17 +170,19 @@ def new_rows(estimator: Any, X: Any) -> Rows:
     return as_rows(checked_matrix(estimator, X, reset=False), names=column_names(estimator))
 
 
-def gathered(rows: Rows, most: int) -> tuple[Array, NDArray[Any]] | None:
-    """X and y of rows wherever they are, as arrays here; None if X has more than `most` numbers."""
-    X, y, cells = [], [], 0
-    for block in rows:
+def gathered(rows: Rows, most: int) -> tuple[Array, NDArray[Any], NDArray[np.intp]] | None:
+    """X, y and index of the rows of positive weight, wherever they are; None if X has more than `most` numbers."""
+    X, y, index, cells = [], [], [], 0
+    for whole in rows:
+        block = whole if whole.weight is None else whole.take(np.flatnonzero(whole.weight > 0))
         part = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
         cells += part.size
         if cells > most:
             return None
         X.append(part.rounded() if hasattr(part, "rounded") else part)
         y.append(np.asarray(block.y))
-    return np.concatenate(X), np.concatenate(y)
+        index.append(block.number(np.arange(len(block))))
+    return np.concatenate(X), np.concatenate(y), np.concatenate(index)
 
 
 def by_rows(rows: Rows, f: Callable[[Block], Array], *, wide: int = 1) -> Array:

@@ -18,6 +18,7 @@ from linearly.dataset.numbers import as_numbers
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.models.base import Array, column_names, new_rows
 from linearly.models.by_class import ByClassModel
+from linearly.models.labels import refuse_empty
 from linearly.models.parameters import from_zero_to_one
 from linearly.models.scores import log_softmax, softmax
 
@@ -35,10 +36,7 @@ class Discriminant(ByClassModel):
             from_zero_to_one("shrinkage", self.shrinkage)
 
     def _priors(self) -> Array:
-        empty = np.flatnonzero(self.summary_.counts == 0)
-        if len(empty):
-            label = self.classes_[empty[0]]
-            raise ValueError(f"The class {label!r} has no rows of positive weight: leave it out, or add rows of it.")
+        refuse_empty(self.classes_, self.summary_.counts)
         if self.priors is None:
             return self.summary_.priors
         priors = np.array(as_numbers(self.priors, "priors"), dtype=np.float64)  # later changes of it are the user's

@@ -191,6 +191,13 @@ def at_least_two(classes: Labels) -> Labels:
     return classes
 
 
+def refuse_empty(classes: Labels, counts: NDArray[Any]) -> None:
+    """Refuse a class that no row of positive weight has."""
+    if (counts == 0).any():
+        label = classes.tolist()[int(np.argmax(counts == 0))]
+        raise ValueError(f"The class {label!r} has no rows of positive weight: leave it out, or add rows of it.")
+
+
 def checked_classes(classes: Any) -> Labels:
     """The classes a user names for `partial_fit`, sorted."""
     return at_least_two(encode(checked_labels(classes))[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import LocalRows, Rows, is_rows
 from linearly.models.base import Array, column_names, gathered, refuse_unfitted
 from linearly.models.first_look import FirstLook
-from linearly.models.labels import rows_with_labels
+from linearly.models.labels import refuse_empty, rows_with_labels
 from linearly.models.parameters import boolean, from_zero, one_of
 from linearly.models.scores import ScoreClassifier, log_softmax, multilabel_targets, softmax
 
@@ -125,7 +126,7 @@ class LogisticRegression(ScoreClassifier):
             self._read_robust(rows, objective, found, groups)
             self.n_passes_ += 1
         if found.suspicious and self.alpha == 0 and self.bias_reduction is None:
-            self._look_for_separation(X, y, rows)
+            self._look_for_separation(X, y, sample_weight, rows)
         elif not found.converged:
             warnings.warn(
                 f"The search stopped after {self.n_passes_} passes, its gradient {self.path_.gradient_norm[-1]:.1g}. "
@@ -223,6 +224,7 @@ class LogisticRegression(ScoreClassifier):
 
     def _look_first(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Gauge]:
         look = FirstLook.at(*rows_with_labels(self, X, y, sample_weight))
+        refuse_empty(look.classes, look.counts[1])
         self.classes_, self._class_weights, self.n_rows_ = look.classes, look.counts[0], int(look.counts[1].sum())
         rows, gauge = look.rows, look.gauge
         if len(look.classes) == 2 and isinstance(rows, LocalRows) and rows.y is not None:
@@ -288,10 +290,12 @@ class LogisticRegression(ScoreClassifier):
                 stacklevel=3,
             )
 
-    def _look_for_separation(self, X: Any, y: Any, rows: Rows) -> None:
+    def _look_for_separation(self, X: Any, y: Any, sample_weight: Any, rows: Rows) -> None:
         from linearly.algorithm.separability import separability
 
-        if is_rows(X) or partitions_of(rows) is not None:
+        index = None
+        away = is_rows(X) or partitions_of(rows) is not None
+        if away or (sample_weight is not None and not np.asarray(sample_weight).all()):
             here = gathered(rows, _GATHERED)
             self.n_passes_ += 1
             if here is None:
@@ -302,8 +306,9 @@ class LogisticRegression(ScoreClassifier):
                     stacklevel=3,
                 )
                 return
-            X, y = here[0], self.classes_[here[1].astype(np.intp)]
+            X, y, index = here[0], self.classes_[here[1].astype(np.intp)], here[2]
         certificate = separability(X, y, fit_intercept=bool(self.fit_intercept), names=column_names(self))
+        certificate = replace(certificate, index=index)
         if certificate.verdict == "overlapping":
             if not self.converged_:
                 warnings.warn("The search did not converge: scale the columns.", ConvergenceWarning, stacklevel=3)
