@@ -6,6 +6,7 @@ is then well scaled whatever the columns are.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sized
 from typing import Any
 
@@ -22,9 +23,19 @@ from linearly.kernels.doubled import Array, Doubled
 
 
 def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
-    """Σ w²r² uu' with White's (HC0) or a corrected (HC1-HC3) weight on each squared residual, one matrix a target."""
+    """Σ w²r² uu' with White's (HC0) or a corrected (HC1-HC3) weight on each squared residual, one matrix a target.
+
+    A row of leverage 1 is fitted exactly, whatever its error is: HC2 and HC3 divide 0 by 0, and are not known.
+    """
     plain = kind in ("HC0", "HC1") and solution.mean is not None
     meat = rows.fold(_gram_meat(solution) if plain else _row_meat(solution, kind))
+    if not plain and np.isnan(meat).any():
+        warnings.warn(
+            f"{kind} is not known: a row has leverage 1, so a coefficient hangs on it alone, and its residual is 0 "
+            "whatever its error was. Leave the row out (augment shows leverages), or use HC1.",
+            np.exceptions.RankWarning,
+            stacklevel=4,
+        )
     if kind == "HC1":
         meat = meat * (solution.n / solution.dof if solution.dof > 0 else np.nan)
     return np.asarray(meat)
@@ -97,9 +108,8 @@ def _row_meat(solution: Solution, kind: str) -> Callable[[Block], Array]:
     def meat(block: Block) -> Array:
         u, residual, weight = _row_parts(block, solution)
         kept = 1 - weight * (u**2).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # A row of leverage 1 is fitted exactly: its residual is 0 whatever the errors are.
-            share = np.where(kept > 1e-12, 1 / kept, 0.0) ** power if power else np.ones(len(u))
+        with np.errstate(divide="ignore"):
+            share = np.where(kept > 1e-10, 1 / kept, np.nan) ** power if power else np.ones(len(u))
         scores = (weight * residual.T) ** 2 * share
         return np.stack([(u * s[:, None]).T @ u for s in scores])
 
