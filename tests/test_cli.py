@@ -545,6 +545,22 @@ def test_evaluation_begins_where_rows_do(run):
     assert (few["rows"], few["holdout"]["rows"]) == (49, 1)
 
 
+@pytest.mark.parametrize(
+    ("target", "model", "gap"),
+    [("y", "linear", "nan"), ("l", "lda", ",nan,nan"), ("l", "pocket", '"NA"')],
+)
+def test_a_row_with_gaps_keeps_its_line(run, target, model, gap):
+    Path("t.csv").write_text("x,z,y,l\n" + "".join(f"{i},{i * i % 7},{i % 5},{'ab'[i % 2]}\n" for i in range(30)))
+    Path("new.csv").write_text("x,z\n1,2\n,3\n")
+    fit = ("fit", "t.csv", "-t", target, "-m", model, "--features", "x,z", "--missing", "drop", "-o", "m.json")
+    assert run(*fit).code == 0
+    assert run("predict", "m.json", "new.csv", "-o", "answers.csv").code == 0
+    assert Path("answers.csv").read_text().splitlines()[2] == gap
+    assert run("predict", "m.json", "new.csv").out == Path("answers.csv").read_text()
+    answers = run("predict", "m.json", "new.csv", "--json").json
+    assert all(column[0] is not None and column[1] is None for column in answers.values())
+
+
 @pytest.mark.parametrize("model", ["linear", "lda", "logistic", "perceptron", "ridge"])
 def test_no_row_without_gaps(run, model):
     Path("t.csv").write_text("a,b,y\n" + "".join(f"{i},,{i % 2}\n,{i},{i % 2}\n" for i in range(30)))

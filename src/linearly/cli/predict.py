@@ -68,12 +68,14 @@ def _write(model: Model, tables: Any, keep: tuple[str, ...]) -> int:
     import pyarrow as pa
     from pyarrow import csv
 
+    from linearly.dataset.writing import without_blank_lines
+
     out, rows = sys.stdout.buffer, 0
     for number, chunk in enumerate(model.answers(tables, keep=keep)):
         table = pa.table({name: pa.array(values) if not hasattr(values, "type") else values
                           for name, values in chunk.items()})  # fmt: skip
         packed = pa.BufferOutputStream()
-        csv.write_csv(table, packed, csv.WriteOptions(include_header=number == 0))
+        csv.write_csv(without_blank_lines(table), packed, csv.WriteOptions(include_header=number == 0))
         out.write(packed.getvalue())
         rows += len(table)
     out.flush()

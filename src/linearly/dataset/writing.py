@@ -76,6 +76,15 @@ def _opener(path: str) -> Callable[[str, Any], Any]:
     raise ValueError(f"{path}: write to a file that ends in .parquet, .csv or .csv.gz.")
 
 
+def without_blank_lines(table: Any) -> Any:
+    """A table for CSV: what is missing in its only column is NA, since readers skip blank lines and lose the row."""
+    import pyarrow as pa
+
+    if table.num_columns != 1 or table.schema.types[0] not in (pa.string(), pa.null()):
+        return table
+    return table.set_column(0, table.schema.names[0], table.column(0).cast(pa.string()).fill_null("NA"))
+
+
 class _Both:
     """A writer that closes its stream too."""
 
@@ -84,7 +93,7 @@ class _Both:
         self._writer = kind(stream, schema)
 
     def write_table(self, table: Any) -> None:
-        self._writer.write_table(table)
+        self._writer.write_table(without_blank_lines(table))
 
     def close(self) -> None:
         try:
