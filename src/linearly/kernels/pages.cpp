@@ -124,7 +124,7 @@ void each_struct(Reader& r, Use use) {
 
 // What the header of a page says; −1 where it does not say.
 struct Header {
-    std::int64_t kind = -1, unpacked = -1, packed = -1;
+    std::int64_t kind = -1, unpacked = -1, packed = -1, part = -1;  // the last is the field that says the rest
     std::int64_t values = -1, encoding = -1, levels = -1, repeats = -1;             // of all pages but an index
     std::int64_t nulls = -1, rows = -1, levels_size = -1, repeats_size = -1;  // of a page of version 2
     bool compressed = true;
@@ -132,9 +132,9 @@ struct Header {
     // Whether it says all that a page of its kind has to say, of a flat column in which nothing is missing.
     bool plain() const {
         const bool sizes = values >= 0 && encoding >= 0;
-        if (kind == DICTIONARY) return sizes;
-        if (kind == DATA) return sizes && levels >= 0 && repeats >= 0;
-        return kind == DATA_V2 && sizes && nulls == 0 && rows == values && repeats_size == 0 && levels_size >= 0 &&
+        if (kind == DICTIONARY) return part == 7 && sizes;
+        if (kind == DATA) return part == 5 && sizes && levels >= 0 && repeats >= 0;
+        return kind == DATA_V2 && part == 8 && sizes && nulls == 0 && rows == values && repeats_size == 0 && levels_size >= 0 &&
                levels_size <= std::min(packed, unpacked);
     }
 };
@@ -154,6 +154,7 @@ bool header_of(Reader& r, Header& h) {
     each_field(r, 0, [&](std::int64_t field, int kind) {
         if (kind == I32 && field <= 3) return (field == 1 ? h.kind : field == 2 ? h.unpacked : h.packed) = r.number(), true;
         if (kind != STRUCT) return false;
+        h.part = field;
         if (field == 5) return numbers_of(r, {&h.values, &h.encoding, &h.levels, &h.repeats}), true;
         if (field == 7) return numbers_of(r, {&h.values, &h.encoding}), true;
         if (field == 8)
