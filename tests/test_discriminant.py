@@ -237,3 +237,16 @@ def test_classes_added_at_once_are_classes_added_one_by_one():
         for name in ("weight", "mean", "cross"):
             np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-13)
         np.testing.assert_array_equal(found.gauge.unit, expected.gauge.unit)
+
+
+def test_a_fit_to_several_labels_a_row_forgets_the_one_before():
+    X, y = load_iris(return_X_y=True)
+    Y = np.column_stack([y == 0, X[:, 0] > 5.5]).astype(int)
+    model = ly.LeastSquaresClassifier().fit(X, y > 0).fit(X, Y)
+    other = ly.LeastSquaresClassifier().fit(X, Y)
+    for combine in (lambda: model + model, lambda: model - model, lambda: other + model):
+        with pytest.raises(ValueError, match="several labels a row are not added"):
+            combine()
+    with pytest.raises(ValueError, match="needs classes="):
+        model.partial_fit(X, y)
+    assert not hasattr(model.fit(X, y > 0), "labels_summary_")

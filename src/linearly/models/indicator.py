@@ -69,6 +69,7 @@ class LeastSquaresClassifier(ByClassModel):
         self.classes_ = np.arange(Y.shape[1])
         weight = checked_weight(sample_weight, matrix)
         climbed = climb(as_rows(matrix, Y, weight, getattr(self, "feature_names_in_", None)), Ask(float(self.alpha)))
+        self.__dict__.pop("summary_", None)  # of an earlier fit to one label a row
         self.labels_summary_: Gram = climbed.summary
         self.n_passes_ = climbed.passes
         self._take(climbed.solution)
@@ -103,8 +104,14 @@ class LeastSquaresClassifier(ByClassModel):
     def _digits(self) -> float:
         return Ask(float(self.alpha)).of(self.summary_.indicator()).digits
 
+    def _combined(self, other: Any, combine: Any) -> Self:
+        if getattr(self, "multilabel_", False) or getattr(other, "multilabel_", False):
+            raise ValueError("Models of several labels a row are not added or subtracted: fit all rows together.")
+        return super()._combined(other, combine)
+
     def _read(self) -> None:
         self.multilabel_ = False
+        self.__dict__.pop("labels_summary_", None)  # of an earlier fit to several labels a row
         self._take(Ask(float(self.alpha)).of(self.summary_.indicator()))
         self._warn_of_masking()
 
