@@ -96,9 +96,11 @@ def _meant_for_numbers(tables: Tables, name: str, column: Column, what: str = ""
     if found is None or not (found.words or found.marked or capped):
         return None
     text = f"{what}is text, though {found}"
-    if found.words or capped:
+    if found.numbers and (found.words or capped):
         text += next((f" (first {shown(value)} in {where})" for where, value in _words(tables, name)), "")
     remedy = "write plain numbers, and nothing or NA for missing ones"
+    if not found.numbers:
+        remedy = "turn them into numbers (days, month, hour)"
     if what:
         return Finding("problem", name, text, remedy, stops=True)
     return Finding("problem", name, text, f"{remedy}, or leave it out: --without {option(name)}", _drop(name))
@@ -278,7 +280,7 @@ def _squares(gram: Gram) -> NDArray[np.float64]:
 
 
 def _collinear(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
-    solution = gram.select(None, True).solve() if len(gram.gauge.unit) > gram.p else _aliased(gram)
+    solution = _aliased(gram)
     squares = _squares(gram)
     aliased = [j for j in solution.aliased if squares[j] > 0]
     correlation = _correlation(gram)

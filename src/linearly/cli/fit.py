@@ -11,7 +11,7 @@ import click
 from linearly.cli.inputs import load_model, read, refuse_nowhere, split
 from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, note, put_json, quoted, saved, status
+from linearly.cli.screen import answer, evaluation, note, put_json, quoted, saved, status
 from linearly.models.registry import MODELS
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
         training: Tables = tables
         if holdout is not None:
             training, held = split(tables, holdout)
-        facts, model = fitted(training, asked, progress)
+        facts, model = fitted(training, asked)
         if holdout is not None:
             found = model.evaluate(held)
             facts["holdout"] = {"rows": found.n, "share": holdout, "metrics": found.metrics}
@@ -84,13 +84,13 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
         low, high = facts["two_values"]
         note(f"{model.target} holds only {low:g} and {high:g}. If these are labels: --model logistic.")
     if holdout is not None:
-        answer(f"\nOn the {found.n:,} rows held out:\n{found}")
+        answer(f"\nOn the {found.n:,} rows held out:\n{evaluation(found)}")
     for path in filter(None, (output, report)):
         saved(path)
-    status(_next(data, asked, output, report))
+    status(_next(data, output, report))
 
 
-def fitted(tables: Any, asked: dict[str, Any], progress: Progress) -> tuple[dict[str, Any], Model]:
+def fitted(tables: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], Model]:
     """The model that was asked for, and the facts about it."""
     import linearly.models.logistic
     import linearly.models.ridge  # noqa: F401 (imports are no part of the time that a fit takes)
@@ -175,7 +175,7 @@ def _parameter(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _next(data: str, asked: dict[str, Any], output: str | None, report: str | None) -> str:
+def _next(data: str, output: str | None, report: str | None) -> str:
     if output is None:
         return "next: add -o model.json to keep this model"
     if report is None and data != "-":
