@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
@@ -459,6 +460,32 @@ def test_text_that_was_meant_for_numbers_is_doubted(run, cells, told):
     assert target.err.startswith("error: The target 'x' is text, though ")
     assert target.err.endswith("if these are labels, choose --model logistic.\n")
     assert "next:" not in run("check", "t.csv", "-t", "x").err
+
+
+@pytest.mark.parametrize("style", ["%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%d-%b-%y", "%Y.%m.%d %H:%M"])
+def test_dates_that_are_text_are_doubted(run, style):
+    days = [datetime(2024, 1, 1) + timedelta(days=i) for i in range(30)]
+    Path("t.csv").write_text("d,x,y\n" + "".join(f"{days[i % 30]:{style}},{i % 7},{i % 5}\n" for i in range(90)))
+    (told,) = [one for one in run("check", "t.csv", "-t", "y", "--json").json["findings"] if one["about"] == "d"]
+    assert told["text"].startswith("is text, though its values are dates like ")
+    assert told["remedy"].startswith("turn them into numbers (days, month, hour)")
+    noted = " ".join(run("fit", "t.csv", "-t", "y").err.split())
+    assert "Column 'd' is text and becomes 30 levels, though its values are dates" in noted
+
+
+@pytest.mark.parametrize("name", ["Intercept", "g[b]"])
+def test_two_terms_of_one_name_are_refused(run, name):
+    Path("t.csv").write_text(f"g,{name},y\n" + "".join(f"{'ab'[i % 2]},{i * i % 7},{i % 5}\n" for i in range(30)))
+    failed = run("fit", "t.csv", "-t", "y")
+    assert failed.code == 1
+    assert failed.err.startswith(f"error: Two terms would be called '{name}': rename the column")
+
+
+def test_a_column_that_is_kept_does_not_vanish_below_the_answer(run, model):
+    Path("t.csv").write_text(Path("loans.csv").read_text().replace("customer", "prediction", 1))
+    failed = run("predict", model, "t.csv", "--keep", "prediction", "-o", "answers.csv")
+    assert (failed.code, Path("answers.csv").exists()) == (1, False)
+    assert "'prediction' cannot be kept beside the answers" in failed.err
 
 
 def test_a_word_among_more_numbers_than_levels_is_found(run):

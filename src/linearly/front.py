@@ -92,6 +92,7 @@ def fit(
     if classifies(chosen):
         design = design.with_labels()
     design = design.learn(tables)
+    _refuse_namesakes(design)
     if like is None:
         _doubt_text(design, tables, certain=model != "auto")
     if design.target is not None and len(design.target.classes) == 1:
@@ -163,6 +164,15 @@ def _choose(model: str, design: Design) -> tuple[str, str]:
             'model="logistic", or another classifier.'
         )
     return model, ""
+
+
+def _refuse_namesakes(design: Design) -> None:
+    """Refuse two terms of one name, which no table could tell apart."""
+    seen = {"Intercept"} if design.intercept else set()
+    for name in design.names:
+        if name in seen:
+            raise ValueError(f"Two terms would be called {name!r}: rename the column of that name, or leave it out.")
+        seen.add(name)
 
 
 def _doubt_text(design: Design, tables: Tables, *, certain: bool) -> None:
@@ -258,6 +268,9 @@ class Model:
 
     def answers(self, data: Any, *, keep: Sequence[str] = ()) -> Iterator[Mapping[str, Any]]:
         """What `predict` writes, chunk by chunk: columns kept, predictions, probabilities where the model has them."""
+        for name in keep:
+            if name == "prediction" or name in (f"probability[{label}]" for label in self.classes):
+                raise ValueError(f"The column {name!r} cannot be kept beside the answers, which have one of that name.")
         return (self._table(chunk, keep) for chunk in self._new_tables(data, keep))
 
     def predict_proba(self, data: Any) -> NDArray[np.float64]:

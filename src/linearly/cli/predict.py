@@ -10,7 +10,7 @@ import click
 from linearly.cli.inputs import load_model, read
 from linearly.cli.options import common, data_argument, level_option, model_argument, names
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, count, put_json, saved, status
+from linearly.cli.screen import answer, count, evaluation, put_json, saved, status
 
 if TYPE_CHECKING:
     from linearly.dataset.tables import Tables
@@ -104,7 +104,7 @@ def evaluate(model: str, data: str, positive: str | None, level: float, as_json:
         known_columns(fitted.design.target.factor.needs, tables.schema, "target column")
         found = fitted.evaluate(tables, positive=_label(fitted, positive), level=level)
     if not as_json:
-        answer(str(found))
+        answer(evaluation(found))
         return
     parts = {name: getattr(found, name) for name in ("metrics", "confusion", "per_class", "calibration")}
     put_json(

@@ -53,6 +53,14 @@ def brief(text: str, most: int = 50) -> str:
     return " ".join(map(cut, text.split()))
 
 
+def evaluation(found: Any) -> str:
+    """An evaluation with notes that fit."""
+    text = str(found)
+    for line in found.notes:
+        text = text.replace(line, wrapped(line))
+    return text
+
+
 def note(text: str) -> None:
     """A remark on standard error."""
     status(click.style("note: ", fg="yellow") + wrapped(text, "note: ")[6:])

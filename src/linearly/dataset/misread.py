@@ -1,4 +1,4 @@
-"""Text that was meant for numbers: a column of 1,234 or $5 or 3 %, or of numbers among which a few cells are words.
+"""Text that was meant for numbers: cells like 1,234 or $5 or 3 %, a few words among numbers, dates.
 
 Such a column would be coded one level a column, and the fit would be perfect and worthless.
 """
@@ -18,15 +18,20 @@ _MARKS = re.compile(r"[$€£¥₹%()\s'’_\u2212]")
 _NUMBER = re.compile(r"[+-]?(?=[.,]?\d)(?:\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*|\d*)(?:[.,]\d*)?(?:[eE][+-]?\d+)?")
 
 
+_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}\b.*|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{2,4}\b.*")
+
+
 @dataclass(frozen=True)
 class Misread:
-    """How many different values are numbers, those of them with marks, and those that are words."""
+    """How many different values are numbers (none where they are dates), those with marks, and those that are words."""
 
     numbers: int
     marked: tuple[str, ...]
     words: tuple[str, ...]
 
     def __str__(self) -> str:
+        if not self.numbers:
+            return f"its values are dates like {shown(self.marked[0])}"
         like = f"its numbers are written like {shown(self.marked[0])}" if self.marked else ""
         if not self.words:
             return like or "its numbers are stored as text"
@@ -40,6 +45,10 @@ class Misread:
 def misread(levels: Iterable[Any]) -> Misread | None:
     """What speaks for a column of text being meant for numbers; None if nothing does."""
     marked, words, numbers = [], [], 0
+    levels = list(levels)
+    dates = [level for level in levels if isinstance(level, str) and _DATE.fullmatch(level.strip())]
+    if len(dates) >= max(_FEWEST, (1 - _WORDS) * len(levels)):
+        return Misread(0, tuple(sorted(dates)), ())
     for level in levels:
         if not isinstance(level, str) or not is_number(level):
             words.append(str(level))
