@@ -11,8 +11,10 @@ from estimators import KINDS, REGRESSION, CutRows, obeying
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import linearly as ly
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.triangle import Triangle
 from linearly.dataset.rows import as_rows
@@ -706,6 +708,20 @@ def test_a_new_fit_forgets_the_old_one():
     ridge = RidgeCV().fit(WHOLE, WHOLE_Y).set_params(cv="loo").fit(WHOLE[:30], WHOLE_Y[:30])
     with pytest.raises(ValueError, match='cv="loo" cannot be merged'):
         ridge + RidgeCV().fit(WHOLE[30:], WHOLE_Y[30:])
+
+
+REFITTED = (LinearRegression, RidgeCV, ly.Perceptron, ly.VotedPerceptron, ly.BatchPerceptron, ly.PocketPerceptron)
+
+
+@pytest.mark.parametrize("make", REFITTED)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_that_is_refused_leaves_no_model(make):
+    y = WHOLE_Y if make in (LinearRegression, RidgeCV) else np.where(WHOLE_Y.mean() < WHOLE_Y, "b", "a")
+    model = make().fit(WHOLE, y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((8, WHOLE.shape[1]), np.nan), [0, 1] * 4)
+    with pytest.raises(NotFittedError):
+        model.predict(WHOLE)
 
 
 def test_ridge_learns_together_and_forgets():

@@ -46,6 +46,11 @@ class Classifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Whether a fit came to its end: one that was refused may have left the classes behind."""
         return any(name in self.__dict__ for name in ("coef_", "_training", "_log"))
 
+    def _forget(self) -> None:
+        """Before a new fit: one that is refused must not leave old weights to speak for new classes."""
+        for name in ("coef_", "_training", "_log"):
+            self.__dict__.pop(name, None)
+
     def _scored(self, X: Any) -> Array:
         rows = _new_rows(self, X)
         parts = []

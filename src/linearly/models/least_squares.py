@@ -49,6 +49,11 @@ class LeastSquares(Scored, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         """Whether a fit came to its end: one that was refused may have left the number of columns behind."""
         return "solution_" in self.__dict__
 
+    def _forget(self) -> None:
+        """Before a new fit: one that is refused must not leave old coefficients beside new columns."""
+        for name in ("summary_", "solution_", "_coef", "meat_", "path_", "folds_"):
+            self.__dict__.pop(name, None)
+
     def _predicted(self, block: Block) -> Array:
         refuse_bad_numbers(block)
         part = block.X.rounded() if hasattr(block.X, "rounded") else block.X

@@ -88,9 +88,9 @@ class LinearRegression(LeastSquares):
         ask = self._ask()
         if (groups is not None) != (self.covariance == "cluster"):
             raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
+        self._forget()
         rows = training_rows(self, X, y, sample_weight)
         self._several = several_targets(rows)
-        self._forget("meat_", "path_")
         climbed = climb(rows, ask, "gram" if self.method == "gradient_descent" else self.method)
         self.summary_, self.method_, self.n_passes_ = climbed.summary, climbed.method, climbed.passes
         self._read(climbed.solution)
@@ -119,7 +119,8 @@ class LinearRegression(LeastSquares):
             refuse_too_few(more)
             self._several = several_targets(rows)
         self.summary_ = more if first else self._joined(self.summary_, more)
-        self._forget("meat_", "path_")
+        for name in ("meat_", "path_"):  # of a fit with other parameters
+            self.__dict__.pop(name, None)
         self.method_, self.n_passes_ = method, getattr(self, "n_passes_", 0) + 1
         self._read(ask.of(self.summary_))
         return self
@@ -174,11 +175,6 @@ class LinearRegression(LeastSquares):
         if self.method == "gradient_descent":
             solution, self.path_ = descend(self.summary_.select(None, self.fit_intercept), solution)
         super()._read(solution)
-
-    def _forget(self, *names: str) -> None:
-        # What an earlier fit with other parameters left behind.
-        for name in names:
-            self.__dict__.pop(name, None)
 
     def _meat(self, rows: Rows, groups: Any) -> Array:
         if self.covariance == "cluster":

@@ -65,6 +65,7 @@ class RidgeCV(LeastSquares):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose alpha and fit to all rows with it."""
         boolean("fit_intercept", self.fit_intercept)
+        self._forget()
         rows = training_rows(self, X, y, sample_weight)
         self._several = several_targets(rows)
         if isinstance(self.cv, str):
@@ -77,7 +78,6 @@ class RidgeCV(LeastSquares):
             self.alphas_ = self._alphas(self.summary_)
             errors = leave_one_out_errors(rows, self.summary_, self.alphas_, self.fit_intercept)
             self.fold_errors_ = errors.mean(axis=1)[:, None]
-            self.__dict__.pop("folds_", None)  # of an earlier fit with a number of folds
             self._choose(2)
             return self
         self.folds_ = self._fold(rows)
