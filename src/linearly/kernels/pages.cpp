@@ -30,15 +30,16 @@ void Pages::open(int file, std::int64_t offset, std::int64_t length, std::int64_
 #if LINEARLY_READS_PAGES
 namespace {
 
-constexpr std::size_t AT_ONCE = 1 << 18;       // bytes read from the file at a time: they stay in L2
+constexpr std::size_t AT_ONCE = 1 << 18;         // bytes read from the file at a time: they stay in L2
 constexpr std::size_t LONGEST_HEADER = 1 << 14;  // of a page: its statistics are of a few numbers
 constexpr std::int64_t LARGEST_PAGE = 1 << 26;
-constexpr std::int64_t TOGETHER = 256;  // packed numbers that are unpacked at a time
-constexpr std::size_t SLACK = 8;  // bytes behind a page that may be read, and are not used
+constexpr std::int64_t TOGETHER = 256;           // packed numbers that are unpacked at a time
+constexpr std::size_t SLACK = 8;                 // bytes behind a page that may be read, and are not used
 
 enum Encoding : std::int64_t { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, RLE_DICTIONARY = 8 };
 enum PageKind : std::int64_t { DATA = 0, INDEX = 1, DICTIONARY = 2, DATA_V2 = 3 };
 
+// Bytes from first to last; beyond the end, and where they cannot be what was asked for, `sound` is false from then on.
 struct Reader {
     const std::uint8_t *at, *end;
     bool sound = true;
@@ -108,7 +109,8 @@ void each_field(Reader& r, int depth, Use use) {
         const std::uint8_t head = r.byte();
         if (head == 0) return;
         field = head >> 4 ? field + (head >> 4) : r.number();
-        if (!use(field, head & 15)) pass_over(r, head & 15, depth);
+        if (field < 0 || field > INT16_MAX) r.sound = false;
+        if (r.sound && !use(field, head & 15)) pass_over(r, head & 15, depth);
     }
 }
 
@@ -125,7 +127,7 @@ void each_struct(Reader& r, Use use) {
 // What the header of a page says; −1 where it does not say.
 struct Header {
     std::int64_t kind = -1, unpacked = -1, packed = -1, part = -1;  // the last is the field that says the rest
-    std::int64_t values = -1, encoding = -1, levels = -1, repeats = -1;             // of all pages but an index
+    std::int64_t values = -1, encoding = -1, levels = -1, repeats = -1;       // of all pages but an index
     std::int64_t nulls = -1, rows = -1, levels_size = -1, repeats_size = -1;  // of a page of version 2
     bool compressed = true;
 
