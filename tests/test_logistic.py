@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linearly as ly
@@ -272,6 +273,19 @@ def test_a_class_without_weight_is_refused_by_name(model):
         ly.fit(data, target="y", weight="w", model=model)
 
 
+def test_classes_that_barely_overlap_have_their_maximum():
+    # R 4.2.2: glm(y ~ x, binomial, control = glm.control(1e-15, 200)), restarted at its own answer.
+    x = np.r_[1:8, 8.0, 8.01, 9:16]
+    y = np.r_[np.zeros(7), 1, 0, np.ones(7)].astype(int)
+    model = ly.LogisticRegression().fit(x[:, None], y)  # a warning is an error here
+    table = ly.tidy(model)
+    np.testing.assert_allclose(table["estimate"], [-47.8653392534710633, 5.9794676039302663], rtol=1e-8)
+    np.testing.assert_allclose(table["std_error"], [112.108648178369563, 14.003295696010147], rtol=1e-8)
+    assert ly.glance(model)["deviance"][0] == pytest.approx(2.8429683560558558, rel=1e-10)
+    assert model.converged_
+    assert model.n_passes_ == 1 + len(model.path_)
+
+
 def test_residuals_of_rows_that_are_sure():
     # 1 − p is 0 in float64 beyond a logit of 37: Pearson's residual was 0/0, the deviance 0.
     x = np.r_[np.linspace(-2, 2, 40), 60.0, -60.0]
@@ -450,3 +464,25 @@ def test_bad_rows_are_refused_by_name():
         ly.LogisticRegression().fit(X, np.ones(len(y)))
     with pytest.raises(ValueError, match=r'solver="newton"'):
         ly.tidy(ly.LogisticRegression(solver="lbfgs").fit(X, y))
+
+
+def test_a_refused_fit_leaves_nothing_of_the_one_before():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.tile([0, 1, 1, 0, 1], 12)
+    model = ly.LogisticRegression().fit(X, y)
+    bad = X.copy()
+    bad[3, 1] = np.nan
+    with pytest.raises(ValueError, match="row 3"):
+        model.fit(bad, np.tile(["u", "v", "w"], 20))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_labels_keep_their_digits_and_their_own_covariances():
+    X = np.random.default_rng(1).normal(size=(80, 2))
+    Y = np.random.default_rng(2).integers(0, 2, size=(80, 2))
+    model = ly.LogisticRegression().fit(X, Y[:, 0]).fit(X, Y)
+    far = 1e4 * np.sign(model.coef_[0])
+    assert np.isfinite(model.predict_log_proba([-far])[0, 0])
+    assert model.predict_proba([-far])[0, 0] == 0
+    with pytest.raises(ValueError, match=r"estimators_\[j\]"):
+        _ = model.covariance_

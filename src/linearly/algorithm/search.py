@@ -72,6 +72,13 @@ class Search:
             return gradient_descent(look, B, steepest + self._ridge().max())
         return quasi_newton(look, B, self._resembling(rows, q), small_step=_ALONE)
 
+    def further(self, rows: Rows, found: Found) -> Found:
+        """On by Newton from where it stopped on suspicion, the maximum being there after all."""
+        if found.last.hessian is None:
+            return found
+        more = newton(self._look(rows), found.B, stop_when_separated=False)
+        return replace(more, path=found.path.then(more.path))
+
     def _refined(self, look: Look, guess: Found, step: int) -> Found:
         """From the solution for some rows to that for all: gradients only, then one Hessian where the search ends.
 

@@ -30,6 +30,7 @@ from linearly.models.parameters import boolean, from_zero, one_of
 from linearly.models.scores import ScoreClassifier, log_softmax, multilabel_targets, softmax
 
 if TYPE_CHECKING:
+    from linearly.algorithm.certificate import Certificate
     from linearly.evidence import table
 
 SOLVERS = ("auto", "newton", "lbfgs", "gradient_descent")
@@ -111,6 +112,7 @@ class LogisticRegression(ScoreClassifier):
         self._check_parameters()
         if (groups is not None) != (self.covariance == "cluster"):
             raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
+        self._forget()
         shape = () if y is None else y.shape if hasattr(y, "shape") else as_array(y, "y").shape
         self.multilabel_ = len(shape) == 2 and shape[1] > 1
         if self.multilabel_:
@@ -120,13 +122,18 @@ class LogisticRegression(ScoreClassifier):
         objective = Logistic(len(self.classes_), self._reference(), gauge, bool(self.fit_intercept))
         search = Search(objective, float(self.alpha), self._class_weights)
         found = search.over(counted, self.solver, few=rows, bias_reduction=self.bias_reduction)
+        doubtful = found.suspicious and self.alpha == 0 and self.bias_reduction is None
+        certificate = self._certificate(X, y, sample_weight, counted) if doubtful else None
+        overlapping = certificate is not None and certificate.verdict == "overlapping"
+        if overlapping and not found.converged:
+            found = search.further(counted, found)
         self._read(objective, found)
         self.n_passes_ = 1 + counted.passes
         if self.covariance != "classical":
             self._read_robust(rows, objective, found, groups)
             self.n_passes_ += 1
-        if found.suspicious and self.alpha == 0 and self.bias_reduction is None:
-            self._look_for_separation(X, y, sample_weight, rows)
+        if doubtful and not overlapping:
+            self._say_separated(certificate)
         elif not found.converged:
             warnings.warn(
                 f"The search stopped after {self.n_passes_} passes, its gradient {self.path_.gradient_norm[-1]:.1g}. "
@@ -161,7 +168,7 @@ class LogisticRegression(ScoreClassifier):
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the probabilities, exact even where the probabilities underflow."""
         if self._is_multilabel():
-            return np.log(self.predict_proba(X))
+            return np.stack([model.predict_log_proba(X)[:, 1] for model in self.estimators_], axis=1)
         return log_softmax(self._all_scores(X))
 
     def _probabilities(self, X: Array) -> Array:
@@ -189,7 +196,8 @@ class LogisticRegression(ScoreClassifier):
     @property
     def covariance_(self) -> Array:
         """Inverse of the information, logit by logit: intercept first, then the coefficients (in user's units)."""
-        check_is_fitted(self)
+        if self._is_multilabel():
+            raise ValueError("Each label has a model of its own: ask estimators_[j].covariance_.")
         root: Array | None = getattr(self, "_root", None)
         if root is None:
             raise ValueError(
@@ -290,28 +298,28 @@ class LogisticRegression(ScoreClassifier):
                 stacklevel=3,
             )
 
-    def _look_for_separation(self, X: Any, y: Any, sample_weight: Any, rows: Rows) -> None:
+    def _certificate(self, X: Any, y: Any, sample_weight: Any, counted: CountedRows) -> Certificate | None:
+        """Whether the classes can be separated, with the proof; None where the rows are too many for one."""
         from linearly.algorithm.separability import separability
 
         index = None
-        away = is_rows(X) or partitions_of(rows) is not None
+        away = is_rows(X) or partitions_of(counted.rows) is not None
         if away or (sample_weight is not None and not np.asarray(sample_weight).all()):
-            here = gathered(rows, _GATHERED)
-            self.n_passes_ += 1
+            here = gathered(counted, _GATHERED)
             if here is None:
-                warnings.warn(
-                    "The coefficients grow without end, as they do where a hyperplane separates the classes; rows "
-                    'are too many to prove it. Use bias_reduction="firth" or alpha > 0 for finite coefficients.',
-                    SeparationWarning,
-                    stacklevel=3,
-                )
-                return
+                return None
             X, y, index = here[0], self.classes_[here[1].astype(np.intp)], here[2]
         certificate = separability(X, y, fit_intercept=bool(self.fit_intercept), names=column_names(self))
-        certificate = replace(certificate, index=index)
-        if certificate.verdict == "overlapping":
-            if not self.converged_:
-                warnings.warn("The search did not converge: scale the columns.", ConvergenceWarning, stacklevel=3)
+        return replace(certificate, index=index)
+
+    def _say_separated(self, certificate: Certificate | None) -> None:
+        if certificate is None:
+            warnings.warn(
+                "The coefficients grow without end, as they do where a hyperplane separates the classes; rows "
+                'are too many to prove it. Use bias_reduction="firth" or alpha > 0 for finite coefficients.',
+                SeparationWarning,
+                stacklevel=3,
+            )
             return
         self.separation_ = certificate
         warnings.warn(
@@ -320,6 +328,11 @@ class LogisticRegression(ScoreClassifier):
             SeparationWarning,
             stacklevel=3,
         )
+
+    def _forget(self) -> None:
+        """Before a new fit: one that is refused must not leave old coefficients to speak for new classes."""
+        for name in ("coef_", "estimators_", "_root"):
+            self.__dict__.pop(name, None)
 
     def _is_multilabel(self) -> bool:
         refuse_unfitted(self)
