@@ -154,7 +154,7 @@ def _logistic_still(
 
 def names_of(term: Any, names: tuple[str, str]) -> str:
     """Terms of arrays are called x0 and x1; the plane has names for them."""
-    return str(term).replace("x0", names[0]).replace("x1", names[1])
+    return {"x0": names[0], "x1": names[1]}.get(str(term), str(term))
 
 
 class _Enough(Exception):
