@@ -554,6 +554,13 @@ def test_levels_with_line_ends_and_long_names_fit_the_screen(run, monkeypatch):
         assert not [line for line in shown.out.splitlines() if line.startswith("and w")]
 
 
+def test_a_level_too_long_to_be_saved_is_shown(run):
+    Path("t.csv").write_text("x,y\n" + "".join(f"{'w' * 20_000}{i % 2},{i % 5}\n" for i in range(30)))
+    failed = run("fit", "t.csv", "-t", "y", "-o", "m.json")
+    assert failed.code == 1
+    assert re.search(r"texts of at most [\d,]+ characters, not 'w{80}'… \(20001 characters\)\.\n$", failed.err)
+
+
 def test_a_share_that_holds_out_no_row(run):
     failed = run("fit", "loans.csv", "-t", "income", "--features", "age", "--holdout", "0.001")
     assert (failed.code, failed.err) == (1, "error: There are no rows: nothing to evaluate on.\n")

@@ -17,6 +17,7 @@ from linearly.dataset.signs import MOST_FACTORS
 from linearly.dataset.terms import MOST_COLUMNS, MOST_LEVELS, Category, Factor, Level, Numeric, Term
 from linearly.dataset.tokens import LONGEST
 from linearly.dataset.transforms import HIGHEST_DEGREE, Centred, Coded, Computed, Orthogonal, Powers
+from linearly.dataset.wording import shown
 
 MOST = 100_000  # terms, factors and columns of a design
 _LONGEST_NAME = 10_000
@@ -227,6 +228,9 @@ class _Fields:
 
     def levels(self, name: str, what: str) -> tuple[Level, ...]:
         levels = tuple(self.items(name, MOST_LEVELS))
+        for level in levels:
+            if isinstance(level, str) and len(level) > LONGEST_FORMULA:
+                raise ValueError(f"The {what} are texts of at most {LONGEST_FORMULA:,} characters, not {shown(level)}.")
         if not all(map(_is_level, levels)) or len(set(levels)) < len(levels):
             raise ValueError(f"The {what} must be different texts, numbers or truth values.")
         return levels
