@@ -485,7 +485,7 @@ def test_a_column_that_is_kept_does_not_vanish_below_the_answer(run, model):
     Path("t.csv").write_text(Path("loans.csv").read_text().replace("customer", "prediction", 1))
     failed = run("predict", model, "t.csv", "--keep", "prediction", "-o", "answers.csv")
     assert (failed.code, Path("answers.csv").exists()) == (1, False)
-    assert "'prediction' cannot be kept beside the answers" in failed.err
+    assert "'prediction' cannot be kept: the answers have a column of that name" in failed.err
 
 
 def test_a_word_among_more_numbers_than_levels_is_found(run):

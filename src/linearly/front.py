@@ -268,9 +268,6 @@ class Model:
 
     def answers(self, data: Any, *, keep: Sequence[str] = ()) -> Iterator[Mapping[str, Any]]:
         """What `predict` writes, chunk by chunk: columns kept, predictions, probabilities where the model has them."""
-        for name in keep:
-            if name == "prediction" or name in (f"probability[{label}]" for label in self.classes):
-                raise ValueError(f"The column {name!r} cannot be kept beside the answers, which have one of that name.")
         return (self._table(chunk, keep) for chunk in self._new_tables(data, keep))
 
     def predict_proba(self, data: Any) -> NDArray[np.float64]:
