@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -22,17 +22,19 @@ def write_tables(path: str | os.PathLike[str], chunks: Iterable[Mapping[str, Any
     directory = os.path.dirname(target) or "."
     if not os.path.isdir(directory):
         raise ValueError(f"{target}: there is no directory {directory}.")
-    handle, beside = tempfile.mkstemp(dir=directory, prefix=f".{os.path.basename(target)}.")
-    os.close(handle)
+    # Named before it is made: whenever an interrupt comes, what was made is known, and removed.
+    beside = os.path.join(directory, f".{os.path.basename(target)}.{secrets.token_hex(8)}")
     try:
         with naming(target):
+            os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             rows = _write(beside, opener, chunks)
             with open(beside, "rb+") as file:
                 os.fsync(file.fileno())
             os.chmod(beside, _mode(target))
             os.replace(beside, target)
     except BaseException:
-        os.unlink(beside)
+        with suppress(FileNotFoundError):
+            os.unlink(beside)
         raise
     return rows
 
