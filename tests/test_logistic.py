@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linearly as ly
@@ -466,15 +465,15 @@ def test_bad_rows_are_refused_by_name():
         ly.tidy(ly.LogisticRegression(solver="lbfgs").fit(X, y))
 
 
-def test_a_refused_fit_leaves_nothing_of_the_one_before():
+def test_a_refused_fit_leaves_the_one_before():
     X, y = np.random.default_rng(0).normal(size=(60, 2)), np.tile([0, 1, 1, 0, 1], 12)
     model = ly.LogisticRegression().fit(X, y)
     bad = X.copy()
     bad[3, 1] = np.nan
     with pytest.raises(ValueError, match="row 3"):
         model.fit(bad, np.tile(["u", "v", "w"], 20))
-    with pytest.raises(NotFittedError):
-        model.predict(X)
+    assert model.classes_.tolist() == [0, 1]
+    assert set(model.predict(X)) <= {0, 1}
 
 
 def test_labels_keep_their_digits_and_their_own_covariances():

@@ -8,7 +8,6 @@ model.predict("new.parquet", out="answers.parquet")
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.ledger import Ledger, LedgerRows
+from linearly.algorithm.remarks import remark
 from linearly.dataset.design import Design, DesignRows, design_of, refuse_options
 from linearly.dataset.kept import kept
 from linearly.dataset.misread import Misread, misread
@@ -186,10 +186,10 @@ def _doubt_text(design: Design, tables: Tables, *, certain: bool) -> None:
     for name, levels in {factor.name: factor.levels for factor in design.categories}.items():
         found = doubted(name, levels)
         if found is not None:
-            warnings.warn(
+            remark(
                 f"Column {name!r} is text and becomes {len(levels)} levels, though {found}. Correct it, or leave the "
                 "column out.",
-                stacklevel=3,
+                UserWarning,
             )
     target = design.target.factor.label
     found = doubted(target, design.target.classes)

@@ -6,7 +6,6 @@ is then well scaled whatever the columns are.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sized
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from linearly import kernels
 from linearly.algorithm.gauge import power_of_two
 from linearly.algorithm.gram import targets
+from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangular import ratio
 from linearly.dataset.rows import Block, Rows
@@ -30,11 +30,10 @@ def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
     plain = kind in ("HC0", "HC1") and solution.mean is not None
     meat = rows.fold(_gram_meat(solution) if plain else _row_meat(solution, kind))
     if not plain and np.isnan(meat).any():
-        warnings.warn(
+        remark(
             f"{kind} is not known: a row has leverage 1, so a coefficient hangs on it alone, and its residual is 0 "
             "whatever its error was. Leave the row out (augment shows leverages), or use HC1.",
             np.exceptions.RankWarning,
-            stacklevel=4,
         )
     if kind == "HC1":
         meat = meat * (solution.n / solution.dof if solution.dof > 0 else np.nan)

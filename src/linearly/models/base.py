@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Number
@@ -112,6 +113,22 @@ def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) 
     if not allow_all_zero and not weight.any():
         raise ValueError("Sample weights must contain at least one non-zero number: no row would be left.")
     return np.ascontiguousarray(weight)
+
+
+def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """A fit that is refused leaves the model as it was, and one that is not leaves nothing of the fit before."""
+
+    @functools.wraps(fit)
+    def fitted(self: Any, *given: Any, **named: Any) -> Any:
+        before = dict(self.__dict__)
+        try:
+            return fit(self, *given, **named)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return fitted
 
 
 def refuse_unfitted(estimator: Any) -> None:

@@ -13,7 +13,7 @@ from linearly.algorithm.errors import first_largest, scores, training_error
 from linearly.algorithm.magnitude import exponent, in_unit, largest
 from linearly.algorithm.remarks import remark
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
-from linearly.models.base import Array
+from linearly.models.base import Array, all_or_nothing
 from linearly.models.classifier import LinearClassifier
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows
@@ -112,6 +112,7 @@ class BatchPerceptron(Explained, LinearClassifier):
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from linearly import kernels
+from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Whitening, whiten
 from linearly.algorithm.triangular import Numbers, rounded
 from linearly.dataset.numbers import as_numbers
@@ -53,22 +53,20 @@ class Discriminant(ByClassModel):
         if aliased:
             names = column_names(self)
             told = ", ".join(repr(names[j]) for j in aliased[:8])
-            warnings.warn(
+            remark(
                 f"{told}: constant or a combination of the columns before, so it tells nothing about the classes. "
                 "It is left out (coefficient 0).",
                 np.exceptions.RankWarning,
-                stacklevel=4,
             )
         return np.setdiff1d(np.arange(self.n_features_in_), aliased)
 
     def _warn_singular(self, found: Whitening, columns: NDArray[np.intp], whose: str) -> None:
         names = column_names(self)
         told = ", ".join(repr(names[columns[j]]) for j in found.aliased[:8])
-        warnings.warn(
+        remark(
             f"The covariance {whose} is singular: {told} does not vary there on its own. shrinkage={REMEDY} was used; "
             "set shrinkage yourself, drop the column, or add rows.",
             np.exceptions.RankWarning,
-            stacklevel=4,
         )
 
 

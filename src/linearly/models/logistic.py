@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +15,7 @@ from linearly import kernels
 from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.objective import Logistic
 from linearly.algorithm.optimizer import Found, Path
+from linearly.algorithm.remarks import remark
 from linearly.algorithm.scores_sandwich import scores_meat
 from linearly.algorithm.search import Search
 from linearly.algorithm.solution import whiten
@@ -23,7 +23,7 @@ from linearly.dataset.elsewhere import partitions_of
 from linearly.dataset.mapped import CountedRows
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import LocalRows, Rows, is_rows
-from linearly.models.base import Array, column_names, gathered, refuse_unfitted
+from linearly.models.base import Array, all_or_nothing, column_names, gathered, refuse_unfitted
 from linearly.models.first_look import FirstLook
 from linearly.models.labels import refuse_empty, rows_with_labels
 from linearly.models.parameters import boolean, from_zero, one_of
@@ -103,6 +103,7 @@ class LogisticRegression(ScoreClassifier):
         self.fit_intercept = fit_intercept
         self.covariance = covariance
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to rows and their labels; a 2-D y of 0 and 1 is multilabel, one model a column.
 
@@ -135,11 +136,10 @@ class LogisticRegression(ScoreClassifier):
         if doubtful and not overlapping:
             self._say_separated(certificate)
         elif not found.converged:
-            warnings.warn(
+            remark(
                 f"The search stopped after {self.n_passes_} passes, its gradient {self.path_.gradient_norm[-1]:.1g}. "
                 'Scale the columns, or use solver="newton".',
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 
@@ -291,11 +291,10 @@ class LogisticRegression(ScoreClassifier):
         names = column_names(self)
         aliased = [names[j - first] for j in found.aliased if j >= first]
         if aliased:
-            warnings.warn(
+            remark(
                 f"{', '.join(map(repr, aliased[:8]))}: constant or a combination of the columns before, so it adds "
                 "nothing. It is left out (coefficient 0).",
                 np.exceptions.RankWarning,
-                stacklevel=3,
             )
 
     def _certificate(self, X: Any, y: Any, sample_weight: Any, counted: CountedRows) -> Certificate | None:
@@ -314,19 +313,17 @@ class LogisticRegression(ScoreClassifier):
 
     def _say_separated(self, certificate: Certificate | None) -> None:
         if certificate is None:
-            warnings.warn(
+            remark(
                 "The coefficients grow without end, as they do where a hyperplane separates the classes; rows "
                 'are too many to prove it. Use bias_reduction="firth" or alpha > 0 for finite coefficients.',
                 SeparationWarning,
-                stacklevel=3,
             )
             return
         self.separation_ = certificate
-        warnings.warn(
+        remark(
             f"{certificate.sentence()} So maximum likelihood has no finite solution: the coefficients would grow for "
             'ever, and were stopped. Use bias_reduction="firth" or alpha > 0 for finite ones.',
             SeparationWarning,
-            stacklevel=3,
         )
 
     def _forget(self) -> None:

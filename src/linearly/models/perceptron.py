@@ -14,7 +14,7 @@ from linearly.algorithm.mistake_log import ROOM, MistakeLog
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.training import Training
 from linearly.dataset.rows import Block, Rows
-from linearly.models.base import Array
+from linearly.models.base import Array, all_or_nothing
 from linearly.models.classifier import Classifier, LinearClassifier
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import checked_classes, labelled_rows, shown
@@ -39,6 +39,7 @@ class OnlinePerceptron(Explained, Classifier):
     room: ClassVar[float] = ROOM  # bytes of mistaken rows to keep
     is_its_log: ClassVar[bool] = False  # whether predictions need the mistakes
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`."""
         self._check()

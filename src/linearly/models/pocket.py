@@ -13,7 +13,7 @@ from linearly.algorithm.mistakes import Weights, scan, whole
 from linearly.algorithm.trail import Trail
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows
-from linearly.models.base import Array
+from linearly.models.base import Array, all_or_nothing
 from linearly.models.classifier import LinearClassifier
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows
@@ -87,6 +87,7 @@ class PocketPerceptron(Explained, LinearClassifier):
         self.shuffle = shuffle
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`."""
         whole_number("max_updates", self.max_updates, 1)

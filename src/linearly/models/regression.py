@@ -14,7 +14,7 @@ from linearly.algorithm.sandwich import clustered_meat, robust_meat
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangle import Triangle
 from linearly.dataset.rows import Rows
-from linearly.models.base import Array, column_names, remember_columns, several_targets, training_rows
+from linearly.models.base import Array, all_or_nothing, column_names, remember_columns, several_targets, training_rows
 from linearly.models.least_squares import LeastSquares
 from linearly.models.parameters import boolean, from_zero, one_of
 
@@ -79,6 +79,7 @@ class LinearRegression(LeastSquares):
         self.covariance = covariance
         self.method = method
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`.
 

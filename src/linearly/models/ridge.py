@@ -14,7 +14,7 @@ from linearly.algorithm.ladder import Ask, refuse_too_few
 from linearly.algorithm.validation import Folds, RidgePath, fold_errors, leave_one_out_errors
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import LocalRows, Rows
-from linearly.models.base import Array, column_names, remember_columns, several_targets, training_rows
+from linearly.models.base import Array, all_or_nothing, column_names, remember_columns, several_targets, training_rows
 from linearly.models.least_squares import LeastSquares
 from linearly.models.parameters import boolean, several_from_zero
 
@@ -62,6 +62,7 @@ class RidgeCV(LeastSquares):
         self.cv = cv
         self.fit_intercept = fit_intercept
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose alpha and fit to all rows with it."""
         boolean("fit_intercept", self.fit_intercept)
