@@ -200,7 +200,8 @@ def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: 
         raise ValueError(f'error_model must be "normal" or "residuals", not {error_model!r}.')
     if X is None or y is None:
         raise ValueError('error_model="residuals" resamples the residuals of the fitted rows: pass X= and y=.')
-    if solution.weight != solution.n or solution.log_weight != 0:
+    # The triangle knows the sum of the weights by their roots, to within rounding.
+    if abs(solution.weight - solution.n) > 1e-9 * solution.n or solution.log_weight != 0:
         raise ValueError('The errors of a fit with weights are not alike, so they cannot be resampled: use "normal".')
     rows = training_rows(model, X, y, None, reset=False)
     u = np.concatenate([solution.coordinates(plain(block.X)) for block in rows])
