@@ -185,7 +185,6 @@ class Plane {
     this.lab = lab;
     this.main = main;
     this.canvas = h("canvas", { "aria-hidden": "true" });
-    this.rings = h("canvas", { class: "rings", "aria-hidden": "true" });
     this.svg = s("svg", main
       ? { id: "plot", tabindex: "0", role: "application", "aria-roledescription": "plane of points" }
       : { role: "img", "aria-label": "second model on the same points" });
@@ -200,7 +199,7 @@ class Plane {
     }
     this.caption = h("div", { class: "caption" });
     this.trouble = h("div", { class: "trouble", hidden: true });
-    this.element = h("div", { class: "plane" }, this.canvas, this.under, this.rings, this.svg, this.caption, this.trouble);
+    this.element = h("div", { class: "plane" }, this.canvas, this.under, this.svg, this.caption, this.trouble);
     this.marks = [];
     this.width = 0;
     this.height = 0;
@@ -300,10 +299,10 @@ class Plane {
       // Most points stay where they are while one is dragged.
       if (shown && shown.x === x && shown.y === y && shown.label === label && shown.large === large && shown.all === all) return;
       mark.shown = { x, y, label, large, all };
-      mark.scale = large ? size * 1.35 : size;
+      mark.wrong = undefined;
       set(mark, {
         d: SHAPES[curve ? 0 : label % 6], fill: curve ? p.ink : p.classes[label % 6], stroke: p.plane, "stroke-width": 1.1,
-        transform: `translate(${this.X(x).toFixed(2)} ${this.Y(y).toFixed(2)}) scale(${mark.scale})`,
+        transform: `translate(${this.X(x).toFixed(2)} ${this.Y(y).toFixed(2)}) scale(${large ? size * 1.35 : size})`,
       });
     });
   }
@@ -531,41 +530,25 @@ class Plane {
   }
 
   judge(film, frame) {
-    // Points on the wrong side of this frame get a ring in the colour of what is wrong. While a point is dragged a
-    // hundred of them change at once: rings are stamped on a canvas under the points, which stay as they are.
-    const { palette: p, state } = this.lab, scorer = film && film.labels.length ? film.scorer(frame) : null;
+    // Points on the wrong side of this frame get a ring in the colour of what is wrong.
+    const p = this.lab.palette, scorer = film && film.labels.length ? film.scorer(frame) : null;
     const scores = new Float64Array(film ? film.labels.length : 0);
     const votes = film && film.shade === "votes" ? this.lab.votes(this.main) : null, wrongs = votes && new Set(votes.wrong);
-    this.wrong = this.marks.length ? state.points.flatMap(([x, y, label], i) => {
-      if (wrongs) return wrongs.has(i) ? [i] : [];
-      if (!scorer) return [];
-      scorer(x, y, scores);
-      return film.labels[film.winner(scores)] !== label ? [i] : [];
-    }) : [];
-    const canvas = this.rings, context = canvas.getContext("2d"), dots = devicePixelRatio || 1;
-    const [w, hh] = [Math.round(this.width * dots), Math.round(this.height * dots)];
-    if (canvas.width !== w || canvas.height !== hh) { canvas.width = w; canvas.height = hh; }
-    else context.clearRect(0, 0, w, hh);
-    const stamps = new Map();
-    for (const i of this.wrong) {
-      const [x, y, label] = state.points[i], shape = label % 6, { scale } = this.marks[i], key = `${shape} ${scale}`;
-      if (!stamps.has(key)) stamps.set(key, this.stamp(shape, scale, dots, p.wrong));
-      const stamp = stamps.get(key);
-      context.drawImage(stamp, this.X(x) * dots - stamp.width / 2, this.Y(y) * dots - stamp.height / 2);
-    }
-  }
-
-  ring() { return this.marks.length > 250 ? 3.7 : 5.6; }
-
-  stamp(shape, scale, dots, colour) {
-    const side = 2 * Math.ceil(dots * (7 * scale + this.ring())), stamp = new OffscreenCanvas(side, side), context = stamp.getContext("2d");
-    context.translate(side / 2, side / 2);
-    context.scale(dots * scale, dots * scale);
-    context.lineWidth = this.ring() / scale;
-    context.lineJoin = "round";
-    context.strokeStyle = colour;
-    context.stroke(new Path2D(SHAPES[shape]));
-    return stamp;
+    this.lab.state.points.forEach(([x, y, label], i) => {
+      const mark = this.marks[i];
+      if (!mark) return;
+      let wrong = false;
+      if (wrongs) wrong = wrongs.has(i);
+      else if (scorer) {
+        scorer(x, y, scores);
+        wrong = film.labels[film.winner(scores)] !== label;
+      }
+      if (mark.wrong !== wrong || mark.tint !== p.plane) {
+        mark.wrong = wrong;
+        mark.tint = p.plane;
+        set(mark, { stroke: wrong ? p.wrong : p.plane, "stroke-width": wrong ? (this.marks.length > 250 ? 1.7 : 2.6) : 1.1 });
+      }
+    });
   }
 
   over(film, frame) {
@@ -1470,9 +1453,7 @@ class Lab {
     for (const plane of planes) {
       const inner = s("svg", { x: left, width: plane.width, height: plane.height, viewBox: plane.svg.getAttribute("viewBox") });
       if (plane.canvas.dataset.used) inner.append(s("image", { href: plane.canvas.toDataURL(), width: plane.width, height: plane.height, preserveAspectRatio: "none" }));
-      const rings = plane.wrong.map((i) => set(plane.marks[i].cloneNode(), {
-        class: "ring", fill: "none", stroke: this.palette.wrong, "stroke-width": plane.ring() / plane.marks[i].scale, "stroke-linejoin": "round", "vector-effect": null }));
-      inner.append(...[...plane.under.children, ...rings, ...plane.svg.children].map((child) => child.cloneNode(true)));
+      for (const child of [...plane.under.children, ...plane.svg.children]) inner.append(child.cloneNode(true));
       if (plane.caption.textContent) inner.append(s("text", { x: 15, y: 28, "font-size": 16, "font-weight": 600, fill: this.palette.ink }, plane.caption.textContent));
       whole.append(inner);
       left += plane.width;
