@@ -709,7 +709,10 @@ def test_a_new_fit_forgets_the_old_one():
         ridge + RidgeCV().fit(WHOLE[30:], WHOLE_Y[30:])
 
 
-REFITTED = (LinearRegression, RidgeCV, ly.Perceptron, ly.VotedPerceptron, ly.BatchPerceptron, ly.PocketPerceptron)
+REFITTED = (
+    LinearRegression, RidgeCV, ly.LogisticRegression, ly.LinearDiscriminantAnalysis, ly.QuadraticDiscriminantAnalysis,
+    ly.LeastSquaresClassifier, ly.Perceptron, ly.VotedPerceptron, ly.BatchPerceptron, ly.PocketPerceptron,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("make", REFITTED)
@@ -719,7 +722,7 @@ def test_a_fit_that_is_refused_leaves_the_model_as_it_was(make):
     model = make().fit(WHOLE, y)
     expected, known = model.predict(WHOLE), dict(model.__dict__)
     with pytest.raises(ValueError, match="NaN"):
-        model.fit(np.full((8, WHOLE.shape[1]), np.nan), [0, 1] * 4)
+        model.fit(np.full((8, WHOLE.shape[1] - 1), np.nan), [0, 1] * 4)
     assert model.__dict__ == known
     np.testing.assert_array_equal(model.predict(WHOLE), expected)
 

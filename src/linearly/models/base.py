@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Number
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from linearly.dataset.rows import (
 )
 
 Array = NDArray[np.float64]
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 _CELLS = 2**19  # numbers on the way to a prediction: 4 MB
 
@@ -115,20 +116,21 @@ def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) 
     return np.ascontiguousarray(weight)
 
 
-def all_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """A fit that is refused leaves the model as it was, and one that is not leaves nothing of the fit before."""
+def all_or_nothing(fit: Fit) -> Fit:
+    """A fit that is refused leaves the model as it was; it begins with nothing of the fit before (`_forget`)."""
 
     @functools.wraps(fit)
     def fitted(self: Any, *given: Any, **named: Any) -> Any:
         before = dict(self.__dict__)
         try:
+            self._forget()
             return fit(self, *given, **named)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    return fitted
+    return cast(Fit, fitted)
 
 
 def refuse_unfitted(estimator: Any) -> None:

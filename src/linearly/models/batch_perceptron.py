@@ -121,7 +121,6 @@ class BatchPerceptron(Explained, LinearClassifier):
         whole_number("max_passes", self.max_passes, 1)
         from_zero("epsilon", self.epsilon)
         boolean("fit_intercept", self.fit_intercept)
-        self._forget()
         self.classes_, rows = labelled_rows(self, X, y, sample_weight)
         e = exponent(largest(rows))
         W, b, rule = self._descend(in_unit(rows, e))

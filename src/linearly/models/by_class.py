@@ -13,7 +13,7 @@ from linearly.algorithm.ladder import ENOUGH_DIGITS
 from linearly.algorithm.solution import whiten
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Block
-from linearly.models.base import column_names, remember_columns
+from linearly.models.base import all_or_nothing, column_names, remember_columns
 from linearly.models.labels import Labelled, checked_classes, coded, labelled_rows, rows_with_labels
 from linearly.models.scores import ScoreClassifier
 
@@ -24,6 +24,7 @@ class ByClassModel(ScoreClassifier):
     summary_: ByClass
     n_passes_: int
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows and their labels. ``sample_weight`` counts rows: weight 2 is the row twice, 0 is absent."""
         self._check_parameters()
@@ -82,6 +83,11 @@ class ByClassModel(ScoreClassifier):
         result.n_passes_ = max(self.n_passes_, other.n_passes_)
         result._read()
         return result
+
+    def _forget(self) -> None:
+        """What a fit is known by goes before the next: see `all_or_nothing`."""
+        for name in ("summary_", "labels_summary_", "coef_", "covariances_"):
+            self.__dict__.pop(name, None)
 
     def _check_parameters(self) -> None:
         raise NotImplementedError

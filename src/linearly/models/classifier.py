@@ -47,7 +47,7 @@ class Classifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return any(name in self.__dict__ for name in ("coef_", "_training", "_log"))
 
     def _forget(self) -> None:
-        """Before a new fit: one that is refused must not leave old weights to speak for new classes."""
+        """What a fit is known by goes before the next: see `all_or_nothing`."""
         for name in ("coef_", "_training", "_log"):
             self.__dict__.pop(name, None)
 

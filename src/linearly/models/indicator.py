@@ -14,7 +14,7 @@ from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangular import rounded
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import as_rows
-from linearly.models.base import Array, checked_matrix, checked_weight, column_names, refuse_unfitted
+from linearly.models.base import Array, all_or_nothing, checked_matrix, checked_weight, column_names, refuse_unfitted
 from linearly.models.by_class import ByClassModel
 from linearly.models.parameters import from_zero
 from linearly.models.scores import multilabel_targets
@@ -54,6 +54,7 @@ class LeastSquaresClassifier(ByClassModel):
     def __init__(self, alpha: float = 0.0) -> None:
         self.alpha = alpha
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows and their labels, or to a 2-D y of 0 and 1, one column a label."""
         self._check_parameters()
@@ -69,7 +70,6 @@ class LeastSquaresClassifier(ByClassModel):
         self.classes_ = np.arange(Y.shape[1])
         weight = checked_weight(sample_weight, matrix)
         climbed = climb(as_rows(matrix, Y, weight, getattr(self, "feature_names_in_", None)), Ask(float(self.alpha)))
-        self.__dict__.pop("summary_", None)  # of an earlier fit to one label a row
         self.labels_summary_: Gram = climbed.summary
         self.n_passes_ = climbed.passes
         self._take(climbed.solution)

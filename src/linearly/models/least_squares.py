@@ -50,7 +50,7 @@ class LeastSquares(Scored, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         return "solution_" in self.__dict__
 
     def _forget(self) -> None:
-        """Before a new fit: one that is refused must not leave old coefficients beside new columns."""
+        """What a fit is known by goes before the next: see `all_or_nothing`."""
         for name in ("summary_", "solution_", "_coef", "meat_", "path_", "folds_"):
             self.__dict__.pop(name, None)
 

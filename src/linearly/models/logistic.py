@@ -113,7 +113,6 @@ class LogisticRegression(ScoreClassifier):
         self._check_parameters()
         if (groups is not None) != (self.covariance == "cluster"):
             raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
-        self._forget()
         shape = () if y is None else y.shape if hasattr(y, "shape") else as_array(y, "y").shape
         self.multilabel_ = len(shape) == 2 and shape[1] > 1
         if self.multilabel_:
@@ -327,7 +326,7 @@ class LogisticRegression(ScoreClassifier):
         )
 
     def _forget(self) -> None:
-        """Before a new fit: one that is refused must not leave old coefficients to speak for new classes."""
+        """What a fit is known by goes before the next: see `all_or_nothing`."""
         for name in ("coef_", "estimators_", "_root"):
             self.__dict__.pop(name, None)
 

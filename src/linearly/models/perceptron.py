@@ -43,7 +43,6 @@ class OnlinePerceptron(Explained, Classifier):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`."""
         self._check()
-        self._forget()
         self.classes_, rows = labelled_rows(self, X, y)
         self._training, _ = in_ordinary_units(rows, self._trained)
         self._tell()

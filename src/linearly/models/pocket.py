@@ -95,7 +95,6 @@ class PocketPerceptron(Explained, LinearClassifier):
         boolean("fit_intercept", self.fit_intercept)
         boolean("shuffle", self.shuffle)
         generator("random_state", self.random_state)
-        self._forget()
         self.classes_, rows = labelled_rows(self, X, y)
         e = exponent(largest(rows))
         trail = self._walk(in_unit(rows, e))

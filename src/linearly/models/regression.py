@@ -89,7 +89,6 @@ class LinearRegression(LeastSquares):
         ask = self._ask()
         if (groups is not None) != (self.covariance == "cluster"):
             raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
-        self._forget()
         rows = training_rows(self, X, y, sample_weight)
         self._several = several_targets(rows)
         climbed = climb(rows, ask, "gram" if self.method == "gradient_descent" else self.method)

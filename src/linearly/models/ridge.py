@@ -66,7 +66,6 @@ class RidgeCV(LeastSquares):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose alpha and fit to all rows with it."""
         boolean("fit_intercept", self.fit_intercept)
-        self._forget()
         rows = training_rows(self, X, y, sample_weight)
         self._several = several_targets(rows)
         if isinstance(self.cv, str):
