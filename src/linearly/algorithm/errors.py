@@ -56,8 +56,8 @@ def errors(rows: Rows, coef: Array, intercept: Array) -> Array:
     m, k, p = coef.shape
     vectors, constants = coef.transpose(1, 0, 2), intercept.T
 
-    def wrong(X: Any, y: Any, some: slice) -> NDArray[np.bool_]:
-        """Which of the candidates get which rows wrong; of two classes, which say that a row is of the second."""
+    def told(X: Any, y: Any, some: slice) -> NDArray[np.bool_]:
+        """Which rows each candidate gets wrong; of two classes, which it says are of the second."""
         among = vectors[:, some].reshape(-1, p)
         S = np.asarray(X @ among.T)
         if k == 1:
@@ -79,7 +79,7 @@ def errors(rows: Rows, coef: Array, intercept: Array) -> Array:
             X, y, mine = block.X[a : a + step], block.y[a : a + step], weight[a : a + step]
             for some in _slices(m, max(_FEWEST, _SCORES // (k * len(y)))):
                 # A product counts what is told several times as fast as a sum of booleans.
-                total[:m][some] += mine @ wrong(X, y, some).astype(mine.dtype)
+                total[:m][some] += mine @ told(X, y, some).astype(mine.dtype)
         return total
 
     return rows.fold(count)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #if defined(_WIN32) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #define LINEARLY_READS_PAGES 0
@@ -72,6 +73,13 @@ struct Reader {
 // Thrift's kinds of fields, as far as headers of pages have them.
 enum Kind : int { YES = 1, NO = 2, BYTE = 3, I16 = 4, I32 = 5, I64 = 6, DOUBLE = 7, BINARY = 8, LIST = 9, SET = 10, MAP = 11, STRUCT = 12 };
 
+// What a list that begins here is of, and how long it is.
+std::pair<int, std::uint64_t> list_of(Reader& r) {
+    const std::uint8_t head = r.byte();
+    const std::uint64_t size = head >> 4;
+    return {head & 15, size == 15 ? r.varint() : size};
+}
+
 // Calls use(field, kind) for each field of a struct; `use` says whether it has read the field, which is passed over if not.
 template <class Use>
 void each_field(Reader& r, int depth, Use use);
@@ -91,10 +99,7 @@ void pass_over(Reader& r, int kind, int depth) {
         case STRUCT: return each_field(r, depth + 1, [](std::int64_t, int) { return false; });
         case LIST:
         case SET: {
-            const std::uint8_t head = r.byte();
-            const int of = head & 15;
-            std::uint64_t size = head >> 4;
-            if (size == 15) size = r.varint();
+            auto [of, size] = list_of(r);
             for (; size > 0 && r.sound; --size) of == YES || of == NO ? r.pass(1) : pass_over(r, of, depth + 1);
             return;
         }
@@ -117,10 +122,8 @@ void each_field(Reader& r, int depth, Use use) {
 // Calls use() for each struct of a list, which must be a list of structs.
 template <class Use>
 void each_struct(Reader& r, Use use) {
-    const std::uint8_t head = r.byte();
-    std::uint64_t size = head >> 4;
-    if (size == 15) size = r.varint();
-    if ((head & 15) != STRUCT) r.sound = r.sound && size == 0;
+    auto [of, size] = list_of(r);
+    if (of != STRUCT) r.sound = r.sound && size == 0;
     for (; size > 0 && r.sound; --size) use();
 }
 
