@@ -41,15 +41,14 @@ class Gauge:
             return Gauge(shift, unit)
         step = 1 if whole else max(1, n // _SAMPLE)
         some: Any = slice(None, None, step) if isinstance(rows, slice) else rows[::step]
-        for columns, part in ((slice(0, p), X), (slice(p, p + k), Y)):
-            if part is None:
-                continue
-            if hasattr(type(part), "tocsr"):
-                # A shift would fill in the zeros: sparse columns are measured from zero.
-                unit[columns] = power_of_two(_largest_of_sparse(part[rows]), coarse)
-            else:
-                shift[columns], unit[columns] = _measure(_plain(part[some]), coarse)
-        return Gauge(shift, unit)
+        if hasattr(type(X), "tocsr"):
+            # A shift would fill in the zeros: sparse columns are measured from zero.
+            unit[:p] = power_of_two(_largest_of_sparse(X[rows]), coarse)
+            if Y is not None:
+                shift[p:], unit[p:] = _measure(_plain(Y[some]), coarse)
+            return Gauge(shift, unit)
+        sample = _plain(X[some])
+        return Gauge(*_measure(sample if Y is None else np.hstack([sample, Y[some]]), coarse))
 
     def misled(self, block: Block, Y: Array | None, squares: Array) -> bool:
         """Whether the sums of squares in this gauge overflowed, or vanished for a column that is not constant."""
@@ -107,12 +106,18 @@ def _plain(part: Any) -> Array:
 
 def _measure(sample: Array, coarse: int) -> tuple[Array, Array]:
     # From the first row on: a constant column then has shift exactly its value and spread exactly zero.
-    # Halved first, because the difference of two numbers of size 1e308 overflows.
     first = sample[0]
     with np.errstate(all="ignore"):
-        shift = first + 2 * (sample / 2 - first / 2).mean(axis=0)
-        shift = np.where(np.isfinite(shift), shift, 0.0)
-        spread = 2 * np.abs(sample / 2 - shift / 2).max(axis=0)
+        moved = sample - first
+        middle = np.add.reduce(moved, axis=0) / len(moved)
+        shift = first + middle
+        spread = np.maximum(np.maximum.reduce(moved, axis=0) - middle, middle - np.minimum.reduce(moved, axis=0))
+        if not np.isfinite(spread).all():
+            # The difference of two numbers of size 1e308 overflows; that of their halves does not.
+            half = sample / 2 - first / 2
+            shift = first + 2 * half.mean(axis=0)
+            shift = np.where(np.isfinite(shift), shift, 0.0)
+            spread = 2 * np.abs(sample / 2 - shift / 2).max(axis=0)
     return shift, power_of_two(np.where(spread > 0, spread, np.abs(shift)), coarse)
 
 

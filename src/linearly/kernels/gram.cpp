@@ -59,6 +59,8 @@ void gram(const View& X, const View& Y, const double* weight, Gauge g, const dou
         const bool weighted = weigh(X, Y, weight, g, coef, first, count, root.data());
         pack(z, X, Y, first, count, g, weighted ? root.data() : nullptr);
         const std::int64_t after = first + count, ahead = std::min(z.depth, X.rows - after);
+        Ahead targets(Y, after, ahead);
+        targets.fetch(targets.lines);
         product.add(z, count, Ahead(X, after, ahead));
     }
     product.unpack(z, G);

@@ -88,38 +88,47 @@ const T* column_of(const View& X, std::int64_t j) {
     return static_cast<const T*>(X.data) + j * X.col_stride;
 }
 
+// N rows of a view, each of which lies together: row `first + r` becomes row r of the packed. Shifts and scales are loaded
+// once for all of them.
+template <int N, bool WEIGHTED, class T>
+inline void pack_few(Packing& to, const View& from, std::int64_t first, std::int64_t r, const double* shift, const double* scale,
+                     const double* root) {
+    const T* row[N];
+    for (int i = 0; i < N; ++i) row[i] = static_cast<const T*>(from.data) + from.at(first + r + i) * from.row_stride;
+    std::int64_t j = 0;
+    double* panel = to.at(r, 0);
+    for (; j + PANEL <= from.cols; j += PANEL, panel += to.stride)
+#pragma GCC unroll 8
+        for (int h = 0; h < PANEL; h += LANES) {
+            const vec middle = load(shift + j + h), factor = load(scale + j + h);
+#pragma GCC unroll 8
+            for (int i = 0; i < N; ++i) {
+                const vec z = (load(row[i] + j + h) - middle) * factor;
+                store(panel + i * PANEL + h, WEIGHTED ? z * root[r + i] : z);
+            }
+        }
+    for (; j < from.cols; ++j, ++panel)
+        for (int i = 0; i < N; ++i) panel[i * PANEL] = (double(row[i][j]) - shift[j]) * scale[j] * (WEIGHTED ? root[r + i] : 1.0);
+}
+
+template <bool WEIGHTED, class T>
+void pack_together(Packing& to, const View& from, std::int64_t first, std::int64_t count, const double* shift, const double* scale,
+                   const double* root) {
+    std::int64_t r = 0;
+    for (; r + 2 <= count; r += 2) pack_few<2, WEIGHTED, T>(to, from, first, r, shift, scale, root);
+    if (r < count) pack_few<1, WEIGHTED, T>(to, from, first, r, shift, scale, root);
+}
+
 // The columns of `from`, from the one `begin` on, where the first belongs at `offset`.
 template <class T>
 void pack_view(Packing& to, const View& from, std::int64_t begin, std::int64_t first, std::int64_t count, std::int64_t offset,
                const double* shift, const double* scale, const double* root) {
-    const T* data = static_cast<const T*>(from.data);
     const std::int64_t m = from.cols;
     if (from.col_stride == 1 && offset == 0) {
-        // A few rows at a time, so that they stay in L1 while panel after panel takes its columns from them.
-        constexpr std::int64_t FEW = 16;
-        for (std::int64_t top = 0; top < count; top += FEW) {
-            const std::int64_t bottom = std::min(top + FEW, count);
-            const T* row[FEW];
-            for (std::int64_t r = top; r < bottom; ++r) row[r - top] = data + from.at(first + r) * from.row_stride;
-            std::int64_t j = 0;
-            for (; j + PANEL <= m; j += PANEL)
-                for (int h = 0; h < PARTS; ++h) {
-                    const std::int64_t at = j + h * LANES;
-                    const vec middle = load(shift + at), factor = load(scale + at);
-                    double* cell = to.at(top, j) + h * LANES;
-                    if (root)
-                        for (std::int64_t r = top; r < bottom; ++r, cell += PANEL)
-                            store(cell, (load(row[r - top] + at) - middle) * factor * root[r]);
-                    else
-                        for (std::int64_t r = top; r < bottom; ++r, cell += PANEL)
-                            store(cell, (load(row[r - top] + at) - middle) * factor);
-                }
-            for (; j < m; ++j) {
-                double* cell = to.at(top, j);
-                for (std::int64_t r = top; r < bottom; ++r, cell += PANEL)
-                    *cell = (double(row[r - top][j]) - shift[j]) * scale[j] * (root ? root[r] : 1.0);
-            }
-        }
+        if (root)
+            pack_together<true, T>(to, from, first, count, shift, scale, root);
+        else
+            pack_together<false, T>(to, from, first, count, shift, scale, root);
         return;
     }
     for (std::int64_t j = begin; j < m; ++j) {
