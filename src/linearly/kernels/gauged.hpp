@@ -17,7 +17,7 @@ struct Gauged {
     Gauged(std::int64_t p_, std::int64_t depth)
         : p(p_), stride((p_ + PANEL - 1) / PANEL * PANEL), cells(make_buffer(std::size_t(depth * stride))) {}
 
-    double* row(std::int64_t i) { return cells.get() + i * stride; }
+    double* row(std::int64_t i) const { return cells.get() + i * stride; }
 
     // Rows that stay in L1 between their scores and their share of the gradient.
     static std::int64_t few(std::int64_t p) { return std::clamp<std::int64_t>(2048 / std::max<std::int64_t>(p, 1) / ROWS * ROWS, ROWS, 64); }
