@@ -31,9 +31,20 @@ void gauge_view(Gauged& to, std::int64_t at, const View& X, std::int64_t first, 
     std::int64_t done = 0;
     if (X.col_stride == 1) {
         done = X.cols / LANES * LANES;
-        for (std::int64_t i = 0; i < count; ++i)
-            for (std::int64_t j = 0; j < done; j += LANES)
-                store(to.row(at + i) + j, (load(data + i * X.row_stride + j) - load(g.shift + j)) * load(g.scale + j));
+        auto rows = [&](std::int64_t i, auto N) {  // N of them share the loads of shifts and scales
+            const T* from = data + i * X.row_stride;
+            double* cells = to.row(at + i);
+            for (std::int64_t j = 0; j < done; j += LANES) {
+                const vec middle = load(g.shift + j), factor = load(g.scale + j);
+                for (int r = 0; r < N(); ++r) store(cells + r * to.stride + j, (load(from + r * X.row_stride + j) - middle) * factor);
+            }
+            for (std::int64_t j = done; j < X.cols; ++j)
+                for (int r = 0; r < N(); ++r) cells[r * to.stride + j] = (double(from[r * X.row_stride + j]) - g.shift[j]) * g.scale[j];
+        };
+        std::int64_t i = 0;
+        for (; i + 2 <= count; i += 2) rows(i, std::integral_constant<int, 2>());
+        if (i < count) rows(i, std::integral_constant<int, 1>());
+        done = X.cols;
     } else if (X.row_stride == 1)
         for (; done + LANES <= X.cols; done += LANES) {
             const T* corner = data + done * X.col_stride;
