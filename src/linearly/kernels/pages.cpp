@@ -25,7 +25,7 @@ std::uint8_t* Room::of(std::size_t size) {
 
 void Pages::open(int file, std::int64_t offset, std::int64_t length, std::int64_t rows, bool optional, bool snappy) {
     file_ = file, offset_ = offset, left_ = length, rows_ = rows, optional_ = optional, snappy_ = snappy;
-    first_ = filled_ = 0, entries_ = -1, coming_ = run_ = 0;
+    first_ = filled_ = 0, entries_ = -1, coming_ = run_ = placed_ = 0;
 }
 
 #if LINEARLY_READS_PAGES
@@ -35,6 +35,7 @@ constexpr std::size_t AT_ONCE = 1 << 18;         // bytes read from the file at 
 constexpr std::size_t LONGEST_HEADER = 1 << 14;  // of a page: its statistics are of a few numbers
 constexpr std::int64_t LARGEST_PAGE = 1 << 26;
 constexpr std::int64_t TOGETHER = 256;           // packed numbers that are unpacked at a time
+constexpr std::size_t MOST_FRONT = 64;           // bytes in front of the values of a page that are unpacked in place
 constexpr std::size_t SLACK = 8;                 // bytes behind a page that may be read, and are not used
 
 enum Encoding : std::int64_t { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, RLE_DICTIONARY = 8 };
@@ -303,7 +304,26 @@ const std::uint8_t* Pages::stored(std::size_t size) {
     return stored_.data() + first_;
 }
 
-bool Pages::next_page() {
+// Whether what stands in front of the values of a page of version 1 says that all are there: nothing, or levels and their size.
+bool Pages::all_there(const std::uint8_t* front, std::size_t size, std::int64_t values) const {
+    if (!optional_) return size == 0;
+    std::uint32_t levels = 0;
+    if (size >= 4) std::memcpy(&levels, front, 4);
+    return size >= 4 && levels == size - 4 && all_present(front + 4, front + size, values);
+}
+
+// Unpacks a page of numbers as they are to where they are wanted. What stands in front of them takes the place of numbers that
+// came before, which are put back.
+bool Pages::place(const std::uint8_t* packed, std::size_t length, std::int64_t values, std::size_t front, double* out) {
+    std::uint8_t before[MOST_FRONT], *to = reinterpret_cast<std::uint8_t*>(out) - front;
+    std::memcpy(before, to, front);
+    const bool sound = unsnap(packed, length, to, front + std::size_t(values) * 8) && all_there(to, front, values);
+    std::memcpy(to, before, front);
+    placed_ = sound ? values : 0;
+    return sound;
+}
+
+bool Pages::next_page(double* out, std::int64_t wanted, std::size_t before) {
     const std::size_t known = std::size_t(std::min<std::int64_t>(std::int64_t(LONGEST_HEADER), left_ + std::int64_t(filled_ - first_)));
     const std::uint8_t* from = known ? stored(known) : nullptr;
     if (!from) return false;
@@ -321,6 +341,10 @@ bool Pages::next_page() {
     const std::uint8_t* end = bytes + h.packed;
     bytes += plain;
     const std::size_t size = std::size_t(h.unpacked - plain);
+    const std::size_t front = size - std::min(size, std::size_t(h.values) * 8);
+    if (snappy_ && h.kind == DATA && h.encoding == PLAIN && h.values > 0 && h.values <= std::min(wanted, rows_) &&
+        size >= std::size_t(h.values) * 8 && front <= std::min(before, MOST_FRONT) && (!optional_ || h.levels == RLE))
+        return place(bytes, std::size_t(end - bytes), h.values, front, out);
     if (snappy_ && h.compressed) {
         std::uint8_t* to = (h.kind == DICTIONARY ? dictionary_ : page_).of(size + SLACK);
         if (!unsnap(bytes, std::size_t(end - bytes), to, size)) return false;
@@ -389,11 +413,14 @@ bool Pages::copy_coded(double* out, std::int64_t count) {
 }
 
 bool Pages::read(double* out, std::int64_t count) {
+    const double* start = out;
     while (count > 0) {
-        while (coming_ == 0)
-            if (!next_page()) return false;
-        const std::int64_t some = std::min(coming_, count);
-        if (coded_) {
+        while (coming_ == 0 && placed_ == 0)
+            if (!next_page(out, count, std::size_t(out - start) * 8)) return false;
+        const std::int64_t some = placed_ > 0 ? placed_ : std::min(coming_, count);
+        if (placed_ > 0) {
+            placed_ = 0, coming_ = some;
+        } else if (coded_) {
             if (!copy_coded(out, some)) return false;
         } else {
             std::memcpy(out, values_, std::size_t(some) * 8);
@@ -408,7 +435,9 @@ bool Pages::read(double* out, std::int64_t count) {
 
 std::vector<ColumnChunk> columns_of(const std::uint8_t*, std::int64_t) { return {}; }
 const std::uint8_t* Pages::stored(std::size_t) { return nullptr; }
-bool Pages::next_page() { return false; }
+bool Pages::all_there(const std::uint8_t*, std::size_t, std::int64_t) const { return false; }
+bool Pages::place(const std::uint8_t*, std::size_t, std::int64_t, std::size_t, double*) { return false; }
+bool Pages::next_page(double*, std::int64_t, std::size_t) { return false; }
 bool Pages::begin(const std::uint8_t*, const std::uint8_t*, std::int64_t, std::int64_t) { return false; }
 bool Pages::begin_run() { return false; }
 bool Pages::copy_coded(double*, std::int64_t) { return false; }

@@ -50,13 +50,16 @@ class Pages {
     // The values of the current page that are still to come: numbers as they are, or a run of numbers of the dictionary.
     const std::uint8_t *values_ = nullptr, *end_ = nullptr;
     std::int64_t coming_ = 0, run_ = 0;
+    std::int64_t placed_ = 0;  // numbers of a page that stand where they are wanted already
     bool coded_ = false, packed_ = false;
     int width_ = 0;              // bits of a packed number
     std::int64_t at_ = 0;        // bits of the run that were read
     std::uint64_t repeated_ = 0;  // the number of a run of equal ones
 
     const std::uint8_t* stored(std::size_t size);
-    bool next_page();
+    bool next_page(double* out, std::int64_t wanted, std::size_t before);
+    bool all_there(const std::uint8_t* front, std::size_t size, std::int64_t values) const;
+    bool place(const std::uint8_t* packed, std::size_t length, std::int64_t values, std::size_t front, double* out);
     bool begin(const std::uint8_t* values, const std::uint8_t* end, std::int64_t count, std::int64_t encoding);
     bool begin_run();
     bool copy_coded(double* out, std::int64_t count);
