@@ -1,14 +1,15 @@
 """The ladder of least squares: a fast summary where it is good enough, a better one where it is not.
 
 ``auto`` folds a float64 Gram and stops where ten digits remain; otherwise it takes one more pass with a Gram in
-double-double. ``exact`` starts there and then measures, in one pass of residuals in double-double, how many digits it
-has; where even the double-double Gram leaves fewer than 13, so does ``auto``. ``qr`` folds a triangle; so does
-``auto``, at once, where rows can be had once only. Digits are those of the weakest coefficient, for the rows as given.
+double-double. With many columns, where double-double is slow, it tries a triangle before. ``exact`` starts with
+double-double and then measures, in one pass of residuals, how many digits it has; where even the double-double Gram
+leaves fewer than 13, so does ``auto``. ``qr`` folds a triangle; so does ``auto``, at once, where rows can be had once
+only. Digits are those of the weakest coefficient, for the rows as given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from linearly import kernels
 from linearly.algorithm.gauge import without_absent
 from linearly.algorithm.gram import Gram, parts, targets
 from linearly.algorithm.remarks import remark
-from linearly.algorithm.solution import Solution
+from linearly.algorithm.solution import PERFECT, Solution
 from linearly.algorithm.triangle import Triangle
 from linearly.algorithm.triangular import EPS, product, ratio
 from linearly.dataset.fold import quiet_blas
@@ -26,6 +27,8 @@ from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Doubled, concatenate
 
 ENOUGH_DIGITS = 10.0  # where auto stops with a float64 Gram
+_NARROW = 128  # columns up to which a solution in double-double takes no time; beyond, a triangle is tried before
+_MOST_EXACT = 1000  # columns up to which auto resorts to double-double: half a minute
 FULL_DIGITS = 13.0  # where it stops with a Gram in double-double
 
 Summary = Any  # Gram or Triangle: both have +, select and solve
@@ -81,11 +84,8 @@ class Summarize:
 @quiet_blas()
 def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
     """Solve least squares on the lowest rung of the ladder that leaves ten digits, or on the one asked for."""
-    if method == "auto" and getattr(rows, "one_shot", False):
-        method = "qr"  # there will be no second pass, so the first must do
-    rungs = ("gram", "exact") if method == "auto" else (method,)
     passes = 0
-    for rung in rungs:
+    for rung in _rungs(rows, method):
         passes += 1
         summary = rows.fold(Summarize(rung))
         refuse_too_few(summary)
@@ -96,6 +96,19 @@ def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
     if rung == "exact" and ask.alpha == 0 and finite and (method == "exact" or solution.digits < FULL_DIGITS):
         return Climb(summary, refine(rows, summary, solution), rung, passes + 1)
     return Climb(summary, solution, rung, passes)
+
+
+def _rungs(rows: Rows, method: str) -> tuple[str, ...]:
+    if method != "auto":
+        return (method,)
+    if getattr(rows, "one_shot", False):
+        return ("qr",)  # there will be no second pass, so the first must do
+    p = len(rows.names)
+    if p <= _NARROW:
+        return ("gram", "exact")
+    # Where there are no more rows than columns a Gram is singular: it would say so, after a time that grows as p³.
+    few = isinstance(rows, Sized) and len(rows) <= p
+    return (*(() if few else ("gram",)), "qr", *(("exact",) if p <= _MOST_EXACT else ()))
 
 
 def refuse_too_few(summary: Summary) -> None:
@@ -220,5 +233,4 @@ def _digits_of_errors(solution: Solution) -> float:
 
 def _perfect(solution: Solution) -> bool:
     # A perfect fit has residuals that are rounding errors: they have no digits, and the coefficients do.
-    perfect = solution.rss <= (100 * EPS) ** 2 * solution.tss
-    return bool(perfect.all()) and solution.condition < 1e5
+    return bool((solution.rss <= PERFECT * solution.tss).all()) and solution.condition < 1e5

@@ -15,9 +15,11 @@ from linearly.algorithm.gauge import power_of_two
 from linearly.algorithm.triangular import (
     DEPENDENT,
     EPS,
+    ROUNDING,
     Numbers,
     Pivoted,
     condition,
+    inverse,
     pivot_normal,
     pivot_triangle,
     product,
@@ -30,6 +32,7 @@ from linearly.kernels.doubled import Array, Doubled
 
 _HUGE = 2.0**400  # its square, times a few thousand, is still a float64
 _NEGLIGIBLE = 1e-4  # of what a coefficient could be: up to 10⁸ rows, chance alone makes it larger
+PERFECT = (100 * EPS) ** 2  # of a sum of squares: what rounding errors alone leave of it
 _SAFE = 4.0  # rounding errors this much larger than they usually are
 
 
@@ -122,25 +125,26 @@ class Problem:
         """Solve with D'D = R'R, D'Y = R'c and sums of squares `rest` beyond them, from a QR factorisation."""
         size = self._sizes(np.linalg.norm(R, axis=0))
         y_size = power_of_two(np.sqrt(rest + (c**2).sum(axis=0)))
-        R, c, rest, q = R / size, c / y_size, rest / y_size**2, R.shape[1]
+        R, c, rest = R / size, c / y_size, rest / y_size**2
         total = rest + (c**2).sum(axis=0)
-        solved = pivot_triangle(R, c)
-        if self.alpha > 0:
-            seen, penalty = np.hstack([R, c]), np.sqrt(self._penalty(size))
-            added = np.hstack([np.diag(penalty), np.zeros_like(c)])
-            # The larger of the two on the diagonal: a reflection that begins with the smaller would lose it.
-            larger = (penalty > np.abs(np.diagonal(R)))[:, None]
-            stacked = upper(np.vstack([np.where(larger, added, seen), np.where(larger, seen, added)]))
-            solved = pivot_triangle(stacked[:q, :q], stacked[:q, q:])
-        b = substitute(solved.R, solved.c)
-        rss = rest + ((c - R[:, solved.kept] @ b) ** 2).sum(axis=0)
-        T = solved.inverse_R
-        half = R[:, solved.kept] @ T if self.alpha > 0 else np.eye(len(T))
+        if self.n < len(R):  # rows of R without a row of D behind them are rounding errors
+            heard = np.abs(R).max(axis=1) > ROUNDING
+            R, c, rest = R[heard], c[heard], rest + (c[~heard] ** 2).sum(axis=0)
+        penalty = np.sqrt(self._penalty(size))
+        few = self.alpha > 0 and R.shape[0] < R.shape[1] and penalty.min() > 1 / _HUGE
+        solved, b, left = (_by_rows if few else _by_columns)(R, c, penalty)
+        rss = rest + (left**2).sum(axis=0)
+        # Residuals that are rounding errors have no digits to lose.
+        lost = EPS / np.sqrt(_smallest_share(np.where(rss <= PERFECT * total, total, rss), total))
+        if few:
+            lost = min(lost, EPS * condition(solved.R) ** 2)
+        kept, T = solved.kept, solved.inverse_R
+        half = R[:, kept] @ T if self.alpha > 0 else np.eye(len(T))
         U, b_all = self._with_intercept(T, b, size, y_size)
         # An error of EPS in each column: through the inverse, and through its square times the residual (Wedin).
         load, far = np.sqrt(total) + np.linalg.norm(b, axis=0), np.linalg.norm(U @ T.T, axis=1)[:, None]
         error = _SAFE * EPS * (np.linalg.norm(U, axis=1)[:, None] * load + far * np.sqrt(rss))
-        trust = _trust(U, b_all, error, total, EPS / np.sqrt(_smallest_share(rss, total)))
+        trust = _trust(U, b_all, error, total, lost)
         return self._read(solved, b, T, half.T @ half, rss, total, size, y_size, *trust, True)
 
     def by_normal(self, A: Array, C: Array, total: Array, *, spread: float = 1.0, sure: bool = True) -> Solution:
@@ -237,7 +241,8 @@ class Problem:
             center = self.mean if isinstance(root, Doubled) else self.mean.high
             top = -rounded(product(center[None, :], in_units))
             root = np.block([[1 / np.sqrt(rounded(self.weight)), top], [np.zeros((len(unit), 1)), rounded(root)]])
-            shrinkage = np.block([[1.0, np.zeros(len(kept))], [np.zeros((len(kept), 1)), shrinkage]])
+            none = np.zeros(len(shrinkage))
+            shrinkage = np.block([[1.0, none], [none[:, None], shrinkage]])
             effective += 1
         elif self.form == "constant":
             intercept, coef = Doubled.of(coef)[0], coef[1:]
@@ -302,9 +307,48 @@ def whiten(A: Numbers) -> Whitening:
     )
 
 
+def _by_columns(R: Array, c: Array, penalty: Array) -> tuple[Pivoted, Array, Array]:
+    """The triangle of R'R + diag(penalty²), the solution for the columns it keeps, and the residuals of c."""
+    rows, q = R.shape
+    if penalty.any():
+        seen, added = np.hstack([R, c]), np.hstack([np.diag(penalty), np.zeros((q, c.shape[1]))])
+        first = added.copy()
+        # The larger of the two on the diagonal: a reflection that begins with the smaller would lose it.
+        larger = (penalty[:rows] > np.abs(np.diagonal(R)))[:, None]
+        first[:rows] = np.where(larger, added[:rows], seen)
+        stacked = upper(np.vstack([first, np.where(larger, seen, added[:rows])]))
+        solved = pivot_triangle(stacked[:q, :q], stacked[:q, q:])
+    else:
+        solved = pivot_triangle(R, c)
+    b = substitute(solved.R, solved.c)
+    return solved, b, c - R[:, solved.kept] @ b
+
+
+def _by_rows(R: Array, c: Array, penalty: Array) -> tuple[Pivoted, Array, Array]:
+    """The same for fewer rows than columns, at the price of the rows squared.
+
+    In units of the penalty R is S = L'Q', and (S'S + 1)⁻¹ is Q(LL' + 1)⁻¹Q' on the rows of S. Beyond them it is 1,
+    which neither a coefficient nor a covariance ever sees, so that a root of as many columns as rows will do. The
+    residuals are (L'L + 1)⁻¹c, which do not cancel however small they are.
+    """
+    Q, L = map(np.asarray, np.linalg.qr((R / penalty).T))
+    one = np.eye(len(L))
+    W, V = upper(np.vstack([L.T, one])), upper(np.vstack([L, one]))
+    T = inverse(W)
+    root, u = Q @ T / penalty[:, None], T.T @ (L @ c)
+    solved = Pivoted(W, u, list(range(len(penalty))), [], np.zeros((len(W), 0)), root)
+    return solved, root @ u, substitute(V, substitute(V, c, transposed=True))
+
+
 def _least_norm(solved: Pivoted, unit: Array) -> Array:
     """The matrix that takes coefficients of the kept columns to those of all columns of the smallest norm."""
     q, kept, aliased = len(unit), solved.kept, solved.aliased
+    if 2 * len(kept) < q:  # what rows span is less than what they leave out
+        spanned = np.empty((q, len(kept)))
+        spanned[kept], spanned[aliased] = rounded(solved.R).T, rounded(solved.beside).T
+        spanned *= np.maximum(unit / unit.max(), 1 / _HUGE)[:, None]
+        basis, _ = np.linalg.qr(spanned)
+        return np.asarray(basis @ basis[kept].T)
     null = np.zeros((q, len(aliased)))
     with np.errstate(over="ignore"):
         null[kept] = -solved.combinations * np.clip(unit[aliased] / unit[kept][:, None], 1 / _HUGE, _HUGE)

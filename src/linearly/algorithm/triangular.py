@@ -101,15 +101,18 @@ class Pivoted:
 
 
 def pivot_triangle(R: Array, c: Array, tolerance: float = DEPENDENT) -> Pivoted:
-    """Set aside the dependent columns of an upper triangular R (float64); c are the targets beside it."""
-    q = len(R)
+    """Set aside the dependent columns of an upper triangular R (float64); c are the targets beside it.
+
+    R may have fewer rows than columns.
+    """
+    rows, q = R.shape
     size = np.linalg.norm(R, axis=0)
-    if (np.abs(np.diagonal(R)) > tolerance * size).all():
+    if rows == q and (np.abs(np.diagonal(R)) > tolerance * size).all():
         T = inverse(R)
         if (ROUNDING * size @ np.abs(T) < 1).all():  # as `_rounding` below, for all columns at once
             return Pivoted(R, c, list(range(q)), [], np.zeros((q, 0)), T)
     M = np.hstack([R, c])
-    beside = np.zeros((q, q))
+    beside = np.zeros((rows, q))
     kept: list[int] = []
     aliased: list[int] = []
     for j in range(q):
