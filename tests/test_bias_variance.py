@@ -226,3 +226,9 @@ def test_a_singular_resample_has_the_solution_of_smallest_norm():
     S, C = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-14]]), np.array([2.0, 2.0 + 1e-12])
     np.testing.assert_allclose(_solve(S, C), [1.0, 1.0], rtol=1e-9)
     np.testing.assert_allclose(_solve(np.diag([1.0, 1e-20]), np.array([3.0, 2e-20])), [3.0, 2.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("x", [np.zeros((4, 2, 2)), [1.0, 2.0]])
+def test_x_is_a_column_or_a_matrix_of_three_rows(x):
+    with pytest.raises(ValueError, match="at least three rows"):
+        bias_variance(x, np.arange(len(x)), degrees=[1])
