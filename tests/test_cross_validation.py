@@ -169,3 +169,28 @@ def test_a_ridge_path_without_penalty_has_the_smallest_norm(seed):
     y = rng.standard_normal((100, 1))
     B = RidgePath.of(Gram.of(Block(X, y)), False).coefficients(np.array([0.0]))[:, 0]
     np.testing.assert_allclose(B, np.linalg.lstsq(X, y, rcond=1e-10)[0], rtol=0, atol=1e-10)
+
+
+def test_folds_are_fitted_as_carefully_as_a_fit_of_their_own():
+    x = np.linspace(100, 101, 200)
+    X = np.column_stack([x, x**2, x**3])
+    y = np.sin(9 * x) + 0.1 * np.cos(71 * x)
+    table = ly.cross_validate(ly.LinearRegression(), X, y)
+    for j, error in enumerate(table["mse"]):
+        held = np.arange(200) % 5 == j
+        m = ly.LinearRegression().fit(X[~held], y[~held])
+        assert m.method_ == "exact"
+        assert error == pytest.approx(np.mean((y[held] - m.predict(X[held])) ** 2), rel=1e-8)
+
+
+def test_folds_of_classes_are_told_apart_as_carefully_as_by_a_fit():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    X = rng.standard_normal((300, 3)) + y[:, None]
+    X[:, 2] = X[:, 0] + 1e-4 * X[:, 2]
+    table = ly.cross_validate(ly.LinearDiscriminantAnalysis(), X, y)
+    for j, accuracy in enumerate(table["accuracy"]):
+        held = np.arange(300) % 5 == j
+        m = ly.LinearDiscriminantAnalysis().fit(X[~held], y[~held])
+        assert m.n_passes_ == 2
+        assert accuracy == m.score(X[held], y[held])

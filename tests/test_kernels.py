@@ -197,6 +197,24 @@ def test_triangle_goes_on_from_a_triangle(kernel):
     assert_same_moments(R.T @ R, reference.gram(X, Y, weight, shift, scale))
 
 
+@pytest.mark.parametrize("kind", ["copies", "groups in order", "steps"])
+def test_triangle_of_columns_that_are_equal_for_long_is_exact(kernel, kind):
+    # Of equal columns each leaves 1e-16 of the one before, until squares underflow.
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n, p = int(rng.integers(5, 900)), int(rng.integers(40, 90))
+        if kind == "copies":
+            X = np.column_stack([np.repeat(rng.standard_normal((n, 1)), p - 1, axis=1), rng.standard_normal(n)])
+        elif kind == "groups in order":
+            X = (np.sort(rng.integers(0, p, n))[:, None] == np.arange(p)).astype(float)
+        else:
+            X = np.sort(rng.integers(0, 3, (n, p)), axis=0).astype(float)
+        R = kernel.triangle(np.zeros((p + 1, p + 1)), X, None, None, np.zeros(p), np.ones(p))
+        Z = np.column_stack([np.ones(n), X])
+        assert np.abs(R.T @ R - Z.T @ Z).max() <= 1e-13 * np.abs(Z.T @ Z).max()
+
+
+
 @pytest.mark.parametrize("rows", [1, 4, 300])
 def test_triangle_of_dependent_columns_is_still_one(kernel, rows):
     X = np.repeat(np.arange(1.0, rows + 1)[:, None], 4, axis=1)

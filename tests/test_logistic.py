@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -485,3 +486,43 @@ def test_labels_keep_their_digits_and_their_own_covariances():
     assert -np.inf < model.predict_log_proba([-far])[0, 0] < -1000
     with pytest.raises(ValueError, match=r"estimators_\[j\]"):
         _ = model.covariance_
+
+
+def test_wide_sparse_rows_are_read_without_a_square_of_their_columns():
+    rng = np.random.default_rng(0)
+    X = sparse.random(400, 60_000, density=1e-3, random_state=rng, format="csr")
+    y = (np.asarray(X[:, :50].sum(axis=1)).ravel() + rng.normal(size=400) > 0.02).astype(int)
+    m = ly.LogisticRegression(alpha=1.0).fit(X, y)
+    assert m.coef_.shape == (1, 60_000)
+    assert m.converged_
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_firth_names_a_bad_number(K):
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % K
+    X[5, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN: row 5, column 'x1'"):
+        ly.LogisticRegression(bias_reduction="firth").fit(X, y)
+
+
+def test_the_likelihood_of_separated_classes_is_its_limit():
+    X, y = np.arange(6.0)[:, None], np.array([0, 0, 0, 1, 1, 1])
+    with pytest.warns(ly.SeparationWarning):
+        m = ly.LogisticRegression().fit(X, y)
+    told = ly.glance(m)
+    assert told["deviance"][0] == 0
+    assert told["aic"][0] == 4
+    assert "separable" in told.notes[0]
+    with pytest.raises(ValueError, match='bias_reduction="firth"'):
+        ly.profile_intervals(m, X, y)
+
+
+def test_a_column_that_others_make_up_for_has_no_likelihood_ratio_test():
+    rng = np.random.default_rng(3)
+    x, z = rng.normal(size=(2, 60))
+    y = (rng.random(60) < 1 / (1 + np.exp(-x))).astype(int)
+    with pytest.warns(np.exceptions.RankWarning):
+        m = ly.LogisticRegression().fit(np.column_stack([x, z, x + z]), y)
+    told = ly.likelihood_ratio_tests(m, np.column_stack([x, z, x + z]), y)
+    assert told["df"].tolist() == [0, 0, 0]
+    assert np.isnan(told["p_value"]).all()

@@ -116,7 +116,9 @@ def test_rank_deficient(case, method):
     assert_as_in_r(solution.rss[0], golden["rss"])
     assert_as_in_r(model.predict(np.column_stack([case.X, case.X[:, 0]])), golden["fitted"])
     both = model.coef_[[0, -1]]
-    assert both[0] == pytest.approx(both[1], rel=1e-10)
+    # Which of two copies carries how much is known a digit worse than the fit: 4e-10 by a float64 Gram, whatever BLAS.
+    assert both[0] == pytest.approx(both[1], rel=max(1e-10, 10 * 10.0**-solution.digits))
+    assert solution.digits > 10
     assert both.sum() == pytest.approx(golden["coefficients"][1], rel=1e-8)
     assert_as_in_r(model.coef_[1:-1], golden["coefficients"][2:-1])
     assert_as_in_r(np.sqrt(np.diagonal(model.covariance_))[2:-1], golden["std_error"][2:-1])

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from linearly.algorithm.objective import Logistic, Quadratic
-from linearly.algorithm.optimizer import Found, Path
+from linearly.algorithm.optimizer import Found, Look, Path
 from linearly.algorithm.solution import whiten
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array
@@ -20,11 +20,11 @@ MOST_STEPS = 500
 SMALL_STEP = 1e-9  # of a standard error
 
 
-def firth(rows: Rows, objective: Logistic, B: Array) -> Found:
+def firth(rows: Rows, objective: Logistic, look: Look, B: Array) -> Found:
     """Climb the penalised likelihood by Fisher scoring with step-halving; two passes a step."""
     path = Path()
     q, c = B.shape
-    at = rows.fold(objective.at(B))
+    at = look(B, True)
     assert at.hessian is not None
     aliased = whiten(at.hessian[:q, :q]).aliased
     kept = np.concatenate([a * q + np.setdiff1d(np.arange(q), aliased) for a in range(c)])
@@ -41,7 +41,7 @@ def firth(rows: Rows, objective: Logistic, B: Array) -> Found:
             return Found(B - (root @ u).reshape(c, q).T, at, path, True, False, aliased)
         step, length = -(root @ u).reshape(c, q).T, 1.0
         while True:
-            trial = rows.fold(objective.at(B + length * step))
+            trial = look(B + length * step, True)
             assert trial.hessian is not None
             value = trial.loss - 0.5 * whiten(trial.hessian[np.ix_(kept, kept)]).log_determinant
             if value <= loss + 1e-12 * abs(loss) or length < 1e-6:

@@ -85,12 +85,12 @@ class Summarize:
 def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
     """Solve least squares on the lowest rung of the ladder that leaves ten digits, or on the one asked for."""
     passes = 0
-    for rung in _rungs(rows, method):
+    for rung in rungs(rows, method):
         passes += 1
         summary = rows.fold(Summarize(rung))
         refuse_too_few(summary)
         solution = ask.of(summary)
-        if solution.sound_digits >= ENOUGH_DIGITS and solution.sure:
+        if enough(solution):
             break
     finite = np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()
     if rung == "exact" and ask.alpha == 0 and finite and (method == "exact" or solution.digits < FULL_DIGITS):
@@ -98,7 +98,8 @@ def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
     return Climb(summary, solution, rung, passes)
 
 
-def _rungs(rows: Rows, method: str) -> tuple[str, ...]:
+def rungs(rows: Rows, method: str) -> tuple[str, ...]:
+    """The methods to try one after another, until one is `enough`."""
     if method != "auto":
         return (method,)
     if getattr(rows, "one_shot", False):
@@ -109,6 +110,11 @@ def _rungs(rows: Rows, method: str) -> tuple[str, ...]:
     # Where there are no more rows than columns a Gram is singular: it would say so, after a time that grows as p³.
     few = isinstance(rows, Sized) and len(rows) <= p
     return (*(() if few else ("gram",)), "qr", *(("exact",) if p <= _MOST_EXACT else ()))
+
+
+def enough(solution: Solution) -> bool:
+    """Whether a solution has digits enough, and knows its rank."""
+    return bool(solution.sound_digits >= ENOUGH_DIGITS and solution.sure)
 
 
 def refuse_too_few(summary: Summary) -> None:

@@ -54,11 +54,11 @@ class Search:
         """Search with a solver, or the one that suits. `few` are the rows to take a first guess from, if in memory."""
         q, c = int(self.objective.intercept) + len(self.objective.gauge.unit), self.objective.K - 1
         B = np.zeros((q, c))
+        look = self._look(rows)
         if bias_reduction == "firth":
-            return firth(rows, self.objective, B)
+            return firth(rows, self.objective, look, B)
         if solver == "auto":
             solver = "newton" if q * c <= _NEWTON_SIZE else "lbfgs"
-        look = self._look(rows)
         if solver == "newton":
             thin, step = _thinned(few, q)
             guess = None if thin is None else newton(self._look(thin, 1 / step), B, small_step=_GUESS)

@@ -20,8 +20,9 @@ from sklearn.base import clone, is_classifier
 
 from linearly.algorithm.classes import ByClass
 from linearly.algorithm.gram import targets
-from linearly.algorithm.ladder import Summarize
+from linearly.algorithm.ladder import Summarize, enough, rungs
 from linearly.dataset.mapped import MappedRows
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Block, OneBlock, Picked, Rows
 from linearly.evidence.inference import refuse_level
 from linearly.evidence.table import Table
@@ -36,6 +37,7 @@ from linearly.models.scores import ScoreClassifier
 Array = NDArray[np.float64]
 
 
+@quiet_blas()
 def cross_validate(
     estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None, folds: int = 5, level: float = 0.95
 ) -> Table:
@@ -106,11 +108,15 @@ def _classifiers(estimator: Any, kind: Any, classes: NDArray[Any], rows: Rows, K
     models = [_known(clone(estimator), kind) for _ in range(K)]
     if not isinstance(estimator, ByClassModel):
         return [model.fit(_Training(rows, classes, K, j)) for j, model in enumerate(models)]
-    of = partial(ByClass.of, K=len(classes))
-    summaries = rows.fold(partial(_summaries, summary=of, K=K))
-    for j, model in enumerate(models):
-        model._check_parameters()
-        model.classes_, model.summary_, model.n_passes_ = classes, summaries.without(j), 1
+    for passes, exact in enumerate((False, True), start=1):
+        of = partial(ByClass.of, K=len(classes), exact=exact)
+        summaries = rows.fold(partial(_summaries, summary=of, K=K))
+        for j, model in enumerate(models):
+            model._check_parameters()
+            model.classes_, model.summary_, model.n_passes_ = classes, summaries.without(j), passes
+        if all(model.has_digits() for model in models):
+            break
+    for model in models:
         model._read()
     return models
 
@@ -120,12 +126,17 @@ def _regressors(estimator: Any, kind: Any, rows: Rows, K: int) -> list[Any]:
     exact = isinstance(estimator, LinearRegression) and estimator.method in ("auto", "gram", "exact", "qr")
     if not exact or estimator.covariance != "classical":
         return [model.fit(_Training(rows, None, K, j)) for j, model in enumerate(models)]
-    method = "gram" if estimator.method == "auto" else estimator.method
-    summaries = rows.fold(partial(_summaries, summary=Summarize(method), K=K))
-    for j, model in enumerate(models):
-        summary = summaries.without(j)
-        model._several, model.summary_, model.method_, model.n_passes_ = False, summary, method, 1
-        model._read(model._ask().of(summary))
+    for passes, method in enumerate(rungs(rows, estimator.method), start=1):
+        summaries = rows.fold(partial(_summaries, summary=Summarize(method), K=K))
+        solutions = []
+        for j, model in enumerate(models):
+            summary = summaries.without(j)
+            model._several, model.summary_, model.method_, model.n_passes_ = False, summary, method, passes
+            solutions.append(model._ask().of(summary))
+        if all(map(enough, solutions)):
+            break
+    for model, solution in zip(models, solutions, strict=True):
+        model._read(solution)
     return models
 
 

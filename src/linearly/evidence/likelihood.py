@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.objective import Logistic
 from linearly.algorithm.optimizer import newton
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Rows, as_frame, is_frame, is_rows, refuse_bad_numbers
 from linearly.evidence.inference import plain, refuse_level
 from linearly.evidence.table import Table
@@ -53,6 +54,10 @@ def glance_logistic(model: LogisticRegression) -> Table:
     _refuse_multilabel(model, "glance")
     log_likelihood, null = model.log_likelihood_, model.null_log_likelihood_
     parameters = _parameters(model)
+    notes = []
+    if model.separation_ is not None:
+        limit = "0, its limit" if model.separation_.verdict == "separable" else "where the search was stopped"
+        notes.append(f"The classes are separable: no coefficients reach the largest likelihood. It is given {limit}.")
     return Table(
         {
             "deviance": [-2 * log_likelihood],
@@ -66,7 +71,8 @@ def glance_logistic(model: LogisticRegression) -> Table:
             "passes": [model.n_passes_],
             "converged": [bool(model.converged_)],
             "condition": [model.condition_],
-        }
+        },
+        notes=tuple(notes),
     )
 
 
@@ -122,26 +128,30 @@ def odds_ratios(model: LogisticRegression, *, level: float = 0.95) -> Table:
     return Table(columns, notes=table.notes)
 
 
+@quiet_blas()
 def likelihood_ratio_tests(model: LogisticRegression, X: Any, y: Any, sample_weight: Any = None) -> Table:
     """Each feature left out in turn: ``term, statistic, df, p_value`` of twice the fall in log likelihood."""
     _refuse_penalised(_fitted(model), "likelihood_ratio_tests")
     if is_rows(X):
         raise TypeError("likelihood_ratio_tests leaves out columns in turn: give X and y as arrays or data frames.")
     names = column_names(model)
-    statistics, df = [], len(model.classes_) - 1
+    statistics, df, whole = [], [], _parameters(model)
     plainly = clone(model).set_params(covariance="classical")  # the likelihood does not depend on it
     for j in range(len(names)):
         others = [i for i in range(len(names)) if i != j]
-        least = model.null_log_likelihood_
+        least, left = model.null_log_likelihood_, int(model.fit_intercept) * (len(model.classes_) - 1)
         if others:
-            least = clone(plainly).fit(_columns(X, others), y, sample_weight).log_likelihood_
-        statistics.append(max(2 * (model.log_likelihood_ - least), 0.0))
+            small = clone(plainly).fit(_columns(X, others), y, sample_weight)
+            least, left = small.log_likelihood_, _parameters(small)
+        df.append(whole - left)
+        # A column that the others make up for, being a combination of them, cannot be tested.
+        statistics.append(max(2 * (model.log_likelihood_ - least), 0.0) if df[-1] > 0 else np.nan)
     return Table(
         {
             "term": list(names),
             "statistic": np.array(statistics),
-            "df": np.full(len(names), df),
-            "p_value": chdtrc(df, np.array(statistics)),
+            "df": np.array(df),
+            "p_value": chdtrc(np.maximum(df, 1), np.array(statistics)),
         }
     )
 
@@ -159,6 +169,7 @@ def compare_logistic(small: LogisticRegression, big: LogisticRegression) -> Tabl
     return Table({"statistic": [statistic], "df": [df], "p_value": [float(chdtrc(df, max(statistic, 0.0)))]})
 
 
+@quiet_blas()
 def profile_intervals(
     model: LogisticRegression, X: Any, y: Any, sample_weight: Any = None, *, level: float = 0.95
 ) -> Table:
@@ -169,6 +180,12 @@ def profile_intervals(
     the likelihood by more, as it does for the intercept of columns far from zero.
     """
     _refuse_penalised(_fitted(model), "profile_intervals")
+    if model.separation_ is not None or not model.converged_:
+        raise ValueError(
+            "profile_intervals starts from a maximum of the likelihood, and this fit did not reach one"
+            + (", because its classes are separable" if model.separation_ is not None else "")
+            + '. Fit with bias_reduction="firth" and take the intervals of tidy.'
+        )
     refuse_level(level)
     _, rows = labelled_rows(model, X, y, sample_weight, classes=model.classes_, reset=False)
     gauge = Gauge.of(next(iter(rows)), None)

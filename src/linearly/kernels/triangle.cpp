@@ -8,6 +8,7 @@
 namespace linearly::ISA {
 namespace {
 
+constexpr double NOTHING = 1e-280;  // a sum of squares that is no longer exact to 16 digits
 constexpr int REFLECTORS = 4;  // applied together: a column is read and written once for four of them
 
 // Rows of [1 | X | Y], column after column, so that a reflection walks contiguous memory.
@@ -118,7 +119,9 @@ void triangle(const View& X, const View& Y, const double* weight, Gauge g, doubl
                 double& diagonal = R[(at + i) * m + at + i];
                 const double square = dot(column, column, z.depth);
                 double tau = 0;
-                if (square != 0) {
+                // Of columns that are equal each leaves 1e-16 of the one before. Where squares lose their digits to underflow
+                // a reflection would not be one, and what is left is nothing beside columns of size 1.
+                if (square > NOTHING) {
                     const double length = std::sqrt(diagonal * diagonal + square);
                     const double reflected = diagonal > 0 ? -length : length;
                     tau = (reflected - diagonal) / reflected;

@@ -38,7 +38,7 @@ class ByClassModel(ScoreClassifier):
             self.summary_ = rows.fold(lambda block: ByClass.of(block, len(classes)))
         self.classes_, self.n_passes_ = classes, 1
         with quiet_blas():
-            if self._digits() < ENOUGH_DIGITS:
+            if not self.has_digits():
                 self.summary_ = rows.fold(lambda block: ByClass.of(block, len(classes), exact=True))
                 self.n_passes_ = 2
             self._read()
@@ -94,6 +94,10 @@ class ByClassModel(ScoreClassifier):
 
     def _read(self) -> None:
         raise NotImplementedError
+
+    def has_digits(self) -> bool:
+        """Whether the summary leaves the model ten digits."""
+        return self._digits() >= ENOUGH_DIGITS
 
     def _digits(self) -> float:
         return whiten(self.summary_.pooled().cross).digits

@@ -242,12 +242,13 @@ class LogisticRegression(ScoreClassifier):
     def _read(self, objective: Logistic, found: Found) -> None:
         first, p = int(self.fit_intercept), self.n_features_in_
         unit, shift = objective.gauge.unit, objective.gauge.shift
-        # B in the user's units is T B: coefficients divide by the unit, the intercept moves with the shift.
-        T = np.zeros((first + p, first + p))
-        T[first:, first:] = np.diag(1 / unit)
-        if first:
-            T[0, 0], T[0, 1:] = 1.0, -shift / unit
-        B = T @ found.B
+
+        def in_users_units(B: Array) -> Array:
+            # Coefficients divide by the unit, the intercept moves with the shift.
+            slopes = B[first:] / unit[:, None]
+            return np.concatenate([B[:first] - shift @ slopes, slopes]) if first else slopes
+
+        B = in_users_units(found.B)
         c = B.shape[1]
         self.coef_ = B[first:].T.copy()
         self.intercept_ = B[0].copy() if first else np.zeros(c)
@@ -272,7 +273,7 @@ class LogisticRegression(ScoreClassifier):
             q = first + p
             white = whiten(found.last.hessian)
             self.condition_ = white.condition
-            self._root = np.concatenate([T @ white.root[a * q : (a + 1) * q] for a in range(c)])
+            self._root = np.concatenate([in_users_units(white.root[a * q : (a + 1) * q]) for a in range(c)])
 
     def _read_robust(self, rows: Rows, objective: Logistic, found: Found, groups: Any) -> None:
         if found.last.hessian is None:
@@ -319,6 +320,8 @@ class LogisticRegression(ScoreClassifier):
             )
             return
         self.separation_ = certificate
+        if certificate.verdict == "separable":
+            self.log_likelihood_ = 0.0  # what it grows to, with every probability growing to 1
         remark(
             f"{certificate.sentence()} So maximum likelihood has no finite solution: the coefficients would grow for "
             'ever, and were stopped. Use bias_reduction="firth" or alpha > 0 for finite ones.',
