@@ -526,3 +526,28 @@ def test_a_column_that_others_make_up_for_has_no_likelihood_ratio_test():
     told = ly.likelihood_ratio_tests(m, np.column_stack([x, z, x + z]), y)
     assert told["df"].tolist() == [0, 0, 0]
     assert np.isnan(told["p_value"]).all()
+
+
+def test_a_level_of_one_label_is_proof_enough_among_hundreds():
+    rng = np.random.default_rng(3)
+    city = rng.permutation(1500) % 250
+    x = rng.normal(size=1500)
+    y = (x + rng.normal(size=1500) > 0) | (city == 3)
+    X = np.column_stack([x, city[:, None] == np.arange(1, 250)]).astype(float)
+    with pytest.warns(ly.SeparationWarning, match="x3 > 0 only for True"):
+        m = ly.LogisticRegression().fit(X, y)
+    assert m.separation_.verdict == "quasi-separable"
+    assert m.separation_.check()
+
+
+def test_a_search_by_gradients_sees_separation_and_has_standard_errors_where_they_are_cheap():
+    rng = np.random.default_rng(1)
+    city = rng.permutation(2400) % 400
+    x = rng.normal(size=2400)
+    y = x + rng.normal(size=2400) > 0
+    X = np.column_stack([x, city[:, None] == np.arange(1, 400)]).astype(float)
+    with pytest.warns(ly.SeparationWarning, match="quasi-separable"):
+        m = ly.LogisticRegression().fit(X, y)
+    error = ly.tidy(m)["std_error"]
+    slope = ly.LogisticRegression(solver="newton", alpha=1e-9).fit(X, y)
+    assert error[1] == pytest.approx(ly.tidy(slope)["std_error"][1], rel=1e-2)

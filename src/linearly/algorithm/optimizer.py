@@ -145,7 +145,8 @@ def quasi_newton(
         start = size if start is None else start
         if size <= max(tolerance * start, small_step, 1e-300):
             path.note(B, best, float(slope < 0))
-            return Found(B + direction if slope < 0 else B, best, path, converged=True)
+            # Where classes are separable, steps become small for want of a slope, not for want of a distance.
+            return Found(B + direction if slope < 0 else B, best, path, True, best.largest > HOPELESS)
         if best.mistakes == 0 and best.largest > HOPELESS:
             break
         if slope >= 0:

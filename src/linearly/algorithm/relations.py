@@ -204,8 +204,11 @@ class Decision:
     span: Span
 
 
-def decide(H: Halfspaces) -> Decision:
-    """Separable, quasi-separable or overlapping, proven."""
+def decide(H: Halfspaces, nearly: Integers | None = None) -> Decision:
+    """Separable, quasi-separable or overlapping, proven.
+
+    `nearly` has no row on the wrong side, and some on the right one: if any rows contradict each other, it is the answer.
+    """
     search = Search(H)
     span = Span(H)
     first: Multipliers | None = None
@@ -225,6 +228,8 @@ def decide(H: Halfspaces) -> Decision:
                 active[list(found)] = False
                 continue
             first = first or found
+            if nearly is not None:
+                return Decision(nearly, first, span)
             span = span.grow(found)
             active = outside(span)
             continue

@@ -29,6 +29,7 @@ from linearly.kernels.doubled import Array
 
 _GRAM_SIZE = 3000  # columns up to which X'X serves as a preconditioner; beyond, its diagonal
 _NEWTON_SIZE = 300  # coefficients up to which a Hessian is cheaper than the passes it saves
+_CHEAP = 1e10  # products in a Hessian that takes a second: beyond, a search by gradients forms none
 _THIN = 16  # the first guess comes from every 16th row
 _THIN_ROWS = 100_000  # of so many, at least
 _THIN_CELLS = 2**21  # numbers that may be copied for it
@@ -57,7 +58,8 @@ class Search:
         look = self._look(rows)
         if bias_reduction == "firth":
             return firth(rows, self.objective, look, B)
-        if solver == "auto":
+        auto = solver == "auto"
+        if auto:
             solver = "newton" if q * c <= _NEWTON_SIZE else "lbfgs"
         if solver == "newton":
             thin, step = _thinned(few, q)
@@ -70,7 +72,10 @@ class Search:
                 raise ValueError(f"gradient_descent is for teaching: at most {_GRAM_SIZE} columns.")
             steepest = float(np.linalg.eigvalsh(self._cross_products(rows))[-1]) / (4 if c == 1 else 2)
             return gradient_descent(look, B, steepest + self._ridge().max())
-        return quasi_newton(look, B, self._resembling(rows, q), small_step=_ALONE)
+        found = quasi_newton(look, B, self._resembling(rows, q), small_step=_ALONE)
+        if auto and float(self.class_weights.sum()) * (q * c) ** 2 <= _CHEAP:
+            found = replace(found, last=look(found.B, True))  # so that there are standard errors
+        return found
 
     def further(self, rows: Rows, found: Found) -> Found:
         """On by Newton from where it stopped on suspicion, the maximum being there after all."""

@@ -42,7 +42,9 @@ def separability(
     array([0.5, 0.5])
     """
     H = Halfspaces(X, y, fit_intercept=fit_intercept, names=names)
-    decision = decide(H)
+    # One column tells at a glance what hundreds of dummies may take minutes to prove.
+    alone = _single_columns(H, strict=False)
+    decision = decide(H, alone[0].hyperplane(H) if alone else None)
     certificate = partial(Certificate, classes=H.classes, names=H.names, fit_intercept=fit_intercept)
     certificate = partial(certificate, X=H.X, y=H.classes[H.codes])
     witness = None
@@ -52,7 +54,7 @@ def separability(
     if decision.v is None:
         spanning = Relation.of(H, decision.span.relation)
         return certificate("overlapping", witness=witness, spanning=spanning)
-    columns = _single_columns(H, strict=witness is None)
+    columns = _single_columns(H, strict=True) if witness is None else alone
     v = _widest(H, decision.v) if witness is None else _sparsest(H, decision, columns)
     W, exact = _rounded(H, v, unit=witness is None)
     margin, augmented = margins(H, H.from_data(exact)) if witness is None else (None, None)

@@ -77,7 +77,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Objective     likelihood of normal classes with a common Σ
         Summary       ByClass: one Gram of X a label
         Optimizer     none: means, shares, and Σ with divisor N − K, as R's MASS has it
-        Passes        1
+        Passes        1   (2 where digits would be lost)
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         Objective     likelihood of normal classes
         Summary       ByClass: one Gram of X a label
         Optimizer     none: means, shares, and Σ_k with divisor n_k − 1
-        Passes        1
+        Passes        1   (2 where digits would be lost)
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from linearly.algorithm.sandwich import clustered_meat, robust_meat
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangle import Triangle
 from linearly.dataset.rows import Rows
-from linearly.models.base import Array, all_or_nothing, column_names, remember_columns, several_targets, training_rows
+from linearly.models.base import Array, all_or_nothing, join_columns, or_as_before, several_targets, training_rows
 from linearly.models.least_squares import LeastSquares
 from linearly.models.parameters import boolean, from_zero, one_of
 
@@ -29,7 +29,7 @@ class LinearRegression(LeastSquares):
         Objective     ½‖y − ŷ‖² + ½α‖w‖²          (S0, eq. 2; b is not penalised)
         Summary       Gram or Triangle of [1 | X | y]
         Optimizer     back-substitution
-        Passes        1   (2 with covariance="HC…" or method="exact")
+        Passes        1   (2 with covariance="HC…" or method="exact"; auto takes more where digits would be lost)
 
     Parameters
     ----------
@@ -108,6 +108,7 @@ class LinearRegression(LeastSquares):
         return True
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
+    @or_as_before
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows, as if they had been there from the start."""
         ask = self._ask()
@@ -142,11 +143,8 @@ class LinearRegression(LeastSquares):
         check_is_fitted(other)
         if self.covariance != "classical" or other.covariance != "classical":
             raise ValueError('Robust covariances cannot be merged without the rows: use covariance="classical".')
-        remember_columns(self, column_names(other), reset=False)
         result: LinearRegression = clone(self)
-        result.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            result.feature_names_in_ = self.feature_names_in_
+        join_columns(result, self, other)
         result._several = self._several
         result.summary_ = self._joined(self.summary_, other.summary_, combine)
         result.method_ = self.method_ if self.method_ == other.method_ else "gram"
