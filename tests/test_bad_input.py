@@ -219,6 +219,9 @@ BAD_GROUPS = {
     "two-dimensional": ("cluster", np.zeros((40, 2)), r"one label a row"),
     "NaN": ("cluster", changed(np.arange(40.0) % 4, 5, np.nan), r"no label in row 5"),
     "None": ("cluster", changed(np.array(list("abcd") * 10), 5, None, object), r"no label in row 5"),
+    "NaN in a list of text": ("cluster", [*"abcda", np.nan, *"abcd" * 8, "a", "b"], r"no label in row 5"),
+    "NA of pandas": ("cluster", pd.Series([*"abcda", pd.NA, *"abcd" * 8, "a", "b"], dtype="string"), r"row 5\."),
+    "text and numbers in a list": ("cluster", ["a", 1] * 20, r"groups mixes labels of different types \(int, str\)"),
 }
 
 

@@ -429,6 +429,21 @@ def test_check_names_every_trouble(run):
     assert "overlap" in found["y", "ok"]["text"]
 
 
+def test_a_column_to_leave_out_is_one_of_the_table(run):
+    rng = np.random.default_rng(3)
+    celsius, place = rng.normal(size=60), np.repeat(["a", "b"], 30)
+    columns = {
+        "temp[C]": celsius,
+        "temp[F]": 32 + 1.8 * celsius,
+        "place": place,
+        "flat": np.where(place == "b", 1.5, 4),
+    }
+    found = found_in(run, {"flat": columns.pop("flat"), **columns, "y": celsius + rng.normal(size=60)})
+    assert found["temp[F]", "problem"]["options"] == [["--without", "temp[F]"]]
+    assert found["temp[F]", "problem"]["remedy"] == "leave it out: --without 'temp[F]'"
+    assert found["place[b]", "problem"]["options"] == [["--without", "place"]]
+
+
 NUMBERS = [f"{1.5 * i}" for i in range(60)]
 
 

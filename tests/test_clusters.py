@@ -153,6 +153,19 @@ def assert_equal(here: dict[str, Any], model: Any, case: str) -> None:
         np.testing.assert_allclose(away[name], value, rtol=1e-10, atol=1e-10, err_msg=f"{case}: {name}")
 
 
+def test_labels_on_dask_are_not_computed_for_their_shape():
+    pytest.importorskip("dask")
+    from dask.callbacks import Callback
+
+    counts = []
+    for model in (ly.LinearDiscriminantAnalysis(), ly.LeastSquaresClassifier()):
+        graphs: list[Any] = []
+        with Callback(start=graphs.append):
+            fitted(model, dask_array(X), dask_array(TWO))
+        counts.append(len(graphs))
+    assert counts[0] == counts[1] > 0
+
+
 def test_one_partition_is_the_plain_perceptron():
     pytest.importorskip("dask")
     for model in MIXED:

@@ -11,7 +11,7 @@ import linearly as ly
 from linearly.dataset import tables as tables_module
 from linearly.dataset.design import Design, DesignRows, design_of
 from linearly.dataset.tables import FrameTables
-from linearly.dataset.terms import MOST_LEVELS, Category, Numeric, Term
+from linearly.dataset.terms import MOST_LEVELS, Category, Found, Numeric, Term
 
 
 @pytest.fixture
@@ -83,6 +83,40 @@ def test_declared_order_of_levels_sets_the_reference(frame):
     town = pl.Series("town", frame["town"]).cast(pl.Enum(["Cork", "Bonn", "Aix", "Nowhere"]))
     _, found = design(pl.from_pandas(frame).with_columns(town), target="price")
     assert [name for name in found.names if "town" in name] == ["town[Bonn]", "town[Aix]"]
+
+
+@pytest.mark.parametrize(
+    ("column", "coded"),
+    [
+        (pd.Categorical(["high", "mid", "low"] * 2, categories=["low", "mid", "never", "high"]), ["mid", "high"]),
+        (pd.Categorical(["high", "mid", "low"] * 2), ["low", "mid"]),  # pandas declares them sorted
+        (pd.Categorical([11, 9, 10] * 2), ["10", "11"]),
+        (pd.Categorical([11, 9, 10] * 2, categories=[11, 10, 9], ordered=True), ["10", "9"]),
+        (pd.Categorical(pd.to_datetime(["2021-01-01", "2020-01-01"] * 3)), ["2021-01-01 00:00:00"]),
+        (pa.array(["c", "a", "b"] * 2).dictionary_encode(), ["b", "c"]),
+        (pa.array([11, 9, 10] * 2).dictionary_encode(), ["10", "11"]),
+        (pl.Series(["c", "a", "b"] * 2).cast(pl.Categorical), ["b", "c"]),
+    ],
+)
+def test_categories_come_in_their_declared_order_else_sorted(column, coded, monkeypatch):
+    make = pd.DataFrame if isinstance(column, pd.Categorical) else pa.table
+    make = pl.DataFrame if isinstance(column, pl.Series) else make
+    table = make({"g": column})
+    for rows in (2, 100):  # levels are learnt over all chunks
+        monkeypatch.setattr(tables_module, "_ROWS", rows)
+        assert Category("g").learn(FrameTables(table)).names(False) == tuple(f"g[{level}]" for level in coded)
+
+
+def test_chunks_that_declare_different_orders_are_sorted_whichever_comes_first():
+    low, high = Found(frozenset(["9", "10"]), ("9", "10"), True), Found(frozenset(["11"]), ("11", "10", "9"), True)
+    for found in (low + high, high + low, (low + high) + low, low + (low + high), low + Found(frozenset()) + high):
+        assert found.ordered("g") == ("9", "10", "11")
+    assert (high + Found(frozenset()) + high).declared == high.declared
+
+
+def test_whole_numbers_keep_their_text_beside_a_gap():
+    gap = FrameTables(pd.DataFrame({"g": pd.Categorical([9, 10, None])}))
+    assert Category("g").learn(gap).levels == ("9", "10")
 
 
 def test_reference_can_be_named_and_must_exist(frame):

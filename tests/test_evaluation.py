@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -513,6 +514,12 @@ def test_what_is_refused_of_models_and_matrices():
         evaluate(forest, X, Y, positive=1)
     with pytest.raises(ValueError, match="The prediction must be a 0/1 matrix with 2 columns"):
         evaluate(forest, X, Y[:, :2])
+
+
+def test_the_labels_of_an_arrow_table_have_its_names():
+    X, Y = make_multilabel_classification(n_samples=30, n_classes=3, random_state=0)
+    model = RandomForestClassifier(5, random_state=0).fit(X, Y)
+    assert list(evaluate(model, X, pa.table(dict(zip("abc", Y.T, strict=True)))).per_class["label"]) == ["a", "b", "c"]
 
 
 # --- how it reads ---------------------------------------------------------------------------------

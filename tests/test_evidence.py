@@ -94,6 +94,9 @@ def test_residual_tests_of_rows_anywhere(tmp_path):
         for test in (0, 1, 2, 4):
             assert weighted["p_value"][test] == pytest.approx(moved["p_value"][test], rel=1e-8)
         assert (weighted["n"] == len(root)).all()
+        arrays = ly.residual_tests(ly.LinearRegression().fit(X, y, sample_weight=w), X, y, sample_weight=w)
+        for column in ("statistic", "p_value", "n"):
+            np.testing.assert_allclose(arrays[column], weighted[column], rtol=1e-8)
 
 
 def test_vif_as_in_r(case):
@@ -142,6 +145,59 @@ def test_compare_models_is_the_f_test_of_one_term(case):
     row, t = ly.compare_models(small, big).row(0), ly.tidy(big)["statistic"][-1]
     assert row["statistic"] == pytest.approx(t**2, rel=1e-6)
     assert row["p_value"] == pytest.approx(ly.tidy(big)["p_value"][-1], rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["gram", "qr", "exact"])
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_compare_models_takes_one_target_by_any_summary(method, offset):
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(40, 2)), rng.normal(size=40) + offset, rng.uniform(0.5, 2, 40)
+    small = ly.LinearRegression(method=method).fit(X[:, :1], y, sample_weight=w)
+    row = ly.compare_models(small, ly.LinearRegression().fit(X, y, sample_weight=w)).row(0)
+    assert 0 <= row["statistic"] < 20
+
+
+@pytest.mark.parametrize(
+    ("target", "weight", "told"),
+    [
+        (np.log, None, "not have the same target: its squares about the mean add up to"),
+        (lambda y: y + 1, None, "not have the same target: its mean is"),
+        (None, lambda y: y, "not have the same weights: they add up to 40 and"),
+        (None, lambda y: np.where(np.arange(40) < 20, 0.5, 1.5), "not have the same weights: they add up to 40 and 40"),
+        (None, lambda y: np.arange(40) > 0, "not have the same rows: there are 40 and 39"),
+    ],
+)
+def test_compare_models_refuses_other_targets_and_weights(target, weight, told):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.uniform(1, 9, 40)
+    small = ly.LinearRegression().fit(X[:, :1], y)
+    given = None if weight is None else np.asarray(weight(y), dtype=float)
+    big = ly.LinearRegression().fit(X, y if target is None else target(y), sample_weight=given)
+    with pytest.raises(ValueError, match=told):
+        ly.compare_models(small, big)
+
+
+def test_compare_models_refuses_other_classes_and_weights():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.tile([0, 1], 30)
+    small = ly.LogisticRegression().fit(X[:, :1], y)
+    with pytest.raises(ValueError, match="weights or labels: the rows of class 0 weigh 30 and 60"):
+        ly.compare_models(small, ly.LogisticRegression().fit(X, y, sample_weight=np.full(60, 2.0)))
+    with pytest.raises(ValueError, match=r"classes: they are \[0, 1\] and \[1, 2\]"):
+        ly.compare_models(small, ly.LogisticRegression().fit(X, y + 1))
+
+
+def test_tables_take_a_model_of_fit():
+    rng = np.random.default_rng(0)
+    x, b = rng.normal(size=(2, 40))
+    data = {"x": x, "b": b, "y": x + rng.normal(size=40), "label": np.where(x + b + rng.normal(size=40) > 0, "p", "q")}
+    small, big = (ly.fit(data, formula=f"y ~ {terms}") for terms in ("x", "x + b"))
+    assert list(ly.compare_models(small, big)) == list(ly.compare_models(small.estimator, big.estimator))
+    for table in (ly.tidy, ly.glance, ly.error_model):
+        assert list(table(big)) == list(table(big.estimator))
+    small, big = (ly.fit(data, formula=f"label ~ {terms}") for terms in ("x", "x + b"))
+    assert list(ly.compare_models(small, big)) == list(ly.compare_models(small.estimator, big.estimator))
+    assert list(ly.tidy(big)) == list(ly.tidy(big.estimator))
 
 
 def test_several_targets_are_told_apart(case):

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
@@ -604,6 +605,41 @@ def test_interrupted_writing_leaves_the_old_file(name, error, tmp_path):
         write_tables(tmp_path / name, chunks())
     assert (tmp_path / name).read_bytes() == before
     assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("mode", [None, 0o640, 0o444])
+def test_a_link_stays_one_and_the_file_keeps_its_mode(mode, tmp_path):
+    require(os.name != "nt", "links and modes as Unix has them")
+    (tmp_path / "elsewhere").mkdir()
+    real, link = tmp_path / "elsewhere" / "real.csv", tmp_path / "link.csv"
+    link.symlink_to(real)  # for None it leads nowhere yet
+    if mode is not None:
+        real.write_text("old")
+        real.chmod(mode)
+    write_tables(link, [{"a": np.arange(3)}])
+    assert link.is_symlink()
+    assert real.read_text().split() == ['"a"', "0", "1", "2"]
+    assert mode is None or real.stat().st_mode & 0o777 == mode
+    assert os.listdir(tmp_path / "elsewhere") == ["real.csv"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_a_pipe_is_written_to(name, tmp_path):
+    require(hasattr(os, "mkfifo"), "pipes with names")
+    pipe = tmp_path / name
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        read = reader.submit(pipe.read_bytes)
+        assert write_tables(pipe, [{"a": np.arange(3)}, {"a": np.arange(2)}]) == 5
+        packed = read.result(timeout=10)
+    assert pipe.is_fifo()
+    assert os.listdir(tmp_path) == [name]
+    (tmp_path / f"copy.{name}").write_bytes(packed)
+    back = pa.concat_tables([chunk.frame.to_native() for chunk in file_tables(tmp_path / f"copy.{name}")])
+    assert back["a"].to_pylist() == [0, 1, 2, 0, 1]
+    os.mkfifo(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"t\.parquet is a pipe or a device"):
+        write_tables(tmp_path / "t.parquet", [{"a": np.arange(3)}])
 
 
 def test_what_cannot_be_written(tmp_path):

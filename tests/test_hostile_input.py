@@ -392,7 +392,7 @@ def test_what_a_model_cannot_be_asked():
     refused(lambda: linear.predict(NEW, out="x.xlsx"), r"ends in \.parquet, \.csv or \.csv\.gz")
     refused(lambda: linear.predict(NEW, keep=["zz"]), r"There is no column 'zz'")
     refused(lambda: linear.evaluate(NEW), r"There is no column 'y'")
-    refused(lambda: lda.evaluate({**NEW, "label": ["maybe"]}), r"level 'maybe' in row 0, which was not there")
+    refused(lambda: lda.evaluate({**NEW, "label": ["maybe"]}), r"label 'maybe' in row 0, which was not there")
     refused(lambda: linear.tidy(level=95), r"level must lie between 0 and 1, not 95")
     refused(lambda: linear + lda, r"models of two kinds: linear and lda")
 

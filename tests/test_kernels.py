@@ -214,7 +214,6 @@ def test_triangle_of_columns_that_are_equal_for_long_is_exact(kernel, kind):
         assert np.abs(R.T @ R - Z.T @ Z).max() <= 1e-13 * np.abs(Z.T @ Z).max()
 
 
-
 @pytest.mark.parametrize("rows", [1, 4, 300])
 def test_triangle_of_dependent_columns_is_still_one(kernel, rows):
     X = np.repeat(np.arange(1.0, rows + 1)[:, None], 4, axis=1)

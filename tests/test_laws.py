@@ -727,6 +727,55 @@ def test_a_fit_that_is_refused_leaves_the_model_as_it_was(make):
     np.testing.assert_array_equal(model.predict(WHOLE), expected)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        LinearRegression,
+        ly.LinearDiscriminantAnalysis,
+        ly.QuadraticDiscriminantAnalysis,
+        ly.Perceptron,
+        ly.VotedPerceptron,
+    ],
+)
+def test_more_rows_that_are_refused_leave_the_model_as_it_was(make):
+    y, more = (WHOLE_Y, {}) if make is LinearRegression else ((WHOLE_Y.mean() < WHOLE_Y) * 1, {"classes": [0, 1]})
+    bad = np.full((8, WHOLE.shape[1]), np.nan)
+    model = make()
+    for _ in range(2):
+        known = dict(model.__dict__)
+        with pytest.raises(ValueError, match="NaN"):
+            model.partial_fit(bad, [0, 1] * 4, **more)
+        assert model.__dict__ == known
+        model.partial_fit(WHOLE, y, **more)
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(WHOLE[:, 1:], y)
+    assert not hasattr(model, "summary_") or model.summary_.n == 2 * len(WHOLE)
+
+
+def test_a_class_without_rows_is_refused_and_nothing_learnt():
+    model, y = ly.LinearDiscriminantAnalysis(), (WHOLE_Y.mean() < WHOLE_Y) * 1
+    with pytest.raises(ValueError, match="1"):
+        model.partial_fit(WHOLE[y == 0], y[y == 0], classes=[0, 1])
+    assert model.partial_fit(WHOLE, y, classes=[0, 1]).summary_.n == len(WHOLE)
+
+
+@pytest.mark.parametrize("make", [LinearRegression, RidgeCV, ly.LinearDiscriminantAnalysis])
+def test_models_with_and_without_names_are_added_in_either_order(make):
+    import pandas as pd
+
+    names = [f"column {j}" for j in range(WHOLE.shape[1])]
+    y = (WHOLE_Y.mean() < WHOLE_Y) * 1 if make is ly.LinearDiscriminantAnalysis else WHOLE_Y
+    named, bare = make().fit(pd.DataFrame(WHOLE, columns=names), y), make().fit(WHOLE, y)
+    for both in (named + bare, bare + named, named + named):
+        assert list(both.feature_names_in_) == names
+    assert not hasattr(bare + bare, "feature_names_in_")
+    with pytest.raises(ValueError, match="The columns differ"):
+        named + make().fit(pd.DataFrame(WHOLE, columns=names[::-1]), y)
+    for few, many in ((make().fit(WHOLE[:, 1:], y), named), (named, make().fit(WHOLE[:, 1:], y))):
+        with pytest.raises(ValueError, match="features"):
+            few + many
+
+
 def test_ridge_learns_together_and_forgets():
     # Row i is in fold i mod 5 of its own data, so parts of 5k rows have the folds of the whole.
     first, second = RidgeCV().fit(WHOLE[:40], WHOLE_Y[:40]), RidgeCV().fit(WHOLE[40:], WHOLE_Y[40:])

@@ -429,6 +429,9 @@ def test_random_start_is_in_the_log():
     assert np.array_equal(model.mistake_log_.last()[0], model.coef_)
     assert np.array_equal(model.coef_, Perceptron(3, init="random", random_state=5).fit(X, y).coef_)
     assert not np.array_equal(model.coef_, Perceptron(3, init="random", random_state=6).fit(X, y).coef_)
+    plain = Perceptron(3, init="random", random_state=5, fit_intercept=False).fit(X, y)
+    assert np.array_equal(plain.mistake_log_.last()[0], plain.coef_)
+    assert np.array_equal(plain.mistake_log_.last()[1], plain.intercept_)
 
 
 def test_a_start_that_separates_makes_no_mistake_and_still_votes():
@@ -512,6 +515,15 @@ def test_every_kind_of_rows(Model, kind):
     np.testing.assert_allclose(state(model), state(expected), rtol=1e-14, atol=1e-14)
     assert model.training_error_ == expected.training_error_
     assert np.array_equal(model.predict(rows), expected.predict(X))
+
+
+@unsettled
+@pytest.mark.parametrize("Model", FAMILY)
+def test_sparse_blocks_may_be_empty(Model):
+    rng = np.random.default_rng(13)
+    X, y = rng.integers(-4, 5, size=(80, 3)).astype(float), rng.integers(0, 2, 80)
+    cut = Model(5).fit(CutRows(sp.csr_matrix(X), y, cuts=(3, 3, 40)))
+    np.testing.assert_allclose(state(cut), state(Model(5).fit(sp.csr_matrix(X), y)), rtol=1e-14, atol=1e-14)
 
 
 @unsettled

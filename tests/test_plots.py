@@ -6,6 +6,7 @@ import warnings
 import matplotlib
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -72,6 +73,13 @@ def test_the_boundary_of_a_data_frame_has_its_names():
     assert said(ax) == "Perceptron: none of 120 rows on the wrong side"
     with pytest.raises(ValueError, match=r"same order|names"):
         plot_boundary(Perceptron().fit(frame, y), frame[["symmetry", "density"]], y)
+
+
+def test_the_boundary_of_an_arrow_table_has_its_names():
+    X, y = blobs(noise=0.1)
+    table = pa.table({"density": X[:, 0], "symmetry": X[:, 1]})
+    ax = plot_boundary(Perceptron().fit(table, y), table, y)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("density", "symmetry")
 
 
 def test_mistakes_say_whether_they_ended():

@@ -398,6 +398,29 @@ def test_columns_that_repeat_each_other_are_named():
     assert "Drop twin" in todo
 
 
+def test_levels_are_known_by_their_category_and_not_by_their_name():
+    rng = np.random.default_rng(4)
+    celsius = rng.normal(size=80)
+    data = pd.DataFrame({"temp[C]": celsius, "temp[F]": 32 + 1.8 * celsius + 0.05 * rng.normal(size=80)})
+    data["kind"] = np.r_[["a"] * 2, np.repeat(["b", "c"], 39)]  # few of the reference: b and c nearly tell each other
+    data["y"] = celsius + rng.normal(size=80)
+    model = quietly("linear", data, target="y")
+    trust, _ = advice(model, data)
+    assert "temp[F] and temp[C] are nearly told" in trust or "temp[C] and temp[F] are nearly told" in trust
+    assert "kind[" not in trust
+    assert max(facts(model, model.rows(data))["vif"]["vif"][2:]) > 10
+
+
+def test_lost_digits_call_for_what_the_model_has():
+    rng = np.random.default_rng(4)
+    data = pd.DataFrame({"x": rng.normal(size=80), "y": rng.normal(size=80)})
+    model = quietly("ridge", data, target="y")
+    found = facts(model, model.rows(data))
+    found["statistics"]["digits"] = 3.0
+    (said,) = [part for part in findings(found) if part.sentence.startswith("Only about 3 digits")]
+    assert said.action == "Drop columns that repeat each other, or try larger alphas."
+
+
 def test_other_rows_than_those_of_the_fit_are_told_apart():
     data = diabetes()
     model = quietly("linear", data.iloc[:300], target="progression")

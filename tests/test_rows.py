@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from linearly.dataset import rows as rows_module
 from linearly.dataset.polynomial import polynomial
-from linearly.dataset.rows import Block, LocalRows, Rows, as_rows, is_frame, refuse_bad_numbers, rows_in_block
+from linearly.dataset.rows import Block, LocalRows, Rows, as_rows, is_frame, names_of, refuse_bad_numbers, rows_in_block
 from linearly.kernels.doubled import Doubled
 
 VALUES = np.random.default_rng(0).integers(-4, 5, size=(100, 3)).astype(np.float64)
@@ -317,6 +317,20 @@ def test_bad_numbers_are_named_by_their_place_in_the_whole():
         refuse_bad_numbers(Block(np.ones((3, 1)), np.array([[0, 1], [2, 3], [4, np.nan]]), None, 100))
     with pytest.raises(ValueError, match=r"Input sample_weight contains infinity: row 101\."):
         refuse_bad_numbers(Block(np.ones((2, 1)), None, np.array([1, np.inf]), 100))
+
+
+def test_bad_numbers_of_wide_sparse_rows_are_named_without_filling_them_in():
+    X = sp.csr_matrix(([1.0, np.nan, 2.0], ([0, 2000, 2000], [7, 400_000, 3])), (4000, 10**7))
+    with pytest.raises(ValueError, match=r"Input X contains NaN: row 2100, column 400000\."):
+        refuse_bad_numbers(Block(X, start=100))
+    with pytest.raises(ValueError, match=r"The integer in row 5, column 400000 is beyond 2\*\*53"):
+        list(as_rows(sp.csr_matrix(([2**60], ([5], [400_000])), (4000, 10**7)), names=()))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "Arrow"])
+def test_the_names_of_a_frame_are_text_whatever_it_is(make):
+    assert names_of(make({"a": [1.0, 2.0], "b": [0.0, 1.0]})) == ["a", "b"]
+    assert names_of(np.ones((2, 2))) is None
 
 
 # --- polynomials ----------------------------------------------------------------------------------

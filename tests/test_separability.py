@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from hypothesis import given
@@ -340,6 +341,7 @@ def test_names():
     X = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 1.0]})
     assert separability(X, [0, 1]).names == ("a", "b")
     assert separability(X.to_numpy(), [0, 1]).names == ("x0", "x1")
+    assert separability(pa.Table.from_pandas(X), [0, 1]).rules == ("a ≥ 0.5 exactly for 1",)
     assert separability(X, [0, 1], names=["u", "v"]).rules == ("u ≥ 0.5 exactly for 1",)
 
 

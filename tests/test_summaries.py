@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import linearly as ly
+from linearly.algorithm import gauge as gauge_module
+from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.solution import whiten
 from linearly.algorithm.triangle import Triangle
@@ -69,3 +72,21 @@ def test_a_gram_in_float64_says_that_it_cannot_be_sure_of_a_rank():
         ly.LinearRegression(method="gram").fit(X, rows.y)
     with pytest.warns(np.exceptions.RankWarning, match=r"'x5': constant or a combination of the columns before\."):
         ly.LinearRegression(method="qr").fit(X, rows.y)
+
+
+def test_empty_columns_of_sparse_rows_are_not_looked_at_one_by_one(monkeypatch):
+    looked, column = [], gauge_module._column
+    monkeypatch.setattr(gauge_module, "_column", lambda part, j: looked.append(j) or column(part, j))
+    entries, rows, columns = [1.0, -1.0, 1e-200, 3.0, 5.0], [0, 0, 1, 2, 3], [1, 1, 2, 3, 4]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=4))])
+    X = sp.csr_matrix((entries, columns, indptr), (4, 1000))  # column 1 is 1 − 1
+    block = Block(X, weight=np.array([1.0, 1.0, 1.0, 0.0]))
+    plain = Block(X.toarray(), weight=block.weight)
+    gauge = Gauge.of(block, None)
+    for vanished in ([0, 1, 4, 999], [0, 2], range(1000)):
+        squares = np.ones(1000)
+        squares[list(vanished)] = 0.0
+        told = gauge.misled(plain, None, squares)
+        looked.clear()
+        assert gauge.misled(block, None, squares) == told == (2 in vanished)
+        assert set(looked) <= {1, 2}

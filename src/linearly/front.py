@@ -23,7 +23,7 @@ from linearly.dataset.kept import kept
 from linearly.dataset.misread import Misread, misread
 from linearly.dataset.rows import OneBlock, Rows
 from linearly.dataset.sources import as_tables
-from linearly.dataset.tables import Chunk, Tables, known_columns
+from linearly.dataset.tables import Chunk, Tables, known_columns, with_text
 from linearly.dataset.wording import shown
 from linearly.models.registry import MODELS, classifies, estimator_of
 
@@ -76,6 +76,7 @@ def fit(
     if like is not None:
         if not isinstance(like, Model):
             raise TypeError(f"like= takes a fitted Model, not {type(like).__name__}; ly.load(path) reads one.")
+        tables = with_text(tables, like.design.texts)
         if target is not None or formula is not None or features is not None or weight is not None:
             raise ValueError("like= brings its own target, features and weight: leave those out.")
         refuse_options(missing, unseen)
@@ -252,7 +253,7 @@ class Model:
 
     def rows(self, data: Any) -> DesignRows:
         """The rows of data that has the target too, as numbers."""
-        return DesignRows(as_tables(data), self.design)
+        return DesignRows(with_text(as_tables(data), self.design.texts), self.design)
 
     def predict(self, data: Any, *, out: str | os.PathLike[str] | None = None, keep: Sequence[str] = ()) -> Any:
         """Predictions, one for each row, in order; a row with missing values gets NaN (or None) if those are dropped.
@@ -263,7 +264,9 @@ class Model:
         if out is None:
             return np.concatenate([self._answers(chunk)["prediction"] for chunk in self._new_tables(data, keep)])
         from linearly.dataset.files import write_tables
+        from linearly.dataset.locations import refuse_overwriting
 
+        refuse_overwriting(out, data)
         return write_tables(out, self.answers(data, keep=keep))
 
     def answers(self, data: Any, *, keep: Sequence[str] = ()) -> Iterator[Mapping[str, Any]]:
@@ -368,7 +371,7 @@ class Model:
         for name in keep:
             if name in answers:
                 raise ValueError(f"The column {name!r} cannot be kept: the answers have a column of that name.")
-        tables = as_tables(data)
+        tables = with_text(as_tables(data), self.design.texts)
         needed = self.design.for_new_rows().needs
         known_columns([*needed, *keep], tables.schema)
         return tables.select(list(dict.fromkeys([*needed, *keep])))

@@ -74,7 +74,7 @@ def errors(rows: Rows, coef: Array, intercept: Array) -> Array:
             # Every row of class 1 counts as wrong here; who says so takes it back, and errs on the others.
             total[:m] = weight[block.y > 0].sum(dtype=np.float64)
             weight = np.where(block.y > 0, -weight, weight)
-        step = len(block) if hasattr(type(block.X), "tocsr") else _ROWS
+        step = max(len(block), 1) if hasattr(type(block.X), "tocsr") else _ROWS
         for a in range(0, len(block), step):
             X, y, mine = block.X[a : a + step], block.y[a : a + step], weight[a : a + step]
             for some in _slices(m, max(_FEWEST, _SCORES // (k * len(y)))):

@@ -54,7 +54,15 @@ class Gauge:
         """Whether the sums of squares in this gauge overflowed, or vanished for a column that is not constant."""
         if not np.isfinite(squares).all():
             return True
-        for j in np.flatnonzero(squares < VANISHED):
+        vanished = squares < VANISHED
+        if hasattr(type(block.X), "tocsr") and vanished.any():
+            # Measured from zero: a column without an entry is constant. To slice each out of 20 000 rows of 3000
+            # levels took 3.9 s.
+            X = block.X[_present(block)]
+            filled = np.zeros(X.shape[1], dtype=bool)
+            filled[X.indices[X.data != 0]] = True
+            vanished[: len(filled)] &= filled
+        for j in np.flatnonzero(vanished):
             part: Any
             part, at = (block.X, j) if Y is None or j < block.X.shape[1] else (Y, j - block.X.shape[1])
             column = _column(part, int(at))

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linearly.algorithm.exact import Integers, integers, product, widen
 from linearly.dataset.numbers import as_array, as_numbers
+from linearly.dataset.rows import names_of
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.intp]
@@ -272,8 +273,9 @@ def _is_sparse(X: Any) -> bool:
 
 
 def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
-    if names is None and hasattr(X, "columns"):
-        names = [str(c) for c in X.columns]
+    given = names_of(X) if names is None else None
+    if given is not None:
+        names = [str(name) for name in given]
     X = as_numbers(X)
     if _is_sparse(X) and not X.has_canonical_format:
         X = X.copy()

@@ -183,8 +183,11 @@ def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
     )
 
 
-def warn_of(solution: Solution, names: Sequence[str], method: str) -> None:
-    """Say what a user must know: columns that are combinations of others, and digits that were lost."""
+def warn_of(solution: Solution, names: Sequence[str], method: str, *, free: bool = True) -> None:
+    """Say what a user must know: columns that are combinations of others, and digits that were lost.
+
+    `free` says whether the model has a method to choose.
+    """
     if solution.aliased:
         told = ", ".join(repr(names[j]) for j in solution.aliased[:8])
         more = f" and {len(solution.aliased) - 8} more" if len(solution.aliased) > 8 else ""
@@ -195,10 +198,12 @@ def warn_of(solution: Solution, names: Sequence[str], method: str) -> None:
             np.exceptions.RankWarning,
         )
     if solution.sound_digits < ENOUGH_DIGITS and not _perfect(solution):
-        remedy = 'method="exact"' if method != "exact" else "dropping or combining columns"
+        remedy = 'method="exact" gives more.' if free else "Larger alphas, or fewer columns, give more."
+        if method == "exact":
+            remedy = "Dropping or combining columns gives more."
         remark(
             f"Only about {solution.digits:.0f} digits can be trusted (condition {solution.condition:.1g}, method "
-            f"{method!r}). {remedy} gives more.",
+            f"{method!r}). {remedy}",
             PrecisionWarning,
         )
     elif method == "exact" and _digits_of_errors(solution) < ENOUGH_DIGITS:

@@ -73,18 +73,6 @@ def largest(rows: Rows) -> float:
     return rows.fold(_largest_of).value
 
 
-def refuse(block: Block) -> None:
-    """Raise the ValueError that names a block's first NaN or infinity, if any; wide sparse rows stay sparse."""
-    X = block.X
-    if not hasattr(type(X), "tocsr"):
-        refuse_bad_numbers(block)
-        return
-    bad = ~np.isfinite(X.data)
-    if bad.any():
-        row = int(np.searchsorted(X.indptr, int(np.argmax(bad)), side="right")) - 1
-        refuse_bad_numbers(block.take(slice(row, row + 1)))
-
-
 @dataclass(frozen=True, slots=True)
 class _Largest:
     value: float
@@ -97,5 +85,5 @@ def _largest_of(block: Block) -> _Largest:
     cells = block.X.data if hasattr(type(block.X), "tocsr") else block.X
     value = max(float(cells.max(initial=0.0)), -float(cells.min(initial=0.0)))
     if not np.isfinite(value):
-        refuse(block)
+        refuse_bad_numbers(block)
     return _Largest(value)

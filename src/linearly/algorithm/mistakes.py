@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly import kernels
-from linearly.algorithm.magnitude import ExtraordinarySize, ordinary, refuse
+from linearly.algorithm.magnitude import ExtraordinarySize, ordinary
 from linearly.dataset.mapped import MappedRows
-from linearly.dataset.rows import Block, LocalRows, Rows
+from linearly.dataset.rows import Block, LocalRows, Rows, refuse_bad_numbers
 from linearly.dataset.sparse import SparseRows, part
 
 Array = NDArray[np.float64]
@@ -175,7 +175,7 @@ def _walk(
     weights.seen += done.walked
     weights.largest = max(weights.largest, done.largest)
     if not done.finite:
-        refuse(block)
+        refuse_bad_numbers(block)
         raise ExtraordinarySize
     local = found + at if some is None else some[found]
     own = codes[local]

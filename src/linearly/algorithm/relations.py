@@ -207,7 +207,7 @@ class Decision:
 def decide(H: Halfspaces, nearly: Integers | None = None) -> Decision:
     """Separable, quasi-separable or overlapping, proven.
 
-    `nearly` has no row on the wrong side, and some on the right one: if any rows contradict each other, it is the answer.
+    `nearly` has no row on the wrong side and some on the right one: if rows contradict each other, it is the answer.
     """
     search = Search(H)
     span = Span(H)

@@ -72,12 +72,16 @@ def of_block(codes: NDArray[np.intp], block: Block) -> NDArray[np.intp]:
 
 def group_codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
     """Groups as numbers 0, 1, …, and how many there are."""
-    labels = np.asarray(groups)
+    # Of a list NumPy would make one type, and so text of a gap or a number among texts.
+    labels = np.array(groups, dtype=object) if isinstance(groups, (list, tuple)) else np.asarray(groups)
     if labels.ndim != 1:
         raise ValueError("groups must be one label a row.")
     if isinstance(rows, Sized) and len(rows) != len(labels):
         raise ValueError(f"groups has {len(labels)} labels for {len(rows)} rows.")
-    gap = np.flatnonzero([label is None or label != label for label in labels.tolist()])
+    # pandas' NA is neither equal to itself nor not.
+    gap = np.flatnonzero(
+        [label is None or type(label).__name__ == "NAType" or label != label for label in labels.tolist()]
+    )
     if len(gap):
         raise ValueError(f"groups has no label in row {gap[0]}. Drop the row or give it a group of its own.")
     try:

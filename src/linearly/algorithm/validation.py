@@ -19,6 +19,9 @@ from linearly.algorithm.triangular import rounded
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
 
+_ALONE = 1e-12  # 1 − leverage, without a penalty, of a row that a coefficient hangs on alone: what rounding leaves of 0
+_NEARLY = 1e-8  # the same with a penalty; above, the quotient has more digits than the limit
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folds:
@@ -62,58 +65,70 @@ def _folds_of(block: Block, folds: Iterable[Any]) -> Folds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RidgePath:
-    """Ridge for every penalty at once: S = V diag(values) V' for the cross-products S of the training rows."""
+    """Ridge for every penalty at once: S = V diag(values) V' for the cross-products S of the training rows.
+
+    All features are measured in one power of two, so that squares of features of size 1e200 stay in float64.
+    """
 
     V: Array
     values: Array
     moments: Array  # V' times the cross-products with the targets
-    mean: Array
+    mean: Array  # of the features as the user has them
     y_mean: Array
     weight: float
+    unit: float
 
     @staticmethod
-    def of(gram: Gram, intercept: bool) -> RidgePath:
+    def of(gram: Gram, intercept: bool, unit: float | None = None) -> RidgePath:
         """The path of a Gram."""
-        S, C, _ = user_units(gram, intercept)
+        unit = largest_unit(gram) if unit is None else unit
+        S, C, _ = user_units(gram, intercept, unit)
         values, V = np.linalg.eigh(S)
         mean, y_mean = means(gram)
         if not intercept:
             mean, y_mean = np.zeros_like(mean), np.zeros_like(y_mean)
-        return RidgePath(V, np.maximum(values, 0.0), V.T @ C, mean, y_mean, float(rounded(gram.weight)))
+        return RidgePath(V, np.maximum(values, 0.0), V.T @ C, mean, y_mean, float(rounded(gram.weight)), unit)
 
     def shrunk(self, alphas: Array) -> Array:
         """1 / (values + alpha), alphas × p; directions without any variation are left alone."""
-        size = self.values + alphas[:, None]
+        with np.errstate(over="ignore", under="ignore"):  # such a penalty leaves nothing, or is none
+            size = self.values + (alphas / self.unit / self.unit)[:, None]
         floor = np.finfo(float).eps * len(self.values) * max(self.values[-1], 0.0)
         return np.asarray(np.divide(1.0, size, out=np.zeros_like(size), where=size > floor))
 
     def coefficients(self, alphas: Array) -> Array:
-        """p × alphas × k."""
-        return np.asarray(np.einsum("jl,al,lt->jat", self.V, self.shrunk(alphas), self.moments))
+        """p × alphas × k, in the user's units."""
+        per_unit = np.einsum("jl,al,lt->jat", self.V, self.shrunk(alphas), self.moments)
+        return np.asarray(per_unit / self.unit)
 
 
 def fold_errors(folds: Folds, alphas: Array, intercept: bool) -> Array:
     """Mean squared prediction error of each fold by the model of the others, alphas × folds × k."""
     errors = []
+    unit = max(map(largest_unit, folds.parts))
     for j, part in enumerate(folds.parts):
-        path = RidgePath.of(folds.without(j), intercept)
-        B = path.coefficients(alphas)
-        S, C, T = user_units(part, intercept)
+        path = RidgePath.of(folds.without(j), intercept, unit)
+        B = path.coefficients(alphas) * unit
+        S, C, T = user_units(part, intercept, unit)
         mean, y_mean = means(part)
         squares = T - 2 * np.einsum("jat,jt->at", B, C) + np.einsum("jat,jl,lat->at", B, S, B, optimize=True)
         weight = float(rounded(part.weight))
         if intercept:
-            squares += weight * (y_mean - path.y_mean - np.einsum("jat,j->at", B, mean - path.mean)) ** 2
+            squares += weight * (y_mean - path.y_mean - np.einsum("jat,j->at", B, (mean - path.mean) / unit)) ** 2
         errors.append(np.maximum(squares, 0.0) / weight)
     return np.stack(errors, axis=1)
 
 
 def leave_one_out_errors(rows: Rows, gram: Gram, alphas: Array, intercept: bool) -> Array:
-    """Mean squared leave-one-out error, alphas × k, exactly: residual / (1 − leverage), in a second pass."""
+    """Mean squared leave-one-out error, alphas × k, exactly: residual / (1 − leverage), in a second pass.
+
+    At leverage 1 both are rounding, and the limit is taken: with g = S⁺z the other rows leave β̂ − tg open, the shortest
+    has t = g'β̂ / g'g, and it is wrong by t / w.
+    """
     if gram.n <= gram.p + intercept:
-        return _errors_of_few_rows(rows, alphas, intercept)
+        return _errors_of_few_rows(rows, alphas, intercept, largest_unit(gram))
     path = RidgePath.of(gram, intercept)
-    shrunk = path.shrunk(alphas)
+    shrunk, bare = path.shrunk(alphas), path.shrunk(np.zeros(1))
 
     def squares(block: Block) -> Array:
         X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
@@ -121,24 +136,32 @@ def leave_one_out_errors(rows: Rows, gram: Gram, alphas: Array, intercept: bool)
         y = targets(block)
         assert y is not None
         w = np.ones(len(block)) if block.weight is None else block.weight
-        Z = (X - path.mean) @ path.V
-        leverage = w[:, None] * (Z**2 @ shrunk.T + (1 / path.weight if intercept else 0.0))
+        Z = (X - path.mean) / path.unit @ path.V
+        constant = 1 / path.weight if intercept else 0.0
+        leverage = w[:, None] * (Z**2 @ shrunk.T + constant)
+        alone = (1 - w[:, None] * (Z**2 @ bare.T + constant) < _ALONE) & (1 - leverage < _NEARLY)
         sums = np.empty((len(alphas), y.shape[1]))
         for t in range(y.shape[1]):
             residual = (y[:, t] - path.y_mean[t])[:, None] - Z @ (shrunk * path.moments[:, t]).T
             with np.errstate(divide="ignore", invalid="ignore"):
-                sums[:, t] = (w[:, None] * (residual / (1 - leverage)) ** 2)[w > 0].sum(axis=0)
+                error = residual / (1 - leverage)
+                if alone.any():
+                    short = Z @ (shrunk**2 * path.moments[:, t]).T / (Z**2 @ (shrunk**2).T)
+                    error = np.where(alone, short / w[:, None], error)
+                sums[:, t] = (w[:, None] * error**2)[w > 0].sum(axis=0)
         return sums
 
     return np.asarray(rows.fold(squares) / path.weight)
 
 
-def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool) -> Array:
+def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool, unit: float) -> Array:
     """The same for no more rows than coefficients: a small alpha leaves neither residual nor 1 − leverage a digit.
 
     Their quotient is (Ay)ᵢ / Aᵢᵢ with A = (XX' + αI)⁻¹, on what is orthogonal to the constant.
     """
     X, y, w = (np.concatenate(column) for column in zip(*(_dense(block) for block in rows), strict=True))
+    with np.errstate(over="ignore", under="ignore"):
+        X, alphas = X / unit, np.minimum(alphas / unit / unit, 1e300)
     root = np.sqrt(w)[:, None]
     noise = 1e-26 * float(((root * X) ** 2).sum())  # what rounding leaves of a direction without variation
     if intercept:
@@ -167,14 +190,20 @@ def _dense(block: Block) -> tuple[Array, Array, Array]:
     return X[w > 0], y[w > 0], w[w > 0]
 
 
-def user_units(gram: Gram, intercept: bool) -> tuple[Array, Array, Array]:
-    """Cross-products X'X, X'Y and squares of Y in the user's units, about the mean or about zero."""
-    p, unit = gram.p, gram.gauge.unit
+def largest_unit(gram: Gram) -> float:
+    """The power of two that all features can be measured in."""
+    return float(gram.gauge.unit[: gram.p].max())
+
+
+def user_units(gram: Gram, intercept: bool, unit: float = 1.0) -> tuple[Array, Array, Array]:
+    """X'X, X'Y and squares of Y in the user's units, X in a `unit` of them, about the mean or about zero."""
+    p, own = gram.p, gram.gauge.unit
     cross = gram.cross
     if not intercept:
-        zero = gram.mean + gram.gauge.shift / unit
+        zero = gram.mean + gram.gauge.shift / own
         cross = cross + outer(zero, zero) * gram.weight
-    cross = rounded(cross) * unit * unit[:, None]
+    size = np.concatenate([own[:p] / unit, own[p:]])
+    cross = rounded(cross) * size * size[:, None]
     return cross[:p, :p], cross[:p, p:], np.diagonal(cross)[p:]
 
 

@@ -44,6 +44,9 @@ def check(data: str, target: str | None, without: tuple[str, ...], weight: str |
         tables: Tables = read(data, progress)
         known_columns([target] if target is not None else [], tables.schema, "target column")
         known_columns([*without, *([weight] if weight is not None else [])], tables.schema)
+        for name, role in ((target, "--target"), (weight, "--weight")):
+            if name in without:
+                raise click.UsageError(f"{role} {name} and --without {name} contradict each other: leave one out.")
         tables = tables.select([name for name in tables.schema if name not in without])
         found = profile(tables, counted=target)
         told = list(findings(tables, found, target, weight))

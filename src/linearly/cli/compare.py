@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import warnings
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -99,13 +101,15 @@ def compared(
                 warnings.simplefilter("always", UserWarning)
                 table = cross_validate(estimator_of(name, params), rows, folds=folds)
         except (ValueError, ArithmeticError) as reason:
-            refused[name] = in_options(str(reason))
+            alone = _in_one_fold(rows, design, folds) if "has no rows of" in str(reason) else ""
+            refused[name] = alone or _of_fit(in_options(str(reason)))
             continue
         mean, reach = interval(table[score])
-        run = {"model": name, "score": mean, "low": mean - reach, "high": mean + reach}
+        least = 0.0 if labels else -math.inf  # a share of rows is one of 0 to 1, and R² no more than 1
+        run = {"model": name, "score": mean, "low": max(mean - reach, least), "high": min(mean + reach, 1.0)}
         run |= {loss: float(table[loss].mean())} if loss in table.columns else {}
         run |= {"seconds": perf_counter() - begun, "folds": table[score], "assumes": ASSUMES[name]}
-        runs.append(run | {"warnings": list(dict.fromkeys(in_options(str(one.message)) for one in heard))})
+        runs.append(run | {"warnings": list(dict.fromkeys(_of_fit(in_options(str(one.message))) for one in heard))})
     if not runs:
         raise ValueError(f"Not one model could be fitted. {next(iter(refused.values()))}")
     runs.sort(key=lambda run: -run["score"])
@@ -131,6 +135,33 @@ def _design(tables: Tables, asked: dict[str, Any]) -> Any:
     from linearly.front import design_for
 
     return design_for(tables, target, formula, features, weight, asked["missing"])
+
+
+def _of_fit(message: str) -> str:
+    """Advice that names the command which has its options: a comparison takes every model as it is."""
+    message = re.sub(r"\bset (?=--alpha)", "run ", message)
+    return re.sub(r"--(?:param|alpha)\b", lambda found: f"linearly fit … {found[0]}", message, count=1)
+
+
+def _in_one_fold(rows: Rows, design: Any, folds: int) -> str:
+    """What to say of a label whose rows are all held out at once; nothing if there is none."""
+    import numpy as np
+
+    K = len(design.target.classes)
+
+    def tally(block: Any) -> Any:
+        present = np.ones(len(block)) if block.weight is None else block.weight > 0
+        dealt = (block.dealt(folds, j) for j in range(folds))
+        return np.array([np.bincount(block.y[one], present[one], minlength=K) for one in dealt])
+
+    counts = rows.fold(tally)
+    for k, label in enumerate(design.target.classes):
+        n, fold = int(counts[:, k].sum()), int(np.argmax(counts[:, k]))
+        if n and counts[fold, k] == n:
+            which = f"All {n:,} rows of {label!r} are" if n > 1 else f"The only row of {label!r} is"
+            remedy = "Take another number of --folds, shuffle the rows" if n > 1 else "Add rows of it"
+            return f"{which} held out in fold {fold + 1}, and none is left to learn from. {remedy}, or join labels."
+    return ""
 
 
 def _baseline(rows: Rows, design: Any) -> tuple[int, dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from linearly.cli.inputs import refuse_output
 from linearly.cli.options import common
 from linearly.cli.screen import answer, put_json, status
 from linearly.demos import NAMES, TITLES
@@ -32,6 +33,7 @@ def demo(name: str, listed: bool, data: str | None, output: str | None, as_json:
     path = output or f"linearly-{name}.html"
     if not path.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"{path}: the page must end in .html.")
+    refuse_output(output, data)
     from pathlib import Path
 
     from linearly.demos import tell

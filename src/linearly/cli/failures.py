@@ -22,6 +22,7 @@ EXTRAS = {
 # How the library says it, and how it is said here.
 WORDS = (
     (r'\bchoose (missing|unseen)="(\w+)"', r"fit with --\1 \2"),
+    (r"(Column ('[^',\"]+') is empty from .* fit without it)", r"\1: --without \2"),
     (r"(contains NaN: .*)\. Drop the row or fill the gap first", r"\1. Fill the gap, or fit with --missing drop"),
     (r'\b(missing|unseen|model|target|formula|weight)="(\w[\w-]*)"', r"--\1 \2"),
     (r'\b(method|covariance|solver|bias_reduction)="(\w+)"', r"--param \1=\2"),

@@ -200,7 +200,7 @@ def _balance(name: str, column: Column) -> Iterator[Finding]:
     if rows < 10:
         text = f"the label {label!r} has {count(rows, 'row')} only ({told})"
         yield Finding("problem", name, text, "find more of them, or join labels")
-    elif rows < 0.1 * total:
+    elif rows < 0.2 * total / len(ranked):  # a fifth of its fair share; with two labels, a tenth of the rows
         always = percent(ranked[0][1] / total)
         text = f"{label!r} is rare: {told}; always saying {ranked[0][0]!r} is right {always} of the time"
         yield Finding("note", name, text, "look at recall, not at accuracy")
@@ -218,6 +218,7 @@ def _numbers(
     yield from _odd(usable)
     n = next(iter(found.columns.values())).n
     coded = {name: c for name, c in usable.items() if c.kind != "text" or len(c.levels) <= 100}
+    wide = {name: c for name, c in usable.items() if name not in coded}
     about = found.columns.get(target) if target is not None else None
     if about is None or about.kind in ("dates", "other") or about.constant or not coded:
         target = None
@@ -244,9 +245,16 @@ def _numbers(
         yield _arbitrary(gram.n, p)
         return
     yield from _size(gram, design.names)
-    yield from _collinear(gram, design.names)
+    # By its term, not by its name: a column may be called temp[C], and yet be no level of one called temp.
+    sources = tuple(term.label for term in design.terms for _ in range(term.width))
+    but = f", without {', '.join(f'{name} ({len(c.levels)} levels)' for name, c in wide.items())}" if wide else ""
+    yield from _collinear(gram, design.names, sources, but)
     if labels and design.target is not None and design.target.labels:
-        yield from _separable(tables, design, gram.n)
+        yield from _separable(tables, design, gram.n, but)
+        for name, column in wide.items():
+            yield from _told_by_level(tables, design, name, len(column.levels))
+    elif design.target is not None:
+        yield from _given_away(tables, design, sources)
 
 
 def _arbitrary(n: int, p: int) -> Finding:
@@ -279,7 +287,7 @@ def _squares(gram: Gram) -> NDArray[np.float64]:
     return np.asarray(rounded(diagonal(gram.cross))[: gram.p])
 
 
-def _collinear(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
+def _collinear(gram: Gram, names: tuple[str, ...], sources: tuple[str, ...], but: str) -> Iterator[Finding]:
     solution = _aliased(gram)
     squares = _squares(gram)
     aliased = [j for j in solution.aliased if squares[j] > 0]
@@ -287,7 +295,7 @@ def _collinear(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
     out = set(solution.aliased)
     kept = [j for j in range(len(names)) if j not in out]
     for j in aliased[:12]:
-        yield _combination(j, kept, correlation, gram, names)
+        yield _combination(j, kept, correlation, gram, names, sources[j])
     inflation = np.diagonal(np.linalg.pinv(correlation[np.ix_(kept, kept)])) if len(kept) > 1 else np.ones(len(kept))
     high = sorted((k for k in range(len(kept)) if inflation[k] > _COLLINEAR), key=lambda k: -inflation[k])
     for k in high[:6]:
@@ -300,7 +308,7 @@ def _collinear(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
     if not aliased and not high:
         worst = int(np.argmax(inflation)) if len(kept) else 0
         told = f" (largest VIF {inflation[worst]:.2f}, {names[kept[worst]]})" if len(kept) > 1 else ""
-        yield Finding("ok", "collinearity", f"none{told}")
+        yield Finding("ok", "collinearity", f"none{told}{but}")
 
 
 def _aliased(gram: Gram) -> Any:
@@ -322,9 +330,9 @@ def _correlation(gram: Gram) -> Any:
     return cross / size / size[:, None]
 
 
-def _combination(j: int, kept: list[int], correlation: Any, gram: Gram, names: tuple[str, ...]) -> Finding:
-    """What a column is a combination of."""
-    remedy = f"leave it out: --without {option(names[j].partition('[')[0])}"
+def _combination(j: int, kept: list[int], correlation: Any, gram: Gram, names: tuple[str, ...], source: str) -> Finding:
+    """What a column is a combination of; to leave it out is to leave out its source, the column of the table."""
+    remedy = f"leave it out: --without {option(source)}"
     equal = [i for i in kept if abs(correlation[i, j]) > 1 - 1e-12]
     if equal:
         i = equal[0]
@@ -332,14 +340,46 @@ def _combination(j: int, kept: list[int], correlation: Any, gram: Gram, names: t
         spread = np.sqrt(_squares(gram)) * gram.gauge.unit[: gram.p]
         same = all(np.isclose(sizes[i], sizes[j], rtol=1e-9, atol=1e-9 * spread[i]) for sizes in (spread, mean))
         twin = "is a duplicate of" if same and correlation[i, j] > 0 else "is a multiple of"
-        return Finding("problem", names[j], f"{twin} {names[i]}", remedy, _drop(names[j].partition("[")[0]))
+        return Finding("problem", names[j], f"{twin} {names[i]}", remedy, _drop(source))
     share = np.linalg.lstsq(correlation[np.ix_(kept, kept)], correlation[kept, j], rcond=None)[0]
     parts = [names[i] for i, b in zip(kept, share, strict=True) if abs(b) > 1e-6]
     told = ", ".join(parts[:6]) + (" …" if len(parts) > 6 else "")
-    return Finding("problem", names[j], f"is a combination of {told}", remedy, _drop(names[j].partition("[")[0]))
+    return Finding("problem", names[j], f"is a combination of {told}", remedy, _drop(source))
 
 
-def _separable(tables: Tables, design: Any, n: int) -> Iterator[Finding]:
+def _given_away(tables: Tables, design: Any, sources: tuple[str, ...]) -> Iterator[Finding]:
+    """That the target is a linear function of some columns."""
+    from linearly.cli.giveaways import exact_columns
+
+    columns = exact_columns(tables, design)
+    if not columns:
+        return
+    names, target = [design.names[j] for j in columns], design.target.factor.label
+    told = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
+    if len(names) == 1:
+        source, text = sources[columns[0]], f"the target is a linear function of {told}, without an error"
+        remedy = f"is {source} known before {target} is? If not, leave it out: --without {option(source)}"
+        yield Finding("problem", target, text, remedy, _drop(source))
+        return
+    text = f"the target is a combination of {told}, without an error"
+    yield Finding("problem", target, text, f"leave out those that are not known before {target} is: --without")
+
+
+def _told_by_level(tables: Tables, design: Any, name: str, levels: int) -> Iterator[Finding]:
+    """That levels of a column without some label leave logistic regression without an estimate."""
+    from linearly.cli.giveaways import lacking
+
+    found = lacking(tables, design, name)
+    if not found:
+        return
+    level, label = found[0]
+    few = f"{len(found):,} of its {levels:,} levels have no row of some label ({shown(level)} none of {shown(label)})"
+    text = f"{few}: those rows can be told apart for certain, and logistic regression has no estimate with it"
+    remedy = f"group its levels, --alpha 1, or leave it out: --without {option(name)}"
+    yield Finding("problem", name, text, remedy, (("--alpha", "1"),))
+
+
+def _separable(tables: Tables, design: Any, n: int, but: str) -> Iterator[Finding]:
     from linearly.algorithm.separability import separability
 
     K = len(design.target.classes)
@@ -354,9 +394,8 @@ def _separable(tables: Tables, design: Any, n: int) -> Iterator[Finding]:
         return
     certificate = separability(np.concatenate([block.X for block in blocks]), y, names=design.names)
     if certificate.verdict == "overlapping":
-        yield Finding(
-            "ok", name, "labels overlap: logistic regression has an estimate; a plain perceptron never settles"
-        )
+        text = f"labels overlap{but}: logistic regression has an estimate; a plain perceptron never settles"
+        yield Finding("ok", name, text)
         return
     apart = "without an error" if certificate.verdict == "separable" else "but for ties"
     columns = ", ".join(column for column, _ in certificate.separating_columns[:4])

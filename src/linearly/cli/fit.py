@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.inputs import load_model, read, refuse_nowhere, split
+from linearly.cli.inputs import load_model, read, refuse_output, split
 from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
 from linearly.cli.progress import Progress
 from linearly.cli.screen import answer, evaluation, note, put_json, quoted, saved, status
@@ -58,7 +58,7 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
     for path, ending in ((output, ".json"), (report, ".html")):
         if path is not None and not path.lower().endswith(ending):
             raise click.UsageError(f"{path}: this file must end in {ending}.")
-        refuse_nowhere(path)
+        refuse_output(path, data, asked["like"])
     with Progress() as progress:
         tables: Tables = read(data, progress)
         training: Tables = tables

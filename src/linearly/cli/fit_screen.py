@@ -63,7 +63,7 @@ def _statistics(facts: Facts) -> list[str]:
         if "alpha" in facts:
             chosen = f", chosen by {facts['folds']} folds" if facts.get("folds") and facts["alpha_chosen"] else ""
             parts.append(f"alpha {facts['alpha']:.4g}{chosen}")
-        parts.append(f"{int(found['digits'])} digits to trust")
+        parts.append(f"{count(int(found['digits']), 'digit')} to trust")
         return [flowing(parts, indent="  ")]
     classes = facts["classes"]
     told = f"log-odds of {classes[1]!r}" if len(classes) == 2 else f"log-odds against {facts['reference']!r}"

@@ -42,9 +42,14 @@ def load_model(path: str) -> Model:
     return load(path)
 
 
-def refuse_nowhere(path: str | None) -> None:
-    """Refuse a file to be written in a directory that there is not, before any work for it is done."""
-    folder = os.path.dirname(path or "")
+def refuse_output(path: str | None, *given: str | None) -> None:
+    """Refuse a file to be written that is given to be read, or in a directory that there is not, before any work."""
+    if path is None:
+        return
+    from linearly.dataset.locations import refuse_overwriting
+
+    refuse_overwriting(path, *given)
+    folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         raise FileNotFoundError(f"{path}: there is no directory {folder}.")
 
@@ -85,6 +90,12 @@ class WatchedTables:
     def select(self, columns: Sequence[str]) -> WatchedTables:
         """The same rows with some of the columns."""
         return WatchedTables(self.tables.select(columns), self.progress, self.expected)
+
+    def with_text(self, columns: Sequence[str]) -> WatchedTables:
+        """The same rows, with some columns as text."""
+        from linearly.dataset.tables import with_text
+
+        return WatchedTables(with_text(self.tables, columns), self.progress, self.expected)
 
 
 @dataclass(frozen=True)
@@ -151,6 +162,12 @@ class PickedTables:
     def select(self, columns: Sequence[str]) -> PickedTables:
         """The same rows with some of the columns."""
         return PickedTables(self.tables.select(columns), self.share, held=self.held)
+
+    def with_text(self, columns: Sequence[str]) -> PickedTables:
+        """The same rows, with some columns as text."""
+        from linearly.dataset.tables import with_text
+
+        return PickedTables(with_text(self.tables, columns), self.share, held=self.held)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from linearly.cli.inputs import load_model
+from linearly.cli.inputs import load_model, refuse_output
 from linearly.cli.options import common, model_argument
 from linearly.cli.screen import answer, bold, count, put_json, saved, status, wrapped
 
@@ -88,6 +88,7 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
         raise click.UsageError("Name at least two model files to merge.")
     if not output.lower().endswith(".json"):
         raise click.UsageError(f"{output}: a model file must end in .json.")
+    refuse_output(output, *models)
     from linearly.cli.fit_facts import model_facts
     from linearly.cli.fit_screen import fit_screen
 
@@ -128,6 +129,7 @@ def export(
         raise click.UsageError("--float32 is for --to onnx.")
     if kind == "onnx" and output is None:
         raise click.UsageError("ONNX is not text: name a file with -o model.onnx.")
+    refuse_output(output, model)
     fitted = load_model(model)
     if kind == "onnx":
         from linearly.export.onnx import to_onnx

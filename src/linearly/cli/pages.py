@@ -10,7 +10,7 @@ from contextlib import suppress
 import click
 
 from linearly.cli.failures import near_files
-from linearly.cli.inputs import load_model, read, refuse_nowhere
+from linearly.cli.inputs import load_model, read, refuse_output
 from linearly.cli.options import common, data_argument, model_argument
 from linearly.cli.progress import Progress
 from linearly.cli.screen import put_json, saved
@@ -31,7 +31,7 @@ def report(model: str, data: str, output: str, no_rows: bool, as_json: bool) -> 
     """
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"{output}: a report must end in .html.")
-    refuse_nowhere(output)
+    refuse_output(output, data, model)
     fitted = load_model(model)
     with Progress() as progress:
         fitted.report(output, read(data, progress), no_rows=no_rows)

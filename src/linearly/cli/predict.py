@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.inputs import load_model, read
+from linearly.cli.inputs import load_model, read, refuse_output
 from linearly.cli.options import common, data_argument, level_option, model_argument, names
 from linearly.cli.progress import Progress
 from linearly.cli.screen import answer, count, evaluation, put_json, saved, status
@@ -36,6 +36,7 @@ def predict(model: str, data: str, output: str | None, keep: tuple[str, ...], as
     """
     if output is not None and not output.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
         raise click.UsageError(f"{output}: write to a file that ends in .csv, .csv.gz or .parquet.")
+    refuse_output(output, data, model)
     fitted = load_model(model)
     with Progress() as progress:
         tables: Tables = read(data, progress)

@@ -11,8 +11,9 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -162,7 +163,8 @@ class CsvFile:
 
     def __init__(self, location: Location) -> None:
         self.location, self.name, self.one_shot = location, location.name, location.one_shot
-        self._begun: Iterator[Piece] | None = None
+        self._begun: list[Iterator[Piece]] = []  # of a one-shot file: its pieces, until they are asked for
+        self._texts: frozenset[str] = frozenset()
         self._header: Header | None = None
 
     def _pieces(self) -> Iterator[Piece]:
@@ -181,14 +183,21 @@ class CsvFile:
         if first is None or not len(first):
             raise ValueError(f"{self.name} is empty: it has not even a row of column names.")
         if self.one_shot:
-            self._begun = itertools.chain([first], pieces)
+            self._begun[:] = [itertools.chain([first], pieces)]
         header, rows = Header.of(first, self.name)
         self._header = replace(header, decimal=_decimal(rows.data, header.delimiter))
         return self._header, rows
 
-    @cached_property
+    @property
     def schema(self) -> pa.Schema:
-        """Columns and their types, as the first piece shows them."""
+        """Columns and their types, as the first piece shows them, or as text where that was asked for."""
+        if not self._texts:
+            return self._guessed
+        kinds = zip(self._guessed.names, self._guessed.types, strict=True)
+        return pa.schema([(name, pa.string() if name in self._texts else kind) for name, kind in kinds])
+
+    @cached_property
+    def _guessed(self) -> pa.Schema:
         header, piece = self._first()
         if not len(piece):
             return pa.schema([(name, pa.null()) for name in header.names])
@@ -199,6 +208,12 @@ class CsvFile:
         # Text that is not UTF-8 will be refused by line.
         kinds = [pa.string() if pa.types.is_binary(kind) else kind for kind in table.schema.types]
         return pa.schema(list(zip(header.names, kinds, strict=True)))
+
+    def with_text(self, columns: Sequence[str]) -> CsvFile:
+        """The same rows, with some columns as text whatever the first piece shows; rows to be had once stay so."""
+        other = copy(self)
+        other._texts = self._texts.union(columns)
+        return other
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The pieces, with where each starts."""
@@ -213,10 +228,9 @@ class CsvFile:
     def _again(self) -> Iterator[Piece]:
         if not self.one_shot:
             return self._pieces()
-        if self._begun is None:
+        if not self._begun:
             raise read_already(self.name)
-        pieces, self._begun = self._begun, None
-        return pieces
+        return self._begun.pop()
 
     def _chunk(self, piece: Piece, header: Header, wanted: pa.Schema, start: int) -> Iterator[Chunk]:
         types = dict(zip(wanted.names, wanted.types, strict=True))

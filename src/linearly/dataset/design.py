@@ -52,7 +52,7 @@ class Target:
     def values(self, chunk: Chunk, plain: Mapping[str, Array] = MappingProxyType({})) -> NDArray[Any]:
         """y for the rows of a chunk: numbers, or the codes of their labels; `plain` columns are numbers already."""
         if self.labels:
-            return codes_of(chunk, self.factor.needs[0], self.classes).astype(np.int32)
+            return codes_of(chunk, self.factor.needs[0], self.classes, what="label").astype(np.int32)
         if isinstance(self.factor, Numeric):
             if self.factor.name in plain:
                 return plain[self.factor.name]
@@ -94,6 +94,14 @@ class Design:
         """The categorical factors, each once."""
         found = {f.name: f for term in self.terms for f in term.factors if isinstance(f, Category)}
         return tuple(found.values())
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The columns whose levels or labels are text."""
+        known = {category.name: category.levels for category in self.categories}
+        if self.target is not None and self.target.labels:
+            known[self.target.factor.needs[0]] = self.target.classes
+        return tuple(name for name, some in known.items() if some and all(isinstance(one, str) for one in some))
 
     def learn(self, tables: Tables) -> Design:
         """The design with levels, classes and whatever else its factors must know of all rows."""
@@ -203,6 +211,9 @@ class Design:
         for name in self.needs:
             gaps = missing_in(chunk.frame[name], search=True)
             if gaps is not None and gaps[i]:
+                if gaps.all() and len(gaps) > 1 and self.target is not None and name in self.features:
+                    # Spreadsheets write such columns; with missing="drop" no row would be left.
+                    raise ValueError(f"Column {name!r} is empty from {chunk.where(0)} on. Fill it, or fit without it.")
                 raise ValueError(
                     f'Column {name!r} is missing in {chunk.where(i)}. Fill the gap, or choose missing="drop" to leave '
                     "such rows out."

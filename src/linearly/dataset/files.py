@@ -154,6 +154,16 @@ class FileTables:
         wanted = pa.schema([self.wanted.field(name) for name in dict.fromkeys(columns)])
         return FileTables(self.files, wanted, self._hook)
 
+    def with_text(self, columns: Sequence[str]) -> FileTables:
+        """The same rows, with some columns of files that do not say their types as text."""
+        import pyarrow as pa
+
+        files: list[Any] = self.files
+        if not all(hasattr(file, "with_text") for file in files):
+            return self
+        fields = [(one.name, pa.string() if one.name in columns else one.type) for one in self.wanted]
+        return FileTables([file.with_text(columns) for file in files], pa.schema(fields), self._hook)
+
     def __iter__(self) -> Iterator[Chunk]:
         """The chunks in order, one empty chunk if there are no rows."""
         empty = True

@@ -223,6 +223,30 @@ def locations_of(source: Any) -> list[Location]:
     return _here(os.path.expanduser(path))
 
 
+def refuse_overwriting(path: str | os.PathLike[str] | None, *sources: Any) -> None:
+    """Refuse to write to a file that is read: where rows stream through, it would be the loss of them."""
+    if path is None or not os.path.isfile(path):
+        return
+    for source in sources:
+        for one in _files(source):
+            if os.path.samefile(path, one):
+                raise ValueError(f"{os.fspath(path)} is read, and would be overwritten: write to another file.")
+
+
+def _files(source: Any) -> list[str]:
+    """The files of this computer that a source stands for, as far as it says so."""
+    if isinstance(source, (list, tuple)):
+        return [path for one in source for path in _files(one)]
+    if not isinstance(source, (str, os.PathLike)):
+        return []
+    path = os.path.expanduser(os.fspath(source))
+    if os.path.isfile(path):
+        return [path]
+    if not os.path.isdir(path) and not (glob.has_magic(path) and glob.glob(path, recursive=True)):
+        return []  # standard input, a URL, or nothing, which is said by who reads it
+    return [one.path for one in _here(path) if isinstance(one, Stored)]
+
+
 def _here(path: str) -> list[Location]:
     from pyarrow.fs import LocalFileSystem
 

@@ -108,6 +108,16 @@ def _named(frame: Any) -> Any:
     return frame
 
 
+def with_text(tables: Tables, columns: Sequence[str]) -> Tables:
+    """The same rows, with some columns as text: files without types guess them from the rows that they have.
+
+    Of the levels 1, 2 and X a file may hold 1 and 2 only, and these are text too. Columns that are not there, and
+    tables that know their types, are left as they are.
+    """
+    known: Tables = tables.with_text(columns) if hasattr(tables, "with_text") else tables
+    return known
+
+
 def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "column") -> None:
     """Refuse a column that is not there, naming the ones that are spelt alike."""
     if isinstance(wanted, str):
@@ -116,7 +126,7 @@ def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "co
         if not isinstance(name, str):
             raise TypeError(f"A {what} is given by its name, a text, not by {name!r}.")
         if name not in schema:
-            near = get_close_matches(name, schema, n=3, cutoff=0.6)
+            near = get_close_matches(name, schema, n=3, cutoff=0.7)
             alike = [known for known in schema if known.lower() == name.lower()]
             hint = f"Did you mean {' or '.join(map(repr, alike or near))}?" if alike or near else _listed(schema)
             raise ValueError(f"There is no {what} {name!r}. {hint}")

@@ -180,14 +180,20 @@ class Term:
 
 @dataclass(frozen=True)
 class Found:
-    """Values found in a column, and the order they were declared in, if they were."""
+    """Values found in a column, the order they were declared in, if they were, and whether they are numbers as text.
+
+    Rows that declare different orders declare none, whichever come first.
+    """
 
     values: frozenset[Level]
     declared: tuple[Level, ...] = ()
+    numbers: bool = False
 
     def __add__(self, other: Found) -> Found:
+        if not (self.values and other.values):  # a chunk without a value says nothing
+            return self if self.values else other
         declared = self.declared if self.declared == other.declared else ()
-        return Found(self.values | other.values, declared)
+        return Found(self.values | other.values, declared, self.numbers and other.numbers)
 
     def ordered(self, name: str) -> tuple[Level, ...]:
         """The values in order: as declared, or sorted; too many are refused."""
@@ -203,12 +209,13 @@ class Found:
         if self.declared:
             return tuple(level for level in self.declared if level in self.values)
         try:
-            return tuple(sorted(self.values))
+            levels = sorted(self.values)
         except TypeError:
             kinds = sorted({type(value).__name__ for value in self.values})
             raise ValueError(
                 f"Column {name!r} holds several kinds of values ({', '.join(kinds)}): make all text, or all numbers."
             ) from None
+        return tuple(sorted(levels, key=float) if self.numbers else levels)
 
 
 @dataclass(frozen=True)
@@ -232,9 +239,6 @@ def census(chunk: Chunk) -> Census:
 
 
 def _found(column: nw.Series[Any]) -> Found:
-    declared: Sequence[Level] = ()
-    if column.dtype == nw.Enum:
-        declared = column.cat.get_categories().to_list()
     try:
         values = text_of(column).drop_nulls().unique()
     except TypeError:
@@ -243,25 +247,75 @@ def _found(column: nw.Series[Any]) -> Found:
         ) from None
     # Beyond the limit the answer is a refusal whatever they are: no need to carry a million of them.
     some = values.head(MOST_LEVELS + 1).to_list()
-    return Found(frozenset(value for value in some if value == value), tuple(declared))
+    return Found(frozenset(value for value in some if value == value), _declared(column), _holds_numbers(column))
 
 
 def text_of(column: nw.Series[Any]) -> nw.Series[Any]:
     """A categorical column as text; others as they are."""
-    return column.cast(nw.String) if column.dtype in (nw.Categorical, nw.Enum) else column
+    if column.dtype not in (nw.Categorical, nw.Enum):
+        return column
+    categories = _pandas_categories(column)
+    if categories is None:
+        return column.cast(nw.String)
+    # pandas makes floats of whole numbers beside a gap: the level 9 would be 9.0 in some chunks.
+    native = column.to_native()
+    words = np.array([*categories, None], dtype=object)[native.cat.codes.to_numpy()]
+    return nw.from_native(type(native)(words, index=native.index, name=native.name), series_only=True)
 
 
-def codes_of(chunk: Chunk, name: str, levels: Sequence[Level], default: int | None = None) -> NDArray[np.intp]:
+def _declared(column: nw.Series[Any]) -> tuple[Level, ...]:
+    """The order of a column's categories, where one was declared: by an Enum, or by pandas as in R's factor(levels=).
+
+    The dictionaries of Arrow and polars are in the order in which values happened to appear.
+    """
+    if column.dtype not in (nw.Categorical, nw.Enum):
+        return ()
+    categories = _pandas_categories(column)
+    if categories is None and column.dtype == nw.Enum:
+        categories = column.cat.get_categories().to_list()
+    return tuple(dict.fromkeys(categories or ()))  # 1 and "1" are one text
+
+
+def _pandas_categories(column: nw.Series[Any]) -> list[str] | None:
+    """The categories of a categorical column of pandas as text, in their order; None of what is no such column."""
+    native = column.to_native()
+    if not column.implementation.is_pandas_like() or not hasattr(native.dtype, "categories"):
+        return None
+    whole = type(native)(native.dtype.categories, dtype=native.dtype)
+    words: list[str] = nw.from_native(whole, series_only=True).cast(nw.String).to_list()
+    return words
+
+
+def _holds_numbers(column: nw.Series[Any]) -> bool:
+    """Whether the categories of a categorical column are numbers."""
+    if column.dtype not in (nw.Categorical, nw.Enum):
+        return False
+    native = column.to_native()
+    if nw.dependencies.is_pyarrow_chunked_array(native):
+        plain = native[:0].cast(native.type.value_type)
+        return bool(nw.from_native(plain, series_only=True).dtype.is_numeric())
+    categories = getattr(native.dtype, "categories", None)  # of pandas; those of polars are text
+    return getattr(getattr(categories, "dtype", None), "kind", "O") in ("i", "u", "f")
+
+
+def codes_of(
+    chunk: Chunk, name: str, levels: Sequence[Level], default: int | None = None, what: str = "level"
+) -> NDArray[np.intp]:
     """For each row the number of its level; one that is none of them is refused, or counts as `default`."""
     column = text_of(chunk.frame[name])
+    if not len(column):  # of whatever kind: a file without rows cannot tell
+        return np.zeros(0, dtype=np.intp)
+    if (column.dtype.is_numeric() or column.dtype == nw.Boolean) and all(isinstance(level, str) for level in levels):
+        column = column.cast(nw.String)  # of the levels 1, 2 and X these rows have numbers only
     place: dict[Any, int] = {level: k for k, level in enumerate(levels)}
     unseen = [value for value in column.unique().to_list() if value not in place]
     if unseen and default is None:
         worst = unseen[0]
         i = int(np.argmax((column == worst).fill_null(False).to_numpy())) if worst is not None else 0
+        remedy = 'choose unseen="reference"' if what == "level" else "leave such rows out"
         raise ValueError(
-            f"Column {name!r} has the level {shown(worst)} in {chunk.where(i)}, which was not there in training; known "
-            f'levels are {listed(levels)}. Correct it, or choose unseen="reference".'
+            f"Column {name!r} has the {what} {shown(worst)} in {chunk.where(i)}, which was not there in training; "
+            f"known {what}s are {listed(levels)}. Correct it, or {remedy}."
         )
     for value in unseen:
         assert default is not None

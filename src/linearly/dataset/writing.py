@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,22 +16,34 @@ def write_tables(path: str | os.PathLike[str], chunks: Iterable[Mapping[str, Any
     """Write columns to a .parquet, .csv or .csv.gz file and return the number of rows.
 
     A chunk is a dict of NumPy or Arrow columns, None where a value is missing. The first chunk fixes the types, as far
-    as it has values. Nothing is left behind where writing is interrupted, and a file that was there is kept.
+    as it has values. Nothing is left behind where writing is interrupted, and a file that was there is kept. A link
+    stays one, and the file that it leads to is written; into a pipe or a device the rows go as they come.
     """
-    target = os.fspath(path)
-    opener = _opener(target)
-    directory = os.path.dirname(target) or "."
+    given = os.fspath(path)
+    opener = _opener(given)
+    if os.path.exists(given) and not os.path.isfile(given) and not os.path.isdir(given):
+        if not given.lower().endswith((".csv", ".csv.gz")):
+            raise ValueError(
+                f"{given} is a pipe or a device, and Parquet is not written in one go: use .csv or .csv.gz."
+            )
+        with naming(given):
+            return _write(given, opener, chunks)
+    target = os.path.realpath(given)
+    directory = os.path.dirname(target)
     if not os.path.isdir(directory):
-        raise ValueError(f"{target}: there is no directory {directory}.")
+        raise ValueError(f"{given}: there is no directory {os.path.dirname(given) or directory}.")
+    kept = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else None
     # Named before it is made: whenever an interrupt comes, what was made is known, and removed.
     beside = os.path.join(directory, f".{os.path.basename(target)}.{secrets.token_hex(8)}")
     try:
-        with naming(target):
-            os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with naming(given):
+            # Never open to more people than the file that was there; a new one is as the user's mask has it.
+            os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if kept is None else kept | 0o600))
             rows = _write(beside, opener, chunks)
             with open(beside, "rb+") as file:
                 os.fsync(file.fileno())
-            os.chmod(beside, _mode(target))
+            if kept is not None:
+                os.chmod(beside, kept)
             os.replace(beside, target)
     except BaseException:
         with suppress(FileNotFoundError):
@@ -49,14 +62,6 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
             raise
         told = f"{os.strerror(error.errno)}, so nothing was written"
         raise OSError(error.errno, told, os.fspath(path)) from error
-
-
-def _mode(target: str) -> int:
-    if os.path.exists(target):
-        return os.stat(target).st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _opener(path: str) -> Callable[[str, Any], Any]:

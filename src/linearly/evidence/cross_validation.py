@@ -21,8 +21,8 @@ from sklearn.base import clone, is_classifier
 from linearly.algorithm.classes import ByClass
 from linearly.algorithm.gram import targets
 from linearly.algorithm.ladder import Summarize, enough, rungs
-from linearly.dataset.mapped import MappedRows
 from linearly.dataset.fold import quiet_blas
+from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, OneBlock, Picked, Rows
 from linearly.evidence.inference import refuse_level
 from linearly.evidence.table import Table

@@ -16,24 +16,25 @@ from linearly.algorithm.solution import Solution
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows
 from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, DurbinWatson, durbin_watson
-from linearly.evidence.inference import Array, fitted, plain, refuse_several, row_parts
+from linearly.evidence.inference import Array, estimator_in, fitted, plain, refuse_several, row_parts
 from linearly.evidence.normality import anderson_darling, lilliefors, shapiro_wilk
 from linearly.evidence.table import Table
 from linearly.models.base import column_names, training_rows
 from linearly.models.least_squares import LeastSquares
 
 
-def residual_tests(model: LeastSquares, X: Any, y: Any = None) -> Table:
+def residual_tests(model: LeastSquares, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
     """A row for each test of the residuals: ``test, statistic, p_value, n``.
 
     Normality by Shapiro-Wilk (at most 5 000 evenly spaced rows; ``n`` says how many), by Kolmogorov-Smirnov in
     Lilliefors' form, since mean and variance are estimated, and by Anderson-Darling. Equal variance by Breusch-Pagan in
-    Koenker's form. Independence of neighbouring rows by Durbin-Watson, against positive correlation. Of rows with
-    weights each residual is multiplied by the root of its weight, and those of weight 0 are absent.
+    Koenker's form. Independence of neighbouring rows by Durbin-Watson, against positive correlation. The rows
+    are those of the fit, with its weights if it had any: each residual is then multiplied by the root of its weight,
+    and rows of weight 0 are absent.
     """
     solution = fitted(model)
     refuse_several(model, "residual_tests")
-    rows = training_rows(model, X, y, None, reset=False)
+    rows = training_rows(model, X, y, sample_weight, reset=False)
     _, residual, _, weight = row_parts(rows, solution)
     residual = (residual * np.sqrt(weight))[weight > 0]
     normal = [test(residual) for test in (shapiro_wilk, lilliefors, anderson_darling)]
@@ -100,6 +101,7 @@ def vif(model: LeastSquares) -> Table:
     1 means unrelated to the others; above 10 its standard error is more than three times what it could be; infinite for
     a feature that is a combination of others.
     """
+    model = estimator_in(model)
     fitted(model)
     summary: Gram = model.summary_
     solution = Ask(0.0).of(summary)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import whiten
-from linearly.evidence.inference import fitted, refuse_several, term_names, tidy, two_sided
+from linearly.evidence.inference import estimator_in, fitted, refuse_several, term_names, tidy, two_sided
 from linearly.evidence.likelihood import plain_label
 from linearly.evidence.table import Table
 from linearly.models.base import column_names
@@ -25,7 +25,7 @@ def diff(a: Any, b: Any) -> Table:
     The rows of the two fits must be different rows. For least squares the notes give Chow's test that all coefficients
     are the same, which needs the sum of the two summaries only; for logistic regression a Wald test of the same.
     """
-    first, second = (getattr(model, "estimator", model) for model in (a, b))
+    first, second = (estimator_in(model) for model in (a, b))
     if type(first) is not type(second):
         raise ValueError(f"These are models of two kinds: {type(first).__name__} and {type(second).__name__}.")
     check_is_fitted(first)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.rows import Where
+from linearly.dataset.rows import Where, names_of
 from linearly.evidence.figures import Figures, class_figures, label_figures, regression_figures
 from linearly.evidence.inference import refuse_level
 from linearly.evidence.intervals import Array
@@ -229,7 +229,7 @@ def _evaluate_labels(model: Any, data: Truth, y: Any, level: float) -> Evaluatio
     if data.targets.ndim != 2:
         raise ValueError("This model answers with several labels a row: y must be a 0/1 matrix, one column a label.")
     L = data.targets.shape[1]
-    labels = [plain(name) for name in getattr(y, "columns", [f"y{j}" for j in range(L)])]
+    labels = [plain(name) for name in names_of(y) or [f"y{j}" for j in range(L)]]
     ask = scorer(model)
 
     def tally(X: Any, y: Any, weight: Any, where: Where) -> LabelTally:

@@ -20,6 +20,8 @@ from linearly.models.parameters import whole_number
 
 Array = NDArray[np.float64]
 
+_ROUNDING = 1e-9  # two sums over the same rows, taken in another order or by a triangle, differ by less
+
 
 def tidy(model: Any, *, level: float = 0.95) -> Table:
     """A row for each term: ``term, estimate, std_error, statistic, p_value, conf_low, conf_high``; Intercept first.
@@ -27,6 +29,7 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
     Several targets add a column ``target``. For ridge a column ``bias`` estimates how far the penalty pulled each
     coefficient (ridge minus least squares on the same rows); the intervals do not account for it.
     """
+    model = estimator_in(model)
     if _is_logistic(model):
         from linearly.evidence.likelihood import tidy_logistic
 
@@ -66,6 +69,7 @@ def glance(model: Any) -> Table:
     AIC and BIC count σ as a parameter, as R does. With a robust covariance the F test is a Wald test with it; for ridge
     there is none. ``digits`` are the decimal digits to trust, ``condition`` that of the scaled design.
     """
+    model = estimator_in(model)
     if _is_logistic(model):
         from linearly.evidence.likelihood import glance_logistic
 
@@ -141,9 +145,9 @@ def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Tab
     )
 
 
-def error_model(model: LeastSquares) -> Table:
+def error_model(model: Any) -> Table:
     """The variance of the errors, by maximum likelihood (RSS/n) and unbiased (RSS/dof), and its square roots."""
-    solution = fitted(model)
+    solution = fitted(estimator_in(model))
     maximum, unbiased = solution.rss / solution.n, solution.sigma2
     parts = [
         {
@@ -218,8 +222,10 @@ def compare_models(small: Any, big: Any) -> Table:
     """Do the terms of the bigger of two nested models matter? ``statistic, df, p_value``.
 
     Least squares: the F test (``df`` and ``df_residual``). Logistic regression: the likelihood-ratio test. Both models
-    must be fitted without penalty to the same rows; the columns of the small one are among those of the big one.
+    must be fitted without penalty to the same rows, with the same target and weights; the columns of the small one are
+    among those of the big one.
     """
+    small, big = estimator_in(small), estimator_in(big)
     check_is_fitted(small)
     check_is_fitted(big)
     names = [set(column_names(model)) for model in (small, big)]
@@ -228,12 +234,15 @@ def compare_models(small: Any, big: Any) -> Table:
     if _is_logistic(small) and _is_logistic(big):
         from linearly.evidence.likelihood import compare_logistic
 
+        if not (small.multilabel_ or big.multilabel_):
+            _refuse_other_classes(small, big)
         return compare_logistic(small, big)
     a, b = fitted(small), fitted(big)
     refuse_several(small, "compare_models")
     refuse_several(big, "compare_models")
-    if a.n != b.n or a.alpha or b.alpha:
-        raise ValueError("compare_models takes unpenalised models of the same rows.")
+    if a.alpha or b.alpha:
+        raise ValueError("compare_models takes models without a penalty: fit both with alpha=0.")
+    _refuse_other_rows(small, big)
     df = round(a.dof - b.dof)
     if df <= 0:
         raise ValueError("The bigger model, second, must have more terms than the smaller one.")
@@ -248,6 +257,49 @@ def compare_models(small: Any, big: Any) -> Table:
     )
 
 
+def _refuse_other_rows(small: LeastSquares, big: LeastSquares) -> None:
+    """Refuse two fits of different rows, weights or targets, as far as sums over the rows tell."""
+    # The mean alone, fitted with either summary: whatever differs then is not due to the columns.
+    a, b = (model.summary_.select([], True).solve() for model in (small, big))
+    if a.n != b.n:
+        raise _not_alike("rows", f"there are {a.n} and {b.n}")
+    if not _close(a.weight, b.weight) or abs(a.log_weight - b.log_weight) > _ROUNDING * (a.n + abs(a.log_weight)):
+        raise _not_alike(
+            "weights",
+            f"they add up to {a.weight:.6g} and {b.weight:.6g}, their logarithms to "
+            f"{a.log_weight:.6g} and {b.log_weight:.6g}",
+        )
+    first, second, far = float(a.tss[0]), float(b.tss[0]), abs(float(a.at_mean[0]))
+    spread = np.sqrt(max(first, second) / a.weight)
+    # Of numbers far from zero rounding leaves a spread of its own.
+    if not _close(np.sqrt(first / a.weight), np.sqrt(second / a.weight), 1e-14 * far):
+        raise _not_alike("target", f"its squares about the mean add up to {first:.6g} and {second:.6g}")
+    if not abs(float(a.at_mean[0] - b.at_mean[0])) <= _ROUNDING * (far + spread):
+        raise _not_alike("target", f"its mean is {a.at_mean[0]:.6g} and {b.at_mean[0]:.6g}")
+
+
+def _refuse_other_classes(small: Any, big: Any) -> None:
+    """Refuse two logistic regressions whose classes differ, or the weights of their rows."""
+    if small.n_rows_ != big.n_rows_:
+        raise _not_alike("rows", f"there are {small.n_rows_} and {big.n_rows_}")
+    if not np.array_equal(small.classes_, big.classes_):
+        raise _not_alike("classes", f"they are {small.classes_.tolist()} and {big.classes_.tolist()}")
+    for label, first, second in zip(small.classes_.tolist(), small._class_weights, big._class_weights, strict=True):
+        if not _close(first, second):
+            raise _not_alike("weights or labels", f"the rows of class {label!r} weigh {first:.6g} and {second:.6g}")
+
+
+def _not_alike(what: str, how: str) -> ValueError:
+    return ValueError(
+        f"compare_models takes two fits of the same rows, target and weights, and these do not have the same {what}: "
+        f"{how}. Fit both models to the same data."
+    )
+
+
+def _close(a: float, b: float, least: float = 0.0) -> bool:
+    return bool(a == b or abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) + least)
+
+
 def _is_logistic(model: Any) -> bool:
     # Its tables build on this module, so they are fetched when asked for.
     from linearly.models.logistic import LogisticRegression
@@ -259,6 +311,12 @@ def _is_logistic(model: Any) -> bool:
 
 
 # --- what the tables share ------------------------------------------------------------------------
+
+
+def estimator_in(model: Any) -> Any:
+    """The estimator in a `Model`, which is what `ly.fit` gives; an estimator itself stays what it is."""
+    # Known by its design: scikit-learn's searches have an estimator too, and theirs is not fitted.
+    return model.estimator if hasattr(model, "design") and hasattr(model, "estimator") else model
 
 
 def fitted(model: Any) -> Solution:

@@ -16,7 +16,7 @@ from linearly.algorithm.objective import Logistic
 from linearly.algorithm.optimizer import newton
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Rows, as_frame, is_frame, is_rows, refuse_bad_numbers
-from linearly.evidence.inference import plain, refuse_level
+from linearly.evidence.inference import estimator_in, plain, refuse_level
 from linearly.evidence.table import Table
 from linearly.models.base import column_names
 from linearly.models.labels import labelled_rows
@@ -117,7 +117,8 @@ def augment_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: A
 
 def odds_ratios(model: LogisticRegression, *, level: float = 0.95) -> Table:
     """exp(coefficient) of each feature with its interval: by what the odds are multiplied for one unit more."""
-    table = tidy_logistic(_fitted(model), level)
+    model = _fitted(estimator_in(model))
+    table = tidy_logistic(model, level)
     first = int(model.fit_intercept)
     chosen = [i for i in range(len(table)) if i % (first + model.n_features_in_) >= first]
     columns: dict[str, Any] = {"label": table["label"][chosen]} if "label" in table.columns else {}

@@ -133,6 +133,22 @@ def all_or_nothing(fit: Fit) -> Fit:
     return cast(Fit, fitted)
 
 
+def or_as_before(partial_fit: Fit) -> Fit:
+    """More rows that are refused leave the model as it was: the same rows, corrected, can then be given again."""
+
+    @functools.wraps(partial_fit)
+    def fitted(self: Any, *given: Any, **named: Any) -> Any:
+        before = dict(self.__dict__)
+        try:
+            return partial_fit(self, *given, **named)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return cast(Fit, fitted)
+
+
 def refuse_unfitted(estimator: Any) -> None:
     """scikit-learn's error before a fit; a model that is fitted is told apart in a tenth of the time."""
     if not estimator.__sklearn_is_fitted__():
@@ -170,6 +186,23 @@ def remember_columns(estimator: Any, names: tuple[str, ...], reset: bool) -> Non
         raise ValueError(f"The columns are {list(names)}, but the model was fitted on {list(known)}.")
     if len(names) != estimator.n_features_in_:
         raise ValueError(f"X has {len(names)} features, but the model was fitted on {estimator.n_features_in_}.")
+
+
+def join_columns(result: Any, a: Any, b: Any) -> None:
+    """Give a model of the rows of two their columns, which must agree; where one has no names, those of the other."""
+    known = [tuple(getattr(model, "feature_names_in_", ())) for model in (a, b)]
+    if all(known) and known[0] != known[1]:
+        raise ValueError(
+            f"The columns differ: {list(known[0])} and {list(known[1])}. Fit both models to the same ones."
+        )
+    if a.n_features_in_ != b.n_features_in_:
+        added, own = b.n_features_in_, a.n_features_in_
+        raise ValueError(
+            f"X has {added} features, but the model was fitted on {own}. Fit both models to the same ones."
+        )
+    result.n_features_in_ = a.n_features_in_
+    if any(known):
+        result.feature_names_in_ = np.array(known[0] or known[1], dtype=object)
 
 
 def column_names(estimator: Any) -> tuple[str, ...]:

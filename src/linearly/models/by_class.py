@@ -13,7 +13,7 @@ from linearly.algorithm.ladder import ENOUGH_DIGITS
 from linearly.algorithm.solution import whiten
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Block
-from linearly.models.base import all_or_nothing, column_names, remember_columns
+from linearly.models.base import all_or_nothing, join_columns, or_as_before
 from linearly.models.labels import Labelled, checked_classes, coded, labelled_rows, rows_with_labels
 from linearly.models.scores import ScoreClassifier
 
@@ -44,6 +44,7 @@ class ByClassModel(ScoreClassifier):
             self._read()
         return self
 
+    @or_as_before
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The first call needs ``classes``, all labels that will ever come."""
         self._check_parameters()
@@ -72,13 +73,11 @@ class ByClassModel(ScoreClassifier):
             return NotImplemented  # type: ignore[no-any-return]
         check_is_fitted(self)
         check_is_fitted(other)
-        remember_columns(self, column_names(other), reset=False)
+        result: Self = clone(self)
+        join_columns(result, self, other)
         if not np.array_equal(self.classes_, other.classes_):
             raise ValueError(f"The classes differ: {self.classes_.tolist()} and {other.classes_.tolist()}.")
-        result: Self = clone(self)
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(self, name):
-                setattr(result, name, getattr(self, name))
+        result.classes_ = self.classes_
         result.summary_ = combine(self.summary_, other.summary_)
         result.n_passes_ = max(self.n_passes_, other.n_passes_)
         result._read()

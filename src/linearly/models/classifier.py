@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.errors import scores, winners
-from linearly.algorithm.magnitude import refuse
 from linearly.dataset.elsewhere import rows_elsewhere
-from linearly.dataset.rows import Block, Rows, as_rows, is_rows
+from linearly.dataset.rows import Block, Rows, as_rows, is_rows, refuse_bad_numbers
 from linearly.dataset.sparse import SparseRows
 from linearly.models.base import Array, Scored, checked_matrix, remember_columns
 
@@ -100,7 +99,7 @@ class LinearClassifier(Classifier):
         with np.errstate(over="ignore", invalid="ignore"):
             S = scores(block.X, self.coef_, self.intercept_)
             if not np.isfinite(S.sum()):
-                refuse(block)
+                refuse_bad_numbers(block)
                 # The numbers are finite, so a sum overflowed: its sign is what counts.
                 S = scores(block.X * _SMALLER, self.coef_, self.intercept_ * _SMALLER) / _SMALLER
         return S

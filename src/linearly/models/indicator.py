@@ -14,7 +14,15 @@ from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangular import rounded
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import as_rows
-from linearly.models.base import Array, all_or_nothing, checked_matrix, checked_weight, column_names, refuse_unfitted
+from linearly.models.base import (
+    Array,
+    all_or_nothing,
+    checked_matrix,
+    checked_weight,
+    column_names,
+    or_as_before,
+    refuse_unfitted,
+)
 from linearly.models.by_class import ByClassModel
 from linearly.models.parameters import from_zero
 from linearly.models.scores import multilabel_targets
@@ -27,7 +35,7 @@ class LeastSquaresClassifier(ByClassModel):
         Objective     ½‖Y − f(X)‖² + ½α‖B‖²
         Summary       ByClass: one Gram of X a label                 (a Gram of [1 | X | Y] for several labels a row)
         Optimizer     back-substitution
-        Passes        1
+        Passes        1   (2 where digits would be lost)
 
     With two classes the cut is at 0.5 for 0/1 coding. A 2-D y of 0 and 1 is multilabel: any subset of the labels may
     hold for a row, and each column is cut at 0.5.
@@ -58,7 +66,8 @@ class LeastSquaresClassifier(ByClassModel):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows and their labels, or to a 2-D y of 0 and 1, one column a label."""
         self._check_parameters()
-        shape = () if y is None else y.shape if hasattr(y, "toarray") else as_array(y, "y").shape
+        # Asked of y itself where it knows: an array would compute a target that lives on Dask.
+        shape = () if y is None else y.shape if hasattr(y, "shape") else as_array(y, "y").shape
         if len(shape) != 2 or shape[1] < 2:
             self.multilabel_ = False
             return super().fit(X, y, sample_weight)
@@ -75,6 +84,7 @@ class LeastSquaresClassifier(ByClassModel):
         self._take(climbed.solution)
         return self
 
+    @or_as_before
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The first call needs ``classes``, all labels that will ever come."""
         self.multilabel_ = False

@@ -117,7 +117,7 @@ class LeastSquares(Scored, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
     def _read(self, solution: Solution) -> None:
         names = column_names(self)
         refuse_beyond_float64(solution, names)
-        warn_of(solution, names, self.method_)
+        warn_of(solution, names, self.method_, free="method" in self.__dict__)  # RidgeCV has none to choose
         self.solution_ = solution
         self._far = _far_from_zero(solution)
         several = self._several or len(solution.intercept) > 1

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from linearly.algorithm.errors import scanned_error, winners
-from linearly.algorithm.magnitude import fits_unit, in_ordinary_units, in_unit, largest, refuse
+from linearly.algorithm.magnitude import fits_unit, in_ordinary_units, in_unit, largest
 from linearly.algorithm.mistake_log import ROOM, MistakeLog
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.training import Training
-from linearly.dataset.rows import Block, Rows
-from linearly.models.base import Array, all_or_nothing
+from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
+from linearly.models.base import Array, all_or_nothing, or_as_before
 from linearly.models.classifier import Classifier, LinearClassifier
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import checked_classes, labelled_rows, shown
@@ -52,6 +52,7 @@ class OnlinePerceptron(Explained, Classifier):
             warn_of_far_columns(self, rows)
         return self
 
+    @or_as_before
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn from more rows, each seen once, as they come (S2's online learning).
 
@@ -94,12 +95,15 @@ class OnlinePerceptron(Explained, Classifier):
     def _start(self, exponent: int) -> Training:
         k, p = 1 if len(self.classes_) == 2 else len(self.classes_), self.n_features_in_
         random = generator("random_state", self.random_state)
+        start = None
+        if self.init != "zeros":
+            start = random.random_sample((k, p)), random.random_sample(k) * self.fit_intercept
         return Training(
             k,
             p,
             intercept=self.fit_intercept,
             averaged=self.averaged,
-            start=None if self.init == "zeros" else (random.random_sample((k, p)), random.random_sample(k)),
+            start=start,
             shuffle=random if self.shuffle else None,
             room=self.room,
             exponent=exponent,
@@ -379,7 +383,7 @@ class VotedPerceptron(OnlinePerceptron):
         self.__dict__.pop("_log", None)
 
     def _scores_of(self, block: Block) -> Array:
-        refuse(block)
+        refuse_bad_numbers(block)
         votes = self.mistake_log_.vote(block.X, self.weighting)
         return votes[:, None] if votes.ndim == 1 else votes
 

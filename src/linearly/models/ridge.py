@@ -14,10 +14,11 @@ from linearly.algorithm.ladder import Ask, refuse_too_few
 from linearly.algorithm.validation import Folds, RidgePath, fold_errors, leave_one_out_errors
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import LocalRows, Rows
-from linearly.models.base import Array, all_or_nothing, column_names, remember_columns, several_targets, training_rows
+from linearly.models.base import Array, all_or_nothing, column_names, join_columns, several_targets, training_rows
 from linearly.models.least_squares import LeastSquares
 from linearly.models.parameters import boolean, several_from_zero
 
+_LEAST = float(np.finfo(np.float64).smallest_normal)
 _MOST_FOLDS = 1000  # each has a Gram and an eigendecomposition of its own
 
 
@@ -97,15 +98,13 @@ class RidgeCV(LeastSquares):
             return NotImplemented  # type: ignore[no-any-return]
         check_is_fitted(self)
         check_is_fitted(other)
-        remember_columns(self, column_names(other), reset=False)
+        result: RidgeCV = clone(self)
+        join_columns(result, self, other)
         if not hasattr(self, "folds_") or not hasattr(other, "folds_"):
             raise ValueError('Models with cv="loo" cannot be merged without the rows: use a number of folds.')
         if len(self.folds_.parts) != len(other.folds_.parts):
             raise ValueError("Models with different numbers of folds cannot be merged.")
-        result: RidgeCV = clone(self)
-        for name in ("n_features_in_", "feature_names_in_", "_several"):
-            if hasattr(self, name):
-                setattr(result, name, getattr(self, name))
+        result._several = self._several
         result.folds_ = combine(self.folds_, other.folds_)
         result._choose_from_folds()
         return result
@@ -146,8 +145,20 @@ class RidgeCV(LeastSquares):
 
     def _alphas(self, gram: Gram) -> Array:
         if self.alphas is None:
-            level = RidgePath.of(gram, self.fit_intercept).values.mean()
-            return np.logspace(-6, 2, 100) * (level if level > 0 else 1.0)
+            path = RidgePath.of(gram, self.fit_intercept)
+            level = path.values.mean()
+            if not level > 0:
+                return np.logspace(-6, 2, 100)
+            with np.errstate(over="ignore", under="ignore"):
+                alphas: Array = np.logspace(-6, 2, 100) * (level * path.unit * path.unit)
+            if not _LEAST < alphas[0] <= alphas[-1] < np.inf:
+                many, do = ("small", "Multiply") if alphas[0] < 1 else ("large", "Divide")
+                name = column_names(self)[int(np.argmax(gram.gauge.unit[: gram.p]))]
+                raise ValueError(
+                    f"Column {name!r} is so {many} that the penalties to try, of the size of its squares, are beyond "
+                    f"float64. {do} X by a constant, or give alphas=."
+                )
+            return alphas
         return several_from_zero("alphas", self.alphas)
 
     @quiet_blas()
@@ -159,6 +170,11 @@ class RidgeCV(LeastSquares):
 
     def _choose(self, passes: int) -> None:
         self.cv_errors_ = self.fold_errors_.mean(axis=1)
+        if not np.isfinite(self.cv_errors_).any():
+            raise ValueError(
+                "No penalty has a prediction error that is a number, so none can be chosen: the squares of y leave "
+                "float64, or one row has all the weight. Rescale y, or the weights."
+            )
         self.alpha_ = float(self.alphas_[np.nanargmin(self.cv_errors_)])
         self.method_, self.n_passes_ = "gram", passes
         self._read(Ask(self.alpha_, bool(self.fit_intercept)).of(self.summary_))

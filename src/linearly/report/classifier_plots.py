@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 _MASS = (0.5, 0.95)  # of a class inside its ellipses
 _SURE = 0.9
 _MOST_COUNTED = 20  # classes up to which the cells of a confusion matrix hold numbers
+_NAMED = 8  # labels up to which a legend of their curves leaves room for these
 _NARROWEST, _LOWEST = 5.2, 3.6  # inches of a confusion matrix
 
 
@@ -208,10 +209,12 @@ def plot_roc(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
                 ax.plot(false[mine], true[mine], color=look.colour(k), linewidth=1.8, linestyle=style, label=told)
         area = _with_interval(evaluation, "macro_roc_auc")
         message = f"A label is ranked above the rest in {area} of pairs, averaged over {len(areas)} labels"
+        message += _best_and_worst(areas)
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-0.02, 1.02)
     ax.set_aspect("equal")
-    look.legend(ax, loc="lower right")
+    if len(evaluation.labels) <= _NAMED:
+        look.legend(ax, loc="lower right")
     return look.frame(ax, message, "false positives, share of the negative", "true positives, share of the positive")
 
 
@@ -240,10 +243,27 @@ def plot_precision_recall(evaluation: Evaluation, ax: Axes | None = None) -> Axe
             )  # fmt: skip
         area = _with_interval(evaluation, "macro_average_precision")
         message = f"Rows that rank as a label have it in {area} of cases, averaged over recall and labels"
+        message += _best_and_worst({label: _area(recall[drawn == label], precision[drawn == label])
+                                    for label in map(str, evaluation.labels)})  # fmt: skip
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-0.02, 1.04)
-    look.legend(ax, loc="lower left")
+    if len(evaluation.labels) <= _NAMED:
+        look.legend(ax, loc="lower left")
     return look.frame(ax, message, "recall: share of the positive that is found", "precision: share found that is so")
+
+
+def _best_and_worst(areas: dict[str, float]) -> str:
+    """The two labels to know of where there are too many to name each."""
+    known = {label: area for label, area in areas.items() if area == area}
+    if len(areas) <= _NAMED or not known:
+        return ""
+    best, worst = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
+    return f"; best {best}, worst {worst}"
+
+
+def _area(x: Array, y: Array) -> float:
+    """Below a curve; not known of one without points."""
+    return float(abs(np.diff(x) @ (y[1:] + y[:-1])) / 2) if len(x) > 1 else np.nan
 
 
 def _share(evaluation: Evaluation) -> float:

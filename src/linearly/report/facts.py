@@ -41,6 +41,7 @@ def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False)
         "model": type(estimator).__name__,
         "target": getattr(model, "target", "y"),
         "names": list(map(str, column_names(estimator))),
+        "levels": _levels(getattr(model, "design", None)),
         "p": int(estimator.n_features_in_),
         "level": float(level),
         "parameters": {name: _told(value) for name, value in estimator.get_params(deep=False).items()},
@@ -67,6 +68,12 @@ def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False)
         _without_values(found)
     result: Facts = plain_data(found)
     return result
+
+
+def _levels(design: Any) -> list[str]:
+    """The columns that are levels of a category, or products with one."""
+    terms = () if design is None else design.terms
+    return [name for term in terms if any(hasattr(f, "reference") for f in term.factors) for name in term.names()]
 
 
 def _without_values(found: Facts) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.dataset.rows import ROW
+from linearly.dataset.rows import ROW, as_frame, names_of
 from linearly.evidence.truth import codes, plain
 from linearly.models.base import column_names
 from linearly.models.labels import checked_labels
@@ -58,7 +59,7 @@ class Plane(NamedTuple):
             raise ValueError(f"X has {len(points)} rows, y has {len(truth)} labels.")
         actual = codes(truth, labels, "y", ROW)
         if names is None:
-            names = X.columns if hasattr(X, "columns") else column_names(model)
+            names = names_of(X) or column_names(model)
         names = tuple(map(str, names))
         if len(names) != 2:
             raise ValueError(f"names must be two, one for each feature, not {len(names)}.")
@@ -96,9 +97,11 @@ class Plane(NamedTuple):
     def asked(self, first: Array, second: Array) -> Any:
         """Two columns as the model wants them: in a frame if it was fitted on one."""
         columns = np.column_stack([first.ravel(), second.ravel()])
-        if not hasattr(self.model, "feature_names_in_") or not hasattr(self.given, "columns"):
+        names = names_of(self.given)
+        if not hasattr(self.model, "feature_names_in_") or names is None:
             return columns
-        return type(self.given)({name: columns[:, j] for j, name in enumerate(self.given.columns)})
+        backend = as_frame(self.given).implementation
+        return nw.from_dict({name: columns[:, j] for j, name in enumerate(names)}, backend=backend).to_native()
 
     def ask(self, first: Array, second: Array) -> NDArray[np.intp]:
         """The class that the model gives to each point."""

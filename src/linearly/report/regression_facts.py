@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.ladder import Ask
+from linearly.algorithm.solution import PERFECT
 from linearly.algorithm.triangular import rounded
 from linearly.dataset.rows import Block, Rows, as_rows
 from linearly.evidence.diagnostics import breusch_pagan, vif
@@ -89,11 +90,15 @@ def regression_facts(model: LeastSquares, rows: Rows, level: float) -> dict[str,
     portrait = rows.fold(lambda block: Portrait.of(model, block))
     scale = float(solution.rss[0]) + 1e-12 * float(solution.tss[0])
     fitted_to = portrait.n == solution.n and abs(portrait.rss - float(solution.rss[0])) <= 1e-6 * scale
+    # What is left of an exact fit is rounding, of the size of y rather than of its spread: it tells nothing.
+    size = float(solution.tss[0] + solution.weight * solution.at_mean[0] ** 2)
+    noise = fitted_to and solution.alpha == 0 and solution.dof > 0 and portrait.rss <= PERFECT * size
     found: dict[str, Any] = {
         "kind": "regression",
         "n": portrait.n,
         "weighted": portrait.weighted,
         "training": fitted_to,
+        "perfect": noise,
         "alpha": solution.alpha,
         "intercept": solution.has_intercept,
         "covariance": model.covariance,
@@ -103,11 +108,11 @@ def regression_facts(model: LeastSquares, rows: Rows, level: float) -> dict[str,
         "scales": np.sqrt(portrait.squares.squares / portrait.n),
         "aliased": [str(rows.names[j]) for j in solution.aliased],
         "evaluation": {"metrics": evaluate(model, rows, level=level).metrics},
-        "sample": _sample(portrait, fitted_to),
+        "sample": _sample(portrait, fitted_to) if not noise else None,
         "rows": _shown(portrait, rows.names),
-        "tests": _tests(model, portrait) if fitted_to else [],
+        "tests": _tests(model, portrait) if fitted_to and not noise else [],
         "vif": _inflation(model),
-        "influence": _influence(model, rows, portrait) if fitted_to else None,
+        "influence": _influence(model, rows, portrait) if fitted_to and not noise else None,
         "refit": _refit(model),
     }
     if hasattr(model, "cv_errors_"):

@@ -72,6 +72,15 @@ def findings(facts: Facts) -> list[Finding]:
                 "fit",
             )
         )
+    if facts["perfect"]:
+        found.append(
+            Finding(
+                "look",
+                f"The columns give {facts['target']} away: what is left over is rounding, so it is not tested.",
+                f"Leave out columns that are known only once {facts['target']} is, if there are such.",
+                "fit",
+            )
+        )
     found += [*_test_findings(facts), *_column_findings(facts), _influence_finding(facts)]
     marks = ("bad", "look", "good")
     result = sorted((finding for finding in found if finding is not None), key=lambda f: marks.index(f.mark))
@@ -94,7 +103,9 @@ def _digits_finding(facts: Facts) -> Finding:
     return Finding(
         "bad",
         f"Only about {digits(sure)} digits of the coefficients are certain.",
-        'Fit again with method="exact", or drop columns that repeat each other.',
+        'Fit again with method="exact", or drop columns that repeat each other.'
+        if "method" in facts["parameters"]
+        else "Drop columns that repeat each other, or try larger alphas.",
         "computed",
     )
 
@@ -194,7 +205,7 @@ def _column_findings(facts: Facts) -> list[Finding]:
         return []
     pairs = zip(facts["vif"]["term"], facts["vif"]["vif"], strict=True)
     # Levels of one category are related by what they are, and say nothing about collinearity.
-    high = sorted(((v, term) for term, v in pairs if v > INFLATED and "[" not in term), reverse=True)
+    high = sorted(((v, term) for term, v in pairs if v > INFLATED and term not in facts["levels"]), reverse=True)
     if not high:
         return [Finding("good", "No column is nearly a combination of the others.", where="collinearity")]
     names = [term for _, term in high]

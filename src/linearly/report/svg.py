@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
+from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -57,8 +59,15 @@ def drawing() -> AbstractContextManager[None]:
         import matplotlib as mpl
     except ImportError as error:
         raise ImportError("Reports need matplotlib: pip install 'linearly[cli]'") from error
-    context: AbstractContextManager[None] = mpl.rc_context(_SETTINGS)
-    return context
+    return _settled(mpl.rc_context(_SETTINGS))
+
+
+@contextmanager
+def _settled(settings: AbstractContextManager[None]) -> Iterator[None]:
+    with settings, warnings.catch_warnings():
+        # Letters that matplotlib's font lacks are written all the same: the page is read in the reader's own font.
+        warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
+        yield
 
 
 def inline(figure: Figure, name: str, title: str, description: str) -> str:
