@@ -873,6 +873,174 @@ def test_a_failure_of_our_own_is_told_from_yours():
     assert "should not happen" in sentence(KeyError("x"))
 
 
+# --- what is read, and as what --------------------------------------------------------------------
+
+GRADES = "x,grade,y\n1,1,10\n2,2,22\n3,X,33\n4,1,13\n5,2,26\n6,X,37\n7,1,15\n8,2,27\n"
+
+
+@pytest.fixture
+def grades(run):
+    """Two models of a column with the levels 1, 2 and X; the second leaves rows with gaps out."""
+    Path("grades.csv").write_text(GRADES)
+    assert run("fit", "grades.csv", "-t", "y", "-o", "grades.json").code == 0
+    assert (
+        run("fit", "grades.csv", "-t", "y", "--missing", "drop", "--unseen", "reference", "-o", "drop.json").code == 0
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["predict", "grades.json", "grades.csv", "-o", "grades.csv"],
+        ["predict", "grades.json", "grades.csv", "-o", "link.csv"],
+        ["predict", "grades.json", "grades.*sv", "-o", "./grades.csv"],
+        ["predict", "grades.json", "folder", "-o", "folder/part.csv"],
+        ["export", "grades.json", "--to", "python", "-o", "grades.json"],
+        ["merge", "grades.json", "drop.json", "-o", "drop.json"],
+        ["fit", "grades.csv", "--like", "grades.json", "-o", "grades.json"],
+        ["fit", "data.json", "-t", "y", "-o", "data.json"],
+        ["report", "grades.json", "data.html", "-o", "data.html"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_read_is_not_overwritten(run, grades, words):
+    Path("folder").mkdir()
+    for name in ("folder/part.csv", "data.json", "data.html"):
+        Path(name).write_text(GRADES)
+    Path("link.csv").symlink_to("grades.csv")
+    before = {path: path.read_bytes() for path in Path().rglob("*.*")}
+    result = run(*words)
+    assert result.code == 1
+    assert f"{words[-1]} is read, and would be overwritten: write to another file." in result.err
+    assert {path: path.read_bytes() for path in Path().rglob("*.*")} == before
+
+
+def test_answers_may_be_written_anew(run, grades):
+    for _ in range(2):
+        assert run("predict", "grades.json", "grades.csv", "-o", "answers.csv").code == 0
+
+
+@pytest.mark.parametrize("level", ["1", "012", "true", "2024-01-01"])
+def test_levels_are_text_whatever_a_file_has_of_them(run, level):
+    rows = GRADES.replace(",1,", f",{level},")
+    Path("old.csv").write_text(rows)
+    Path("new.csv").write_text(f"x,grade,y\n4,{level},13\n7,{level},15\n")
+    Path("later.csv").write_text(rows.replace("X", "2"))
+    told = {}
+    for unseen in ("error", "reference"):
+        assert run("fit", "old.csv", "-t", "y", "--unseen", unseen, "-o", "m.json").code == 0
+        expected = run("predict", "m.json", "old.csv", "--json").json["prediction"]
+        told[unseen] = run("predict", "m.json", "new.csv", "--json").json["prediction"]
+        np.testing.assert_allclose(told[unseen], [expected[3], expected[6]], rtol=1e-12)
+        assert run("evaluate", "m.json", "new.csv").code == 0
+        assert run("fit", "later.csv", "--like", "m.json").code == 0
+
+
+def test_labels_are_text_whatever_a_file_has_of_them(run):
+    rows = [f"{x},{'7' if (x * 7) % 5 < 2 else 'none'}" for x in range(40)]
+    Path("old.csv").write_text("\n".join(["x,code", *rows]))
+    Path("new.csv").write_text("\n".join(["x,code", *(row for row in rows if row.endswith("7"))]))
+    assert run("fit", "old.csv", "-t", "code", "-o", "m.json").code == 0
+    assert run("evaluate", "m.json", "new.csv").code == 0
+
+
+def test_no_rows_have_no_answers(run, grades):
+    Path("header.csv").write_text("x,grade,y\n")
+    Path("untold.csv").write_text("x,grade,y\n1,1,\n2,2,\n")
+    Path("gaps.csv").write_text("x,grade\n1,\n2,\n")
+    for model in ("grades.json", "drop.json"):
+        assert run("predict", model, "header.csv").out == '"prediction"\n'
+        assert run("predict", model, "header.csv", "-o", "answers.csv").code == 0
+        assert Path("answers.csv").read_text() == '"prediction"\n'
+        assert "There are no rows" in run("evaluate", model, "header.csv").err
+    assert "There are no rows" in run("evaluate", "drop.json", "untold.csv").err
+    assert run("predict", "drop.json", "gaps.csv").out == '"prediction"\nnan\nnan\n'
+
+
+# --- advice that helps ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", ["--target", "--weight"])
+def test_check_without_what_it_is_to_look_at(run, role):
+    result = run("check", "loans.csv", role, "income", "--without", "income")
+    assert result.code == 2
+    assert f"{role} income and --without income contradict each other" in result.err
+
+
+def test_check_says_what_overlap_leaves_out(run):
+    rng = np.random.default_rng(0)
+    city, label = rng.integers(150, size=3000), rng.choice(["no", "yes"], size=3000)
+    label[city == 7] = "no"
+    rows = [f"{x:.3f},c{c},{y}" for x, c, y in zip(rng.normal(size=3000), city, label, strict=True)]
+    Path("cities.csv").write_text("\n".join(["x,city,bought", *rows]))
+    found = run("check", "cities.csv", "-t", "bought", "--json").json["findings"]
+    (overlap,) = [one for one in found if "overlap" in one["text"]]
+    assert "labels overlap, without city (150 levels)" in overlap["text"]
+    (told,) = [one for one in found if one["about"] == "city" and one["level"] == "problem"]
+    assert "1 of its 150 levels have no row of some label ('c7' none of 'yes')" in told["text"]
+    assert "--without city" in told["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"), [(["a"], "a linear function of a,"), (["a", "b"], "a combination of a, b,")]
+)
+def test_check_finds_a_target_that_is_given_away(run, columns, told):
+    rng = np.random.default_rng(0)
+    data = {name: rng.normal(size=300) for name in "abc"}
+    data["y"] = 1e3 + 1.8 * sum(data[name] for name in columns)
+    rows = np.column_stack(list(data.values())).tolist()
+    Path("leak.csv").write_text("\n".join([",".join(data), *(",".join(map(repr, row)) for row in rows)]))
+    said = run("check", "leak.csv", "-t", "y", "--json").json["findings"]
+    (found,) = [one for one in said if one["about"] == "y" and one["level"] == "problem"]
+    assert told in found["text"]
+    assert ("--without a" in run("check", "leak.csv", "-t", "y").err) == (columns == ["a"])
+    assert "without an error" not in run("check", "loans.csv", "-t", "income").out
+
+
+def test_many_labels_of_equal_size_are_not_rare(run):
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal():.3f},{'ABCDEFGHIJKLMNOPQRSTUVWXYZ'[i % 26]}" for i in range(26 * 20)]
+    Path("letters.csv").write_text("\n".join(["x,letter", *rows]))
+    assert "rare" not in run("check", "letters.csv", "-t", "letter").out
+
+
+def test_compare_names_the_label_that_is_in_one_fold(run):
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.normal():.3f},{'yes' if i in (5, 25) else 'no'}" for i in range(60)]
+    Path("rare.csv").write_text("\n".join(["x,label", *rows]))
+    found = run("compare", "rare.csv", "-t", "label", "-m", "lda", "-m", "least-squares", "--json").json
+    assert found["refused"]["lda"].startswith("All 2 rows of 'yes' are held out in fold 1,")
+    assert "--folds" in found["refused"]["lda"]
+    assert all(0 <= run["low"] <= run["high"] <= 1 for run in found["models"])
+
+
+def test_compare_names_the_command_that_has_the_options(run):
+    Path("apart.csv").write_text("\n".join(["x,label", *(f"{i},{'yes' if i > 30 else 'no'}" for i in range(60))]))
+    found = run("compare", "apart.csv", "-t", "label", "-m", "logistic", "--json").json
+    assert "Use linearly fit … --param bias_reduction=firth or --alpha above 0" in found["models"][0]["warnings"][0]
+
+
+def test_labels_that_are_new_are_corrected_or_left_out(run, model):
+    Path("other.csv").write_text(Path("loans.csv").read_text().replace(",yes\n", ",perhaps\n"))
+    result = run("evaluate", model, "other.csv")
+    assert "Column 'repaid' has the label 'perhaps' in line" in result.err
+    assert "Correct it, or leave such rows out." in result.err
+    assert "--unseen" not in result.err
+
+
+def test_names_that_are_not_alike_are_not_proposed(run):
+    Path("ages.csv").write_text("age,size\n1,2\n2,1\n3,3\n")
+    assert "The columns are age, size." in run("fit", "ages.csv", "-t", "target").err
+
+
+def test_an_empty_column_is_left_out(run):
+    Path("excel.csv").write_text("x,z,y,\n1,2,3,\n2,4,1,\n3,1,2,\n4,2,1,\n")
+    result = run("fit", "excel.csv", "-t", "y")
+    assert "Column 'column 4' is empty from line 2 of excel.csv on." in result.err
+    assert "--without 'column 4'" in result.err
+    assert run("fit", "excel.csv", "-t", "y", "--without", "column 4").code == 0
+
+
 # --- interrupted ----------------------------------------------------------------------------------
 
 

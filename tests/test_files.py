@@ -424,17 +424,27 @@ def test_one_shot_stream_says_what_takes_another_pass():
         ly.LogisticRegression().fit(ly.scan(reader(table()), target="label", features=FEATURES))
 
 
+class Pipe(io.RawIOBase):
+    def __init__(self, data):
+        self.inner = io.BytesIO(data)
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        return self.inner.readinto(memoryview(buffer)[:1000])
+
+
+def test_a_file_read_once_gives_its_rows_once_as_text_too():
+    model = ly.fit(io.BytesIO(b"kind,y\n1,2\nX,3\n1,2.5\nX,3.5\n"), target="y")
+    tables = file_tables(Pipe(b"kind,y\n1,2\n1,3\n"))
+    assert tables.one_shot
+    np.testing.assert_allclose(model.predict(tables), [2.25, 2.25])
+    with pytest.raises(ValueError, match="one-shot stream and was read already"):
+        model.predict(tables)
+
+
 def test_pipes_are_read_once():
-    class Pipe(io.RawIOBase):
-        def __init__(self, data):
-            self.inner = io.BytesIO(data)
-
-        def readable(self):
-            return True
-
-        def readinto(self, buffer):
-            return self.inner.readinto(memoryview(buffer)[:1000])
-
     sink = io.BytesIO()
     csv.write_csv(table(), sink)
     rows = ly.scan(Pipe(sink.getvalue()), target="y", features=FEATURES)

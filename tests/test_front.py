@@ -32,6 +32,25 @@ def test_every_classifier_equals_its_estimator_on_the_numbers(iris, name):
     assert "setosa" in str(model.summary())
 
 
+def test_predictions_do_not_overwrite_their_rows(iris, tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "iris.csv"
+    iris.to_csv(path, index=False)
+    model = ly.fit(path, target="petal_width")
+    for source in (path, [path], str(tmp_path)):
+        with pytest.raises(ValueError, match=r"iris\.csv is read, and would be overwritten"):
+            model.predict(source, out=path)
+    assert model.predict(path, out=tmp_path / "answers.csv") == 150
+
+
+def test_numbers_in_a_column_of_text_are_levels_too():
+    old = pd.DataFrame({"grade": ["1", "2", "X", "1", "2", "X"], "y": [1.0, 2.0, 4.0, 1.5, 2.5, 4.5]})
+    for unseen in ("error", "reference"):
+        model = ly.fit(old, target="y", unseen=unseen)
+        np.testing.assert_allclose(model.predict(pd.DataFrame({"grade": [2, 1]})), [2.25, 1.25])
+    assert model.predict(old[:0]).shape == (0,)
+
+
 def test_auto_says_what_it_chose(iris):
     numbers = ly.fit(iris, target="petal_width")
     assert numbers.model == "linear"

@@ -458,6 +458,45 @@ def test_weights_and_no_intercept():
     assert "There is no constant term" in render(found)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_target_that_is_given_away_has_no_residuals_to_speak_of(offset):
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    data["y"] = offset + 3 * data["a"] - data["b"]
+    model = quietly("linear", data, target="y")
+    trust, _ = advice(model, data)
+    assert "The columns give y away" in trust
+    assert not any(said in trust for said in ("residuals", "spread of the errors", "err alike", "not normal"))
+    assert "What it leaves over" not in render(facts(model, model.rows(data)))
+    data["y"] += 1e-6 * rng.normal(size=300)
+    assert "away" not in advice(quietly("linear", data, target="y"), data)[0]
+
+
+def test_curves_of_many_labels_have_no_legend():
+    rng = np.random.default_rng(3)
+    label = np.repeat([f"label {k:02}" for k in range(12)], 20)
+    data = pd.DataFrame({"x": np.repeat(np.arange(12.0), 20) + rng.normal(size=240), "label": label})
+    model = quietly("lda", data, target="label")
+    found = model.evaluate(data)
+    for draw in (ly.plot_roc, ly.plot_precision_recall):
+        ax = draw(found)
+        assert ax.get_legend() is None
+        assert re.search(r"best\s+label\s+\d+,\s+worst\s+label\s+\d+", ax.get_title(loc="left"))
+        matplotlib.pyplot.close(ax.figure)
+    few = data[data["x"] < 4]
+    ax = ly.plot_roc(quietly("lda", few, target="label").evaluate(few))
+    assert ax.get_legend() is not None
+    matplotlib.pyplot.close(ax.figure)
+
+
+def test_letters_that_the_font_lacks_are_no_warning():
+    data = diabetes(60)[["age", "bmi", "progression"]].rename(columns={"age": "🎉", "bmi": "数据"})
+    model = quietly("linear", data, target="progression")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "数据" in render(facts(model, model.rows(data)))
+
+
 # --- rows -----------------------------------------------------------------------------------------
 
 

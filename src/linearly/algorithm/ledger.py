@@ -45,8 +45,8 @@ class Ledger:
         shared = self.blocks.keys() & other.blocks.keys()
         if shared:
             raise ValueError(
-                f"{len(shared)} block{'s' * (len(shared) > 1)} of rows are in both models already: adding them would "
-                "count those rows twice."
+                f"{len(shared)} block{'s' * (len(shared) > 1)} of rows {'are' if len(shared) > 1 else 'is'} in both "
+                "models already: adding them would count those rows twice."
             )
         return Ledger(self.blocks + other.blocks)
 

@@ -211,7 +211,8 @@ class Design:
         for name in self.needs:
             gaps = missing_in(chunk.frame[name], search=True)
             if gaps is not None and gaps[i]:
-                if gaps.all() and len(gaps) > 1 and self.target is not None and name in self.features:
+                numbers = chunk.frame[name].dtype.is_numeric()  # as a column without any value is read
+                if numbers and gaps.all() and len(gaps) > 1 and self.target is not None and name in self.features:
                     # Spreadsheets write such columns; with missing="drop" no row would be left.
                     raise ValueError(f"Column {name!r} is empty from {chunk.where(0)} on. Fill it, or fit without it.")
                 raise ValueError(

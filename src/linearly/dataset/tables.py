@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -118,6 +118,11 @@ def with_text(tables: Tables, columns: Sequence[str]) -> Tables:
     return known
 
 
+def _spelt_alike(name: str, known: str) -> bool:
+    """Whether somebody may have meant the other name: 'yy' for 'y', but not 'target' for 'age'."""
+    return name[:1].lower() == known[:1].lower() or SequenceMatcher(None, name, known).ratio() >= 0.7
+
+
 def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "column") -> None:
     """Refuse a column that is not there, naming the ones that are spelt alike."""
     if isinstance(wanted, str):
@@ -126,7 +131,7 @@ def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "co
         if not isinstance(name, str):
             raise TypeError(f"A {what} is given by its name, a text, not by {name!r}.")
         if name not in schema:
-            near = get_close_matches(name, schema, n=3, cutoff=0.7)
+            near = [known for known in get_close_matches(name, schema, n=3) if _spelt_alike(name, known)]
             alike = [known for known in schema if known.lower() == name.lower()]
             hint = f"Did you mean {' or '.join(map(repr, alike or near))}?" if alike or near else _listed(schema)
             raise ValueError(f"There is no {what} {name!r}. {hint}")

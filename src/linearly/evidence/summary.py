@@ -53,7 +53,7 @@ def _statistics(row: dict[str, Any]) -> str:
         p_value = row["p_value"]
         told = "p < 1e-16" if p_value < 1e-16 else f"p {p_value:.2g}"
         parts.append(f"F {row['f_statistic']:.4g}, {told}")
-    parts.append(f"{int(row['digits'])} digits to trust")
+    parts.append(f"{int(row['digits'])} digit{'s' * (int(row['digits']) != 1)} to trust")
     return "   ".join(parts)
 
 
