@@ -99,7 +99,7 @@ def test_the_same_rows_are_not_added_twice(iris, model):
     first = ly.fit(iris[::2], target=target, model=model)
     second = ly.fit(iris[1::2], like=first)
     both = first + second
-    with pytest.raises(ValueError, match=r"1 block of rows are in both models already"):
+    with pytest.raises(ValueError, match=r"1 block of rows is in both models already"):
         both + second
 
 
