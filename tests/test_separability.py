@@ -681,3 +681,15 @@ def test_100_000_rows_of_50_columns_in_3_seconds():
         assert c.verdict == verdict
         assert c.check()
         assert took < 3
+
+
+def test_columns_are_named_by_how_much_they_move_the_score():
+    # Equal weights: the column with the wider range comes first, however far from zero the other lies.
+    rng = np.random.default_rng(0)
+    t = rng.uniform(-5, 5, 200)
+    near, far = t + rng.uniform(-0.5, 0.5, 200), 1000 + rng.uniform(-0.5, 0.5, 200)
+    y = (near + far - 1000 > 0).astype(int)
+    keep = np.abs(near + far - 1000) > 0.05
+    certificate = separability(np.column_stack([far, near])[keep], y[keep], names=["far", "near"])
+    assert certificate.verdict == "separable"
+    assert [name for name, _ in certificate.separating_columns][0] == "near"

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import linearly as ly
 from linearly.algorithm import gauge as gauge_module
 from linearly.algorithm.gauge import Gauge
+from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.solution import whiten
 from linearly.algorithm.triangle import Triangle
@@ -90,3 +91,18 @@ def test_empty_columns_of_sparse_rows_are_not_looked_at_one_by_one(monkeypatch):
         looked.clear()
         assert gauge.misled(block, None, squares) == told == (2 in vanished)
         assert set(looked) <= {1, 2}
+
+
+def test_a_whole_gauge_looks_at_every_row():
+    for row in range(6):
+        X = np.ones((6, 1)) + np.arange(6)[:, None] % 2
+        X[row] = 1e6
+        unit = Gauge.of(Block(X, None), None, whole=True, coarse=1).unit[0]
+        assert unit >= 0.5e6
+
+
+def test_a_gauge_of_numbers_whose_differences_overflow_lies_in_their_middle():
+    X = np.array([[-0.95e308], [0.95e308], [-0.9e308], [-0.9e308]])
+    gauge = Gauge.of(Block(X, None), None, whole=True)
+    assert gauge.shift[0] == pytest.approx(-0.45e308, rel=1e-12)
+    assert np.isfinite(gauge.unit).all()
