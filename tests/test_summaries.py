@@ -9,7 +9,6 @@ import scipy.sparse as sp
 import linearly as ly
 from linearly.algorithm import gauge as gauge_module
 from linearly.algorithm.gauge import Gauge
-from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.solution import whiten
 from linearly.algorithm.triangle import Triangle
