@@ -432,13 +432,12 @@ def refuse(chunk: Chunk, what: str) -> float:
 
 @pytest.mark.slow
 def test_a_worker_without_the_package_is_named(spark, monkeypatch, tmp_path):
-    (tmp_path / "linearly").mkdir()
-    (tmp_path / "linearly" / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'linearly'\")")
+    # What Spark starts gets the environment of its driver. An editable install would be found before any folder.
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['linearly'] = None")
     code = (
-        "import sys; from pyspark.sql import SparkSession; import linearly as ly;"
-        "from linearly.dataset.spark import SparkTables;"
-        "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false')"
-        f".config('spark.executorEnv.PYTHONPATH', {str(tmp_path)!r}).getOrCreate();"
+        "import os; from pyspark.sql import SparkSession; import linearly as ly;"
+        f"os.environ['PYTHONPATH'] = {str(tmp_path)!r};"
+        "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate();"
         "frame = spark.range(10).selectExpr('cast(id as double) as x', 'cast(id * 2 as double) as y');\n"
         "try: ly.LinearRegression().fit(ly.from_spark(frame, target='y'))\n"
         "except ImportError as told: print(str(told))"
