@@ -116,14 +116,13 @@ def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) 
     return np.ascontiguousarray(weight)
 
 
-def all_or_nothing(fit: Fit) -> Fit:
-    """A fit that is refused leaves the model as it was; it begins with nothing of the fit before (`_forget`)."""
+def or_as_before(fit: Fit) -> Fit:
+    """Rows that are refused leave the model as it was: the same rows, corrected, can then be given again."""
 
     @functools.wraps(fit)
     def fitted(self: Any, *given: Any, **named: Any) -> Any:
         before = dict(self.__dict__)
         try:
-            self._forget()
             return fit(self, *given, **named)
         except BaseException:
             self.__dict__.clear()
@@ -133,20 +132,15 @@ def all_or_nothing(fit: Fit) -> Fit:
     return cast(Fit, fitted)
 
 
-def or_as_before(partial_fit: Fit) -> Fit:
-    """More rows that are refused leave the model as it was: the same rows, corrected, can then be given again."""
+def all_or_nothing(fit: Fit) -> Fit:
+    """A fit that is refused leaves the model as it was; it begins with nothing of the fit before (`_forget`)."""
 
-    @functools.wraps(partial_fit)
-    def fitted(self: Any, *given: Any, **named: Any) -> Any:
-        before = dict(self.__dict__)
-        try:
-            return partial_fit(self, *given, **named)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+    @functools.wraps(fit)
+    def anew(self: Any, *given: Any, **named: Any) -> Any:
+        self._forget()
+        return fit(self, *given, **named)
 
-    return cast(Fit, fitted)
+    return or_as_before(cast(Fit, anew))
 
 
 def refuse_unfitted(estimator: Any) -> None:
