@@ -38,7 +38,7 @@ def firth(rows: Rows, objective: Logistic, look: Look, B: Array) -> Found:
         decrement = float(u @ u)
         if decrement <= SMALL_STEP**2:
             path.note(B, _penalised(at, loss, g, B), 1.0)
-            return Found(B - (root @ u).reshape(c, q).T, at, path, True, False, aliased)
+            return Found(B - (root @ u).reshape(c, q).T, at, path, True, aliased=aliased)
         step, length = -(root @ u).reshape(c, q).T, 1.0
         while True:
             trial = look(B + length * step, True)
@@ -50,7 +50,7 @@ def firth(rows: Rows, objective: Logistic, look: Look, B: Array) -> Found:
         path.note(B, _penalised(at, loss, g, B), length)
         B, at = B + length * step, trial
         assert at.hessian is not None
-    return Found(B, at, path, False, False, aliased)
+    return Found(B, at, path, False, aliased=aliased)
 
 
 def _penalised(at: Quadratic, loss: float, g: Array, B: Array) -> Quadratic:

@@ -64,6 +64,33 @@ class Logistic:
             return lambda block: self._two(block, B, hessian)
         return lambda block: self._many(block, B, hessian)
 
+    def curvatures(self, B: Array, diagonal: bool) -> Callable[[Block], Array]:
+        """Σ w p(1 − p) z z' of each class at B, of what a block has: (K, q, q), or the diagonals, (K, q)."""
+
+        def of(block: Block) -> Array:
+            total = np.zeros((self.K, len(B)) if diagonal else (self.K, len(B), len(B)))
+            for rows in _pieces(block):
+                X = block.X[rows]
+                P = np.insert(self.probabilities(self._logits(X, B))[0], self.reference, 0.0, axis=1)
+                P[:, self.reference] = 1.0 - P.sum(axis=1)
+                W = P * (1.0 - P) * (1.0 if block.weight is None else block.weight[rows, None])
+                if diagonal:
+                    total += self.squares(X, W)
+                else:
+                    Z = self.design(X)
+                    for H, w in zip(total, W.T, strict=True):
+                        H += (Z * w[:, None]).T @ Z
+            return total
+
+        return of
+
+    def squares(self, X: Any, W: Array) -> Array:
+        """Σ w z² of each column of [1 | X] in the gauge, for each column of W; sparse X stays sparse."""
+        if hasattr(type(X), "tocsr"):  # a gauge of sparse columns has no shift
+            squares = np.asarray((X.multiply(X).T @ W).T) / self.gauge.unit**2
+            return np.concatenate([W.sum(axis=0)[:, None], squares], axis=1) if self.intercept else squares
+        return np.asarray(W.T @ self.design(X) ** 2)
+
     def design(self, X: Any) -> Array:
         """[1 | X] in the gauge, dense."""
         dense, _ = parts(X)
@@ -106,16 +133,22 @@ class Logistic:
     def _direct(self, block: Block, B: Array) -> Quadratic:
         """Loss and gradient of sparse rows as they are: B is taken to the user's units, the gradient back."""
         first = int(self.intercept)
-        coef = B[first:] / self.gauge.unit[:, None]
-        constant = (B[0] if first else 0.0) - self.gauge.shift @ coef
         total = Quadratic(0.0, np.zeros_like(B), None, 0, 0.0)
         for rows in _pieces(block):
-            X, _ = (block.X[rows], None) if hasattr(type(block.X), "tocsr") else parts(block.X[rows])
-            part, R = self._judge(np.asarray(X @ coef) + constant, block, rows)
+            X = block.X[rows]
+            part, R = self._judge(self._logits(X, B), block, rows)
+            X = X if hasattr(type(X), "tocsr") else parts(X)[0]
             sums = R.sum(axis=0)
             slope = (np.asarray(X.T @ R) - self.gauge.shift[:, None] * sums) / self.gauge.unit[:, None]
             total = total + replace(part, gradient=np.vstack([sums, slope]) if first else slope)
         return total
+
+    def _logits(self, X: Any, B: Array) -> Array:
+        """Of rows as they are: B is taken to the user's units."""
+        first = int(self.intercept)
+        coef = B[first:] / self.gauge.unit[:, None]
+        constant = (B[0] if first else 0.0) - self.gauge.shift @ coef
+        return np.asarray((X if hasattr(type(X), "tocsr") else parts(X)[0]) @ coef) + constant
 
     def _two(self, block: Block, B: Array, hessian: bool) -> Quadratic:
         dense, _ = parts(block.X)

@@ -28,14 +28,20 @@ PATIENCE = 12  # passes after which growing logits are a sign of separation
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A step and the change of the gradient along it."""
+    """A step, the change of the gradient along it, and the step that the preconditioner would make of that change."""
 
     step: Array
     change: Array
+    guess: Array
 
     @cached_property
     def curvature(self) -> float:
         return float((self.step * self.change).sum())
+
+    @cached_property
+    def ratio(self) -> float:
+        """How much longer the step was than the preconditioner's guess of it."""
+        return self.curvature / max(float((self.change * self.guess).sum()), 1e-300)
 
 
 @dataclass
@@ -76,6 +82,7 @@ class Found:
     path: Path
     converged: bool
     suspicious: bool = False
+    exhausted: bool = False  # if it used up the passes it was given
     aliased: tuple[int, ...] = ()  # rows of B that belong to columns depending on others; they stay where they started
 
 
@@ -103,15 +110,14 @@ def newton(
     for _ in range(MOST_PASSES):
         if stop_when_separated and best.mistakes == 0:
             path.note(B, best, 0.0)
-            return Found(B, best, path, False, True, aliased)
+            return Found(B, best, path, False, True, aliased=aliased)
         step, decrement = _newton_step(best, kept)
-        # A standard error of rows that weigh next to nothing is no measure: their whole loss is smaller.
-        if decrement <= small_step**2 * min(1.0, best.loss):
+        if decrement <= (small_step * _standard(best)) ** 2:
             path.note(B, best, 1.0)
-            return Found(B + step, best, path, True, False, aliased)
+            return Found(B + step, best, path, True, aliased=aliased)
         if stop_when_separated and len(path) >= PATIENCE and best.largest > HOPELESS:
             path.note(B, best, 0.0)
-            return Found(B, best, path, False, True, aliased)
+            return Found(B, best, path, False, True, aliased=aliased)
         length = 1.0
         while True:
             trial = look(B + length * step, True)
@@ -122,11 +128,19 @@ def newton(
         path.note(B, best, length)
         B, best = B + length * step, trial
     path.note(B, best, 0.0)
-    return Found(B, best, path, False, best.largest > HOPELESS, aliased)
+    return Found(B, best, path, False, best.largest > HOPELESS, aliased=aliased)
 
 
 def quasi_newton(
-    look: Look, B: Array, solve: Solve, *, tolerance: float = 1e-8, small_step: float = 0.0, memory: int = 12
+    look: Look,
+    B: Array,
+    solve: Solve,
+    *,
+    stop_when_separated: bool = True,
+    tolerance: float = 1e-8,
+    small_step: float = 0.0,
+    passes: int = 10 * MOST_PASSES,
+    memory: int = 12,
 ) -> Found:
     """L-BFGS, preconditioned: `solve` applies the inverse of a matrix that the Hessian resembles.
 
@@ -137,17 +151,17 @@ def quasi_newton(
     best = look(B, False)
     pairs: list[Pair] = []
     start: float | None = None
-    for _ in range(10 * MOST_PASSES):
+    for _ in range(passes):
         g = best.gradient
         direction = -_two_loops(g, pairs, solve)
         slope = float((direction * g).sum())
         size = float(np.sqrt(abs(slope)))
         start = size if start is None else start
-        if size <= max(tolerance * start, small_step, 1e-300):
+        if size <= max(tolerance * start, small_step * _standard(best), 1e-300):
             path.note(B, best, float(slope < 0))
             # Where classes are separable, steps become small for want of a slope, not for want of a distance.
             return Found(B + direction if slope < 0 else B, best, path, True, best.largest > HOPELESS)
-        if best.mistakes == 0 and best.largest > HOPELESS:
+        if stop_when_separated and best.mistakes == 0 and best.largest > HOPELESS:
             break
         if slope >= 0:
             pairs.clear()
@@ -157,12 +171,13 @@ def quasi_newton(
         path.note(B, best, length)
         if trial is None:
             break
-        pair = Pair(length * direction, trial.gradient - g)
+        change = trial.gradient - g
+        pair = Pair(length * direction, change, solve(change))
         if pair.curvature > 0:
             pairs.append(pair)
             del pairs[:-memory]
         B, best = B + pair.step, trial
-    return Found(B, best, path, converged=False, suspicious=best.largest > HOPELESS)
+    return Found(B, best, path, False, best.largest > HOPELESS, exhausted=len(path) == passes)
 
 
 def gradient_descent(look: Look, B: Array, curvature: float, *, steps: int = 2000, tolerance: float = 1e-6) -> Found:
@@ -194,10 +209,33 @@ def preconditioner(H: Array) -> Solve:
     return lambda g: np.asarray(cho_solve(factor, g))
 
 
+def class_preconditioner(curvatures: Array, columns: Array, reference: int) -> Solve:
+    """The inverse of the Hessian as if each of K classes had coefficients of its own that leave the others' alone.
+
+    `curvatures` are K matrices, q × q, or their diagonals. The logits then are differences against the reference.
+    Where all classes are equally likely everywhere it is the inverse itself.
+    """
+    K = len(curvatures)
+    parts = [diagonal_preconditioner(H) if H.ndim == 1 else preconditioner(H) for H in curvatures]
+
+    def solve(g: Array) -> Array:
+        slopes = np.empty((len(g), K))
+        slopes[:, columns], slopes[:, reference] = g, -g.sum(axis=1)
+        own = np.concatenate([part(slopes[:, k : k + 1]) for k, part in enumerate(parts)], axis=1)
+        return np.asarray((own[:, columns] - own[:, reference, None]) * ((K - 1) / K))
+
+    return solve
+
+
 def hessian_preconditioner(H: Array, c: int) -> Solve:
     """The inverse of a whole Hessian of c logits, of its rank where that is less than full."""
     root = whiten(H).root
     return lambda g: np.asarray((root @ (root.T @ g.T.reshape(-1))).reshape(c, -1).T)
+
+
+def _standard(at: Quadratic) -> float:
+    """A standard error as a measure of steps: less than 1 for rows that weigh next to nothing, their loss being so."""
+    return min(1.0, float(np.sqrt(at.loss)))
 
 
 def _newton_step(at: Quadratic, kept: Array) -> tuple[Array, float]:
@@ -212,7 +250,10 @@ def _newton_step(at: Quadratic, kept: Array) -> tuple[Array, float]:
 
 
 def _two_loops(g: Array, pairs: Sequence[Pair], solve: Solve) -> Array:
-    """The L-BFGS direction (Nocedal 1980), started from the preconditioner."""
+    """The L-BFGS direction (Nocedal 1980), started from the preconditioner.
+
+    Its scale is the mean of what the pairs say: one pair alone sees one direction, and swings by a factor of two.
+    """
     q = g.copy()
     shares = []
     for pair in reversed(pairs):
@@ -221,8 +262,7 @@ def _two_loops(g: Array, pairs: Sequence[Pair], solve: Solve) -> Array:
         q -= share * pair.change
     r = solve(q)
     if pairs:
-        last = pairs[-1]
-        r = r * (last.curvature / max(float((last.change * solve(last.change)).sum()), 1e-300))
+        r = r * (sum(pair.ratio for pair in pairs) / len(pairs))
     for pair, share in zip(pairs, reversed(shares), strict=True):
         r += pair.step * (share - float((pair.change * r).sum()) / pair.curvature)
     return r

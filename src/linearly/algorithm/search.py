@@ -6,6 +6,7 @@ A few rows say roughly where the maximum is, so that all rows need to be read fe
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from linearly.algorithm.optimizer import (
     Found,
     Look,
     Solve,
+    class_preconditioner,
     diagonal_preconditioner,
     gradient_descent,
     hessian_preconditioner,
@@ -29,6 +31,9 @@ from linearly.kernels.doubled import Array
 
 _GRAM_SIZE = 3000  # columns up to which X'X serves as a preconditioner; beyond, its diagonal
 _NEWTON_SIZE = 300  # coefficients up to which a Hessian is cheaper than the passes it saves
+_CURVATURE_CELLS = 2**24  # numbers in the curvatures of all classes; beyond, their diagonals are formed: 128 MB
+_STALE_AFTER = 40  # passes by gradients, before their preconditioner is made anew
+_MOST_PASSES = 1000  # by gradients
 _CHEAP = 1e10  # products in a Hessian that takes a second: beyond, a search by gradients forms none
 _THIN = 16  # the first guess comes from every 16th row
 _THIN_ROWS = 100_000  # of so many, at least
@@ -39,7 +44,7 @@ _ROWS_EACH = 20  # thinned rows for each column, at least: fewer might be separa
 _GUESS = 0.05  # by the thinned rows
 _NEAR = 2e-3  # by gradients alone, before a Hessian
 _FIRM = 1e-4  # by Newton thereafter: the error of its step is quadratic, and the rows are many
-_ALONE = 1e-5  # by gradients, where no Hessian is formed
+_ALONE = 2e-5  # by gradients, where no Hessian is formed: times √(coefficients), so for each in the mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +77,9 @@ class Search:
                 raise ValueError(f"gradient_descent is for teaching: at most {_GRAM_SIZE} columns.")
             steepest = float(np.linalg.eigvalsh(self._cross_products(rows))[-1]) / (4 if c == 1 else 2)
             return gradient_descent(look, B, steepest + self._ridge().max())
-        found = quasi_newton(look, B, self._resembling(rows, q), small_step=_ALONE)
+        found = self._by_gradients(rows, look, B)
         if auto and float(self.class_weights.sum()) * (q * c) ** 2 <= _CHEAP:
-            found = replace(found, last=look(found.B, True))  # so that there are standard errors
+            return self._with_hessian(look, found)
         return found
 
     def further(self, rows: Rows, found: Found) -> Found:
@@ -97,8 +102,36 @@ class Search:
         found = newton(look, near.B, stop_when_separated=False, small_step=_FIRM)
         return replace(found, path=near.path.then(found.path))
 
-    def _resembling(self, rows: Rows, q: int) -> Solve:
+    def _by_gradients(self, rows: Rows, look: Look, B: Array) -> Found:
+        """L-BFGS. Where it is slow, its preconditioner is made anew from where it is: of rows that are certain of
+        their class there is nothing to learn, and which those are, nobody knew at the start.
+        """
+        near = _ALONE * np.sqrt(B.size)
+        search = partial(quasi_newton, look, stop_when_separated=self.alpha == 0, small_step=near, passes=_STALE_AFTER)
+        found = search(B, self._resembling(rows))
+        while found.exhausted and len(found.path) < _MOST_PASSES:
+            more = search(found.B, self._resembling_at(rows, found.B))
+            found = replace(more, path=found.path.then(more.path))
+        return found
+
+    def _with_hessian(self, look: Look, found: Found) -> Found:
+        """The Hessian where the search ended, so that there are standard errors, and the step it proposes."""
+        if not found.converged or (found.suspicious and self.alpha == 0):
+            return replace(found, last=look(found.B, True))
+        more = newton(look, found.B, stop_when_separated=False, small_step=_NEAR)
+        return replace(more, path=found.path.then(more.path))
+
+    def _resembling_at(self, rows: Rows, B: Array) -> Solve:
+        """The inverse of something like the Hessian at B."""
+        K, q = self.objective.K, len(B)
+        diagonal = K * q * q > _CURVATURE_CELLS
+        ridge = self._ridge() if diagonal else np.diag(self._ridge())
+        curvatures = rows.fold(self.objective.curvatures(B, diagonal)) + ridge
+        return class_preconditioner(curvatures, self.objective.columns(), self.objective.reference)
+
+    def _resembling(self, rows: Rows) -> Solve:
         """The inverse of something like the Hessian: what the shares of the classes alone make of it, times X'X."""
+        q = int(self.objective.intercept) + len(self.objective.gauge.unit)
         share = self.class_weights / self.class_weights.sum()
         logits = share[self.objective.columns()]
         V = np.diag(logits) - np.outer(logits, logits)
@@ -120,14 +153,8 @@ class Search:
         return np.block([[np.array([[weight]]), weight * mean[None, :]], [weight * mean[:, None], second]])
 
     def _squares(self, block: Block) -> Array:
-        """Σ w z² of each column of [1 | X] in the gauge, without a dense copy of sparse rows."""
-        gauge = self.objective.gauge
         weight = np.ones(len(block)) if block.weight is None else block.weight
-        if hasattr(type(block.X), "tocsr"):
-            squares = np.asarray(block.X.multiply(block.X).T @ weight) / gauge.unit**2
-        else:
-            squares = weight @ ((np.asarray(block.X) - gauge.shift) / gauge.unit) ** 2
-        return np.r_[weight.sum(), squares] if self.objective.intercept else np.asarray(squares)
+        return np.asarray(self.objective.squares(block.X, weight[:, None])[0])
 
     def _ridge(self) -> Array:
         """The penalty on each squared coefficient in the gauge: none on the intercept."""
