@@ -55,7 +55,10 @@ def test_logistic(n, p, layout, weighted, hessian):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("n", "p", "c"), [(0, 3, 2), (1, 1, 2), (5, 3, 3), (65, 7, 9), (130, 20, 17)])
+@pytest.mark.parametrize(
+    ("n", "p", "c"),
+    [(0, 3, 2), (1, 1, 2), (5, 3, 3), (33, 41, 4), (65, 7, 9), (130, 20, 17), (24, 100, 8), (50, 70, 10)],
+)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_softmax(n, p, c, layout, weighted):
     rng, X, weight, shift, scale = rows(n, p, layout)

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linearly as ly
+from linearly.algorithm import search
 from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.objective import Logistic
 from linearly.algorithm.optimizer import preconditioner
@@ -551,3 +552,43 @@ def test_a_search_by_gradients_sees_separation_and_has_standard_errors_where_the
     error = ly.tidy(m)["std_error"]
     slope = ly.LogisticRegression(solver="newton", alpha=1e-9).fit(X, y)
     assert error[1] == pytest.approx(ly.tidy(slope)["std_error"][1], rel=1e-2)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.01])
+def test_a_penalty_is_all_that_holds_the_coefficients_of_digits(alpha):
+    # Ten separable classes: a search that takes certainty for separation stops short of a maximum that is there.
+    X, y = load_digits(return_X_y=True)
+    model = ly.LogisticRegression(alpha=alpha).fit(X, y)
+    assert model.converged_
+    assert model.n_passes_ < 150
+    P = model.predict_proba(X)
+    gradient = X.T @ (P - (y[:, None] == model.classes_))[:, :-1] + alpha * model.coef_.T
+    assert np.abs(gradient).max() < 1e-6
+    newton = ly.LogisticRegression(alpha=alpha, solver="newton").fit(X, y)
+    np.testing.assert_allclose(model.coef_, newton.coef_, atol=1e-5)
+    np.testing.assert_allclose(ly.tidy(model)["std_error"], ly.tidy(newton)["std_error"], rtol=1e-3)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_preconditioner_made_anew_leads_to_the_same_maximum(form, monkeypatch):
+    X, y = overlapping(7, n=400, p=12, K=4)
+    X[:, 3:9] *= X[:, 3:9] > 0.8
+    weight = np.random.default_rng(3).integers(0, 3, len(y)).astype(float)
+    expected = ly.LogisticRegression(solver="newton").fit(X, y, weight)
+    passes = []
+    for cells in (search._CURVATURE_CELLS, 0):  # whole curvatures, then their diagonals
+        monkeypatch.setattr(search, "_CURVATURE_CELLS", cells)
+        for after in (2, 40):
+            monkeypatch.setattr(search, "_STALE_AFTER", after)
+            model = ly.LogisticRegression(solver="lbfgs").fit(form(X), y, weight)
+            assert model.converged_
+            np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-4)
+            passes.append(model.n_passes_)
+    assert len(set(passes)) > 1
+
+
+def test_rows_that_weigh_next_to_nothing_are_searched_as_far():
+    X, y = overlapping(8, n=300, p=5, K=3)
+    one = ly.LogisticRegression(solver="lbfgs").fit(X, y)
+    small = ly.LogisticRegression(solver="lbfgs").fit(X, y, np.full(len(y), 1e-12))
+    np.testing.assert_allclose(small.coef_, one.coef_, rtol=1e-4)

@@ -36,6 +36,41 @@ void slopes_of(const double* z, std::int64_t row, std::int64_t rows, const doubl
         for (int v = 0; v < V; ++v) store(G + j * stride + v * LANES, load(G + j * stride + v * LANES) + sum[j][v]);
 }
 
+// Classes that are too few to fill a vector have their columns in the lanes: their coefficients lie class after class,
+// each as long as a row with its zeros.
+template <int R>
+void rest_of_logits(const double* z, std::int64_t row, const double* B, const double* constants, double* logits, std::int64_t stride) {
+    constexpr int APART = 2;  // sums of one logit, so that an addition need not wait for the one before
+    vec sum[R][APART][TOGETHER]{};
+    auto add = [&](std::int64_t j, int a) {
+        for (int k = 0; k < R; ++k) {
+            const vec b = load(B + k * row + j);
+            for (int r = 0; r < TOGETHER; ++r) sum[k][a][r] += load(z + r * row + j) * b;
+        }
+    };
+    std::int64_t j = 0;
+    for (; j + APART * LANES <= row; j += APART * LANES)
+        for (int a = 0; a < APART; ++a) add(j + a * LANES, a);
+    if (j < row) add(j, 0);
+    for (int k = 0; k < R; ++k)
+        for (int r = 0; r < TOGETHER; ++r) logits[r * stride + k] = constants[k] + total_of(sum[k][0][r] + sum[k][1][r]);
+}
+
+// The gradient of such classes for V vectors of columns, from the residuals of some rows.
+template <int R, int V>
+void rest_of_slopes(const double* z, std::int64_t row, std::int64_t rows, const double* residual, std::int64_t stride, double* G) {
+    vec sum[R][V];
+    for (int k = 0; k < R; ++k)
+        for (int v = 0; v < V; ++v) sum[k][v] = load(G + k * row + v * LANES);
+    for (std::int64_t i = 0; i < rows; ++i)
+        for (int v = 0; v < V; ++v) {
+            const vec x = load(z + i * row + v * LANES);
+            for (int k = 0; k < R; ++k) sum[k][v] += residual[i * stride + k] * x;
+        }
+    for (int k = 0; k < R; ++k)
+        for (int v = 0; v < V; ++v) store(G + k * row + v * LANES, sum[k][v]);
+}
+
 // LANES rows of logits, `stride` apart, become columns of LANES; or back again.
 void turn_logits(const double* rows, std::int64_t stride, vec* columns) {
     for (std::int64_t k = 0; k < stride; k += LANES) {
@@ -116,16 +151,83 @@ class Judge {
     }
 };
 
+// The logits of c classes and the slopes that their residuals make, of a few rows at a time.
+//
+// Whole vectors of classes are multiplied by one number of a row after the other. What remains of them, if it is at most
+// a quarter of a vector, costs less the other way round.
+class Products {
+  public:
+    static constexpr int MOST_REST = LANES > 4 ? LANES / 4 : 1;
+    const std::int64_t stride;  // doubles between the logits of one row and the next: the classes, the reference, and zeros
+
+    Products(std::int64_t p, std::int64_t row, const double* B, std::int64_t c)
+        : stride((c / LANES + 1) * LANES), p_(p), row_(row), c_(c), rest_(c % LANES <= MOST_REST ? c % LANES : 0),
+          vectors_((c - rest_ + LANES - 1) / LANES), B_(make_buffer(std::size_t((1 + p) * stride))),
+          slopes_(make_buffer(std::size_t((1 + row) * stride))), rest_B_(make_buffer(std::size_t(rest_ * row))),
+          rest_slopes_(make_buffer(std::size_t(rest_ * row))) {
+        for (std::int64_t j = 0; j <= p; ++j) std::copy_n(B + j * c, c, B_.get() + j * stride);
+        for (std::int64_t k = 0; k < rest_; ++k)
+            for (std::int64_t j = 0; j < p; ++j) rest_B_[std::size_t(k * row + j)] = B[(1 + j) * c + c - rest_ + k];
+    }
+
+    // Logits of TOGETHER rows.
+    void logits(const double* z, double* eta) const {
+        in_vectors(vectors_, [&](std::int64_t at, auto V) { logits_of<V()>(z, row_, p_, B_.get() + at, stride, eta + at); });
+        const std::int64_t at = c_ - rest_;
+        with_rest([&](auto R) { rest_of_logits<R()>(z, row_, rest_B_.get(), B_.get() + at, eta + at, stride); });
+        for (std::int64_t k = std::max(c_, vectors_ * LANES); k < stride; ++k)  // the reference, and what fills up
+            for (int r = 0; r < TOGETHER; ++r) eta[r * stride + k] = 0;
+    }
+
+    // Slopes of columns j … j + TOGETHER − 1 from some rows and their residuals.
+    void slopes(const double* z, std::int64_t j, std::int64_t rows, const double* residual) {
+        in_vectors(vectors_, [&](std::int64_t at, auto V) {
+            slopes_of<V()>(z + j, row_, rows, residual + at, stride, slopes_.get() + (1 + j) * stride + at);
+        });
+    }
+
+    // Slopes of the constant and of the classes that remain.
+    void other_slopes(const double* z, std::int64_t rows, const double* residual) {
+        for (std::int64_t i = 0; i < rows; ++i)
+            for (std::int64_t k = 0; k < stride; ++k) slopes_[std::size_t(k)] += residual[i * stride + k];
+        with_rest([&](auto R) {
+            constexpr int V = 8 / R();
+            const double* own = residual + c_ - rest_;
+            std::int64_t j = 0;
+            for (; j + V * LANES <= row_; j += V * LANES)
+                rest_of_slopes<R(), V>(z + j, row_, rows, own, stride, rest_slopes_.get() + j);
+            for (; j < row_; j += LANES) rest_of_slopes<R(), 1>(z + j, row_, rows, own, stride, rest_slopes_.get() + j);
+        });
+    }
+
+    void add_to(double* gradient) const {
+        for (std::int64_t j = 0; j <= p_; ++j)
+            for (std::int64_t k = 0; k < c_; ++k)
+                gradient[j * c_ + k] += j > 0 && k >= c_ - rest_ ? rest_slopes_[std::size_t((k - c_ + rest_) * row_ + j - 1)]
+                                                                : slopes_[std::size_t(j * stride + k)];
+    }
+
+  private:
+    std::int64_t p_, row_, c_, rest_, vectors_;
+    Buffer B_, slopes_, rest_B_, rest_slopes_;
+
+    template <int R = MOST_REST, class F>
+    void with_rest(F f) const {
+        if (rest_ == R) return f(std::integral_constant<int, R>());
+        if constexpr (R > 1) with_rest<R - 1>(f);
+    }
+};
+
 }  // namespace
 
 void softmax(const View& X, const std::int32_t* codes, const double* weight, Gauge g, const double* B, std::int64_t c, double* gradient,
              LogisticSums& total) {
-    const std::int64_t p = X.cols, few = Gauged::few(p), vectors = c / LANES + 1, stride = vectors * LANES;
+    const std::int64_t p = X.cols, few = Gauged::few(p);
     Gauged z(p, few + Gauged::ROWS);
-    Buffer padded = make_buffer(std::size_t((1 + p) * stride)), slopes = make_buffer(std::size_t((1 + z.stride) * stride));
+    Products products(p, z.stride, B, c);
+    const std::int64_t stride = products.stride;
     Buffer logits = make_buffer(std::size_t((few + Gauged::ROWS) * stride));
     Judge judge(c, stride, few);
-    for (std::int64_t j = 0; j <= p; ++j) std::copy_n(B + j * c, c, padded.get() + j * stride);
     for (std::int64_t first = 0; first < X.rows; first += few) {
         const std::int64_t count = std::min(few, X.rows - first);
         gauge_rows(z, 0, X, first, count, g);
@@ -133,23 +235,17 @@ void softmax(const View& X, const std::int32_t* codes, const double* weight, Gau
         const std::int64_t lines = next.lines * TOGETHER / (count + p) + 1;
         for (std::int64_t i = 0; i < count; i += TOGETHER) {
             next.fetch(lines);
-            in_vectors(vectors, [&](std::int64_t at, auto V) {
-                logits_of<V()>(z.row(i), z.stride, p, padded.get() + at, stride, logits.get() + i * stride + at);
-            });
+            products.logits(z.row(i), logits.get() + i * stride);
         }
         judge.rows(logits.get(), codes + first, weight ? weight + first : nullptr, count);
-        for (std::int64_t i = 0; i < count; ++i)
-            for (std::int64_t k = 0; k < stride; ++k) slopes[std::size_t(k)] += logits[std::size_t(i * stride + k)];
+        products.other_slopes(z.row(0), count, logits.get());
         for (std::int64_t j = 0; j < p; j += TOGETHER) {
             next.fetch(lines);
-            in_vectors(vectors, [&](std::int64_t at, auto V) {
-                slopes_of<V()>(z.row(0) + j, z.stride, count, logits.get() + at, stride, slopes.get() + (1 + j) * stride + at);
-            });
+            products.slopes(z.row(0), j, count, logits.get());
         }
     }
     judge.add_to(total);
-    for (std::int64_t j = 0; j <= p; ++j)
-        for (std::int64_t k = 0; k < c; ++k) gradient[j * c + k] += slopes[std::size_t(j * stride + k)];
+    products.add_to(gradient);
 }
 
 }  // namespace linearly::ISA
