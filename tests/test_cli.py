@@ -690,6 +690,16 @@ def test_a_pipe_is_read_as_often_as_needed(run, model):
     assert done.stderr.decode() == "500 predictions of repaid\n"
 
 
+def test_a_pipe_that_has_a_name(run, model):
+    # What a shell makes of <(zcat loans.csv.gz).
+    os.mkfifo("named.csv")
+    with subprocess.Popen(["sh", "-c", "cat loans.csv > named.csv"]) as writer:
+        assert run("fit", "named.csv", "-t", "repaid", *CLEAN, "--json").json["rows"] == 476
+        writer.wait(timeout=60)
+    with pytest.raises(ValueError, match="named.csv is a pipe, and can be read only once"):
+        ly.scan("named.csv", target="repaid")
+
+
 def test_parquet_through_a_pipe(run, model):
     import pyarrow.parquet as pq
     from pyarrow import csv

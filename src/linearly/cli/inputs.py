@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +28,7 @@ def read(data: str, progress: Progress) -> WatchedTables:
     from linearly.dataset.files import file_tables
 
     try:
-        tables = file_tables(_standard_input() if data == "-" else data)
+        tables = file_tables(_source(data))
     except FileNotFoundError as absent:
         raise FileNotFoundError(f"{absent}{near_files(data)}") from None
     return WatchedTables(tables, progress, _expected_rows(tables))
@@ -54,18 +55,27 @@ def refuse_output(path: str | None, *given: str | None) -> None:
         raise FileNotFoundError(f"{path}: there is no directory {folder}.")
 
 
-def _standard_input() -> Any:
-    """Standard input, put into a temporary file where it cannot be read twice."""
+def _source(data: str) -> Any:
+    """What is read: the path itself, or a temporary copy of what can be read only once, as pipes can."""
+    if data == "-":
+        return _twice(sys.stdin.buffer, "standard input")
+    if os.path.exists(data) and stat.S_ISFIFO(os.stat(data).st_mode):
+        with open(data, "rb") as pipe:
+            return _twice(pipe, data)
+    return data
+
+
+def _twice(stream: Any, name: str) -> Any:
+    """A stream that can be read from the start again."""
     import shutil
     import tempfile
 
-    given = sys.stdin.buffer
-    if given.seekable():
-        return given
+    if stream.seekable():
+        return stream
     spool: Any = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the process ends)
-    shutil.copyfileobj(given, spool)
+    shutil.copyfileobj(stream, spool)
     spool.seek(0)
-    spool.raw.name = "standard input"
+    spool.raw.name = name
     return spool
 
 

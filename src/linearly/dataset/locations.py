@@ -12,6 +12,7 @@ import fnmatch
 import glob
 import io
 import os
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -255,6 +256,8 @@ def _here(path: str) -> list[Location]:
         found = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
         found = _tables_in(path, found, lambda one: _parts(os.path.relpath(one, path)))
     elif os.path.exists(path):
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            raise ValueError(f"{path} is a pipe, and can be read only once: put what comes out of it into a file.")
         root, found = os.path.dirname(path), [path]
     else:
         root = _fixed(path, os.sep) if glob.has_magic(path) else path
