@@ -696,7 +696,7 @@ def test_a_pipe_that_has_a_name(run, model):
     with subprocess.Popen(["sh", "-c", "cat loans.csv > named.csv"]) as writer:
         assert run("fit", "named.csv", "-t", "repaid", *CLEAN, "--json").json["rows"] == 476
         writer.wait(timeout=60)
-    with pytest.raises(ValueError, match="named.csv is a pipe, and can be read only once"):
+    with pytest.raises(ValueError, match=r"named\.csv is a pipe, and can be read only once"):
         ly.scan("named.csv", target="repaid")
 
 
