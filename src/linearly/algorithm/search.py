@@ -45,6 +45,7 @@ _GUESS = 0.05  # by the thinned rows
 _NEAR = 2e-3  # by gradients alone, before a Hessian
 _FIRM = 1e-4  # by Newton thereafter: the error of its step is quadratic, and the rows are many
 _ALONE = 2e-5  # by gradients, where no Hessian is formed: times √(coefficients), so for each in the mean
+_ALONE_OF_ONE = 2e-6  # and of what a standard error would be from one row: of few rows it is large
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,7 @@ class Search:
         """L-BFGS. Where it is slow, its preconditioner is made anew from where it is: of rows that are certain of
         their class there is nothing to learn, and which those are, nobody knew at the start.
         """
-        near = _ALONE * np.sqrt(B.size)
+        near = min(_ALONE * np.sqrt(B.size), _ALONE_OF_ONE * np.sqrt(self.class_weights.sum()))
         search = partial(quasi_newton, look, stop_when_separated=self.alpha == 0, small_step=near, passes=_STALE_AFTER)
         found = search(B, self._resembling(rows))
         while found.exhausted and len(found.path) < _MOST_PASSES:
