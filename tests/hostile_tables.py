@@ -191,6 +191,10 @@ CALLS: dict[str, Bad] = {
 ROWS: dict[str, Bad] = {
     "a missing column": Bad(lambda: {"age": [1.0]}, r"There is no column 'height'"),
     "text": Bad(lambda: {**NEW, "age": ["x"]}, r"Column 'age' is String, not numeric\. Give it as numbers"),
+    "a word among numbers": Bad(
+        lambda: {"age": ["1.0", "?"], "height": [2.0, 2.0], "income": [3.0, 3.0]},
+        r"'\?' in row 1, column 'age', is not a number\. Correct it, or leave it empty",
+    ),
     "text that looks like a number": Bad(lambda: {**NEW, "age": ["1.0"]}, r"Column 'age' is String, not numeric"),
     "a date": Bad(lambda: {**NEW, "age": [dt.date(2020, 1, 1)]}, r"Column 'age' is Date, not numeric"),
     "a duration": Bad(lambda: {**NEW, "age": [dt.timedelta(1)]}, r"Column 'age' is Duration.*, not numeric"),

@@ -389,11 +389,32 @@ def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
     return cut
 
 
+def _first_word(column: nw.Series[Any]) -> tuple[int, str] | None:
+    """The first text of a column that is no number, beside others that are; None where all are words, or none is."""
+    if column.dtype != nw.String:
+        return None
+    found, numbers = None, 0
+    for i, text in enumerate(column.to_list()):
+        try:
+            float(text or "nan")
+            numbers += text is not None
+        except ValueError:
+            found = found or (i, text)
+    return found if numbers else None
+
+
 def float_column(column: nw.Series[Any], where: Where) -> NDArray[np.float64]:
     """A numeric or boolean column as float64, gaps as NaN; integers that float64 cannot hold are refused by row."""
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         if column.null_count() == len(column):  # without a value there is no kind
             return np.full(len(column), np.nan)
+        word = _first_word(column)
+        if word is not None:
+            i, text = word
+            raise ValueError(
+                f"{text!r} in {where(i)}, column {column.name!r}, is not a number. Correct it, or leave it empty if "
+                "it is missing."
+            )
         raise ValueError(f"Column {column.name!r} is {column.dtype}, not numeric. Give it as numbers.")
     if column.dtype in (nw.Int64, nw.UInt64):
         whole = column.drop_nulls().to_numpy()  # integers with gaps would arrive as floats, already rounded

@@ -60,8 +60,8 @@ def glance_logistic(model: LogisticRegression) -> Table:
         notes.append(f"The classes are separable: no coefficients reach the largest likelihood. It is given {limit}.")
     return Table(
         {
-            "deviance": [-2 * log_likelihood],
-            "null_deviance": [-2 * null],
+            "deviance": [0.0 - 2 * log_likelihood],
+            "null_deviance": [0.0 - 2 * null],
             "pseudo_r_squared": [1 - log_likelihood / null if null else np.nan],
             "log_likelihood": [log_likelihood],
             "aic": [-2 * log_likelihood + 2 * parameters],
