@@ -592,3 +592,23 @@ def test_rows_that_weigh_next_to_nothing_are_searched_as_far():
     one = ly.LogisticRegression(solver="lbfgs").fit(X, y)
     small = ly.LogisticRegression(solver="lbfgs").fit(X, y, np.full(len(y), 1e-12))
     np.testing.assert_allclose(small.coef_, one.coef_, rtol=1e-4)
+
+
+def test_a_step_that_would_lead_away_from_the_maximum_is_not_taken():
+    X, y = load_digits(return_X_y=True)
+    model = ly.LogisticRegression(alpha=1.0).fit(1e6 * X, y)
+    P = model.predict_proba(1e6 * X)
+    gradient = X.T @ (P - (y[:, None] == model.classes_))[:, :-1] + 1e-6 * model.coef_.T
+    assert model.converged_
+    assert np.abs(gradient).max() < 1e-6
+
+
+def test_dependent_columns_are_left_out_of_a_search_by_gradients_too():
+    X, y = overlapping(9, n=1500, p=80, K=5)
+    X = np.column_stack([X, X[:, 3], X[:, 0] - 2 * X[:, 1] + 5])
+    with pytest.warns(np.exceptions.RankWarning, match="'x80', 'x81'"):
+        model = ly.LogisticRegression().fit(X, y)
+    assert (model.coef_[:, 80:] == 0).all()
+    alone = ly.LogisticRegression().fit(X[:, :80], y)
+    np.testing.assert_allclose(model.coef_[:, :80], alone.coef_, atol=1e-8)
+    np.testing.assert_allclose(ly.tidy(model)["std_error"][:81], ly.tidy(alone)["std_error"][:81], rtol=1e-6)

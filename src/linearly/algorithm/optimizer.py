@@ -7,7 +7,7 @@ ended with the `Path` it took. B is q × c throughout.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -103,8 +103,7 @@ def newton(
     best = look(B, True)
     q, c = B.shape
     assert best.hessian is not None
-    aliased = whiten(best.hessian[:q, :q]).aliased
-    kept = np.concatenate([a * q + np.setdiff1d(np.arange(q), aliased) for a in range(c)])
+    aliased, kept = _independent(best.hessian, q, c)
     if hold is not None:
         kept = kept[kept != hold[1] * q + hold[0]]
     for _ in range(MOST_PASSES):
@@ -112,7 +111,8 @@ def newton(
             path.note(B, best, 0.0)
             return Found(B, best, path, False, True, aliased=aliased)
         step, decrement = _newton_step(best, kept)
-        if decrement <= (small_step * _standard(best)) ** 2:
+        # A standard error of rows that weigh next to nothing is no measure: their whole loss is smaller.
+        if decrement <= small_step**2 * min(1.0, best.loss):
             path.note(B, best, 1.0)
             return Found(B + step, best, path, True, aliased=aliased)
         if stop_when_separated and len(path) >= PATIENCE and best.largest > HOPELESS:
@@ -157,7 +157,7 @@ def quasi_newton(
         slope = float((direction * g).sum())
         size = float(np.sqrt(abs(slope)))
         start = size if start is None else start
-        if size <= max(tolerance * start, small_step * _standard(best), 1e-300):
+        if size <= max(tolerance * start, small_step, 1e-300):
             path.note(B, best, float(slope < 0))
             # Where classes are separable, steps become small for want of a slope, not for want of a distance.
             return Found(B + direction if slope < 0 else B, best, path, True, best.largest > HOPELESS)
@@ -233,9 +233,27 @@ def hessian_preconditioner(H: Array, c: int) -> Solve:
     return lambda g: np.asarray((root @ (root.T @ g.T.reshape(-1))).reshape(c, -1).T)
 
 
-def _standard(at: Quadratic) -> float:
-    """A standard error as a measure of steps: less than 1 for rows that weigh next to nothing, their loss being so."""
-    return min(1.0, float(np.sqrt(at.loss)))
+def polished(found: Found) -> Found:
+    """What one Newton step makes of where a search ended, its last pass having seen a Hessian.
+
+    Coefficients of columns that depend on others become 0, the others taking over what they were for.
+    """
+    b, g, H = found.B.T.reshape(-1), found.last.gradient.T.reshape(-1), found.last.hessian
+    assert H is not None
+    q, c = found.B.shape
+    aliased, kept = _independent(H, q, c)
+    left_out = np.setdiff1d(np.arange(q * c), kept)
+    root = whiten(H[np.ix_(kept, kept)]).root
+    step = np.zeros(q * c)
+    step[left_out] = -b[left_out]
+    step[kept] = -(root @ (root.T @ (g[kept] + H[np.ix_(kept, left_out)] @ step[left_out])))
+    return replace(found, B=found.B + step.reshape(c, q).T, aliased=aliased)
+
+
+def _independent(H: Array, q: int, c: int) -> tuple[tuple[int, ...], Array]:
+    """The columns that depend on others, and the places in the Hessian of c logits that belong to the rest."""
+    aliased = whiten(H[:q, :q]).aliased
+    return aliased, np.concatenate([a * q + np.setdiff1d(np.arange(q), aliased) for a in range(c)])
 
 
 def _newton_step(at: Quadratic, kept: Array) -> tuple[Array, float]:

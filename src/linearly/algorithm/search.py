@@ -22,6 +22,7 @@ from linearly.algorithm.optimizer import (
     gradient_descent,
     hessian_preconditioner,
     newton,
+    polished,
     preconditioner,
     quasi_newton,
 )
@@ -34,7 +35,7 @@ _NEWTON_SIZE = 300  # coefficients up to which a Hessian is cheaper than the pas
 _CURVATURE_CELLS = 2**24  # numbers in the curvatures of all classes; beyond, their diagonals are formed: 128 MB
 _STALE_AFTER = 40  # passes by gradients, before their preconditioner is made anew
 _MOST_PASSES = 1000  # by gradients
-_CHEAP = 1e10  # products in a Hessian that takes a second: beyond, a search by gradients forms none
+_CHEAP = 1e10  # products in a Hessian and its inverse that take a second: beyond, a search by gradients forms none
 _THIN = 16  # the first guess comes from every 16th row
 _THIN_ROWS = 100_000  # of so many, at least
 _THIN_CELLS = 2**21  # numbers that may be copied for it
@@ -79,7 +80,7 @@ class Search:
             steepest = float(np.linalg.eigvalsh(self._cross_products(rows))[-1]) / (4 if c == 1 else 2)
             return gradient_descent(look, B, steepest + self._ridge().max())
         found = self._by_gradients(rows, look, B)
-        if auto and float(self.class_weights.sum()) * (q * c) ** 2 <= _CHEAP:
+        if auto and (float(self.class_weights.sum()) + q * c) * (q * c) ** 2 <= _CHEAP:
             return self._with_hessian(look, found)
         return found
 
@@ -116,11 +117,14 @@ class Search:
         return found
 
     def _with_hessian(self, look: Look, found: Found) -> Found:
-        """The Hessian where the search ended, so that there are standard errors, and the step it proposes."""
+        """With the Hessian where the search ended, so that there are standard errors, and the step it proposes."""
+        found = replace(found, last=look(found.B, True))
         if not found.converged or (found.suspicious and self.alpha == 0):
-            return replace(found, last=look(found.B, True))
-        more = newton(look, found.B, stop_when_separated=False, small_step=_NEAR)
-        return replace(more, path=found.path.then(more.path))
+            return found
+        # Where nearly all rows are certain of their class, a step that seems small may lead far away.
+        step = polished(found)
+        there = look(step.B, False)
+        return step if np.linalg.norm(there.gradient) <= np.linalg.norm(found.last.gradient) else found
 
     def _resembling_at(self, rows: Rows, B: Array) -> Solve:
         """The inverse of something like the Hessian at B."""

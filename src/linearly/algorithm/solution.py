@@ -372,8 +372,8 @@ def _triangle_of(A: Array, C: Array, total: Array) -> tuple[Array, Array, Array,
     # Directions below the rounding errors of the matrix explain nothing: they are left out.
     sure = values > 64 * EPS * len(A)
     root = np.sqrt(values[sure])[:, None]
-    Q, R = map(np.asarray, np.linalg.qr(np.vstack([root * vectors[:, sure].T, np.zeros(((~sure).sum(), len(A)))])))
-    c = Q[: sure.sum()].T @ (vectors[:, sure].T @ C / root)
+    Q, R = map(np.asarray, np.linalg.qr(root * vectors[:, sure].T))
+    c = Q.T @ (vectors[:, sure].T @ C / root)
     R = np.where(np.diagonal(A) > 0, R, 0.0)  # a column without any variation has none here either
     return R, c, np.maximum(total - (c**2).sum(axis=0), 0.0), 1e-6
 

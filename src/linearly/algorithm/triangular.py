@@ -117,7 +117,8 @@ def pivot_triangle(R: Array, c: Array, tolerance: float = DEPENDENT) -> Pivoted:
     aliased: list[int] = []
     for j in range(q):
         r = len(kept)
-        v = M[r:, j].copy()
+        here = slice(r, j + 1)  # below the diagonal there is nothing, and rows above are done with
+        v = M[here, j].copy()
         length = np.linalg.norm(v)
         noise = tolerance * size[j]
         if r and length <= _DOUBTFUL * size[j]:
@@ -128,7 +129,7 @@ def pivot_triangle(R: Array, c: Array, tolerance: float = DEPENDENT) -> Pivoted:
             continue
         v[0] += np.copysign(length, v[0])
         v /= np.linalg.norm(v)
-        M[r:, j:] -= 2 * np.outer(v, v @ M[r:, j:])
+        M[here, j:] -= 2 * np.outer(v, v @ M[here, j:])
         kept.append(j)
     r = len(kept)
     upper = np.triu(M[:r, kept])
