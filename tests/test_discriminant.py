@@ -250,3 +250,13 @@ def test_a_fit_to_several_labels_a_row_forgets_the_one_before():
     with pytest.raises(ValueError, match="needs classes="):
         model.partial_fit(X, y)
     assert not hasattr(model.fit(X, y > 0), "labels_summary_")
+
+
+def test_a_narrow_class_far_from_a_wide_one_keeps_its_covariance():
+    rng = np.random.default_rng(1)
+    wide, narrow = 1e9 + 1e9 * rng.standard_normal((100, 2)), rng.standard_normal((100, 2))
+    X, y = np.vstack([wide, narrow]), np.repeat([0, 1], 100)
+    model = ly.QuadraticDiscriminantAnalysis().fit(X, y)
+    expected = np.cov(narrow.T)
+    np.testing.assert_allclose(model.covariances_[1], expected, rtol=1e-9)
+    assert model.score(X, y) == 1.0

@@ -250,3 +250,17 @@ def test_groups_of_two_kinds_are_refused():
     for make, y in ((ly.LinearRegression, [1.0, 2, 3, 4, 5, 7]), (ly.LogisticRegression, [0, 1, 0, 1, 1, 0])):
         with pytest.raises(ValueError, match=r"groups mixes labels of different types \(int, str\)"):
             make(covariance="cluster").fit(np.arange(6.0)[:, None] ** 2, y, groups=groups)
+
+
+def test_columns_whose_squares_overflow_have_a_vif_and_a_report(tmp_path):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 2))
+    y = X[:, 0] - X[:, 1] + rng.standard_normal(60)
+    expected = ly.vif(ly.LinearRegression().fit(X, y))["vif"]
+    large = X * [1e200, 1.0]
+    for method in ("gram", "qr"):
+        model = ly.LinearRegression(method=method).fit(large, y)
+        np.testing.assert_allclose(ly.vif(model)["vif"], expected, rtol=1e-9)
+    data = {"a": large[:, 0], "b": large[:, 1], "y": y}
+    ly.fit(data, target="y").report(tmp_path / "report.html", data)
+    assert (tmp_path / "report.html").stat().st_size > 10_000

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linearly as ly
-from linearly.algorithm import search
+from linearly.algorithm import firth, search
 from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.objective import Logistic
 from linearly.algorithm.optimizer import preconditioner
@@ -612,3 +612,40 @@ def test_dependent_columns_are_left_out_of_a_search_by_gradients_too():
     alone = ly.LogisticRegression().fit(X[:, :80], y)
     np.testing.assert_allclose(model.coef_[:, :80], alone.coef_, atol=1e-8)
     np.testing.assert_allclose(ly.tidy(model)["std_error"][:81], ly.tidy(alone)["std_error"][:81], rtol=1e-6)
+
+
+def test_firth_of_many_coefficients_ends_where_the_penalised_likelihood_does():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:150, [10, 18, 20, 21, 26, 28, 33, 36, 42, 43]] / 16, y[:150]
+    model = ly.LogisticRegression(bias_reduction="firth").fit(X, y)
+    assert model.converged_
+    assert model.n_passes_ < 250
+
+    Z, Y = np.column_stack([np.ones(len(X)), X]), np.eye(10)[y]
+
+    def penalised(B):
+        logits = np.column_stack([Z @ B, np.zeros(len(Z))])
+        logits -= logits.max(axis=1, keepdims=True)
+        P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        V = np.einsum("na,ab->nab", P[:, :9], np.eye(9)) - np.einsum("na,nb->nab", P[:, :9], P[:, :9])
+        information = np.einsum("nab,ni,nj->aibj", V, Z, Z, optimize=True).reshape(99, 99)
+        return (Y * np.log(P)).sum() + 0.5 * np.linalg.slogdet(information)[1]
+
+    B = np.column_stack([model.intercept_, model.coef_]).T
+    best = penalised(B)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        away = rng.standard_normal(B.shape)
+        there, back = penalised(B + 1e-3 * away), penalised(B - 1e-3 * away)
+        assert max(there, back) < best
+        assert abs(there - back) < 1e-3 * (best - min(there, back))
+
+
+def test_firth_goes_nowhere_where_the_information_is_singular():
+    X, y = overlapping(5, n=40, p=3, K=3)
+    rows = as_rows(X, y)
+    objective = Logistic(3, 2, Gauge(np.zeros(3), np.ones(3)), True)
+    B = np.ones((4, 2))
+    penalised = firth.Penalised(rows, objective, lambda B, hessian: rows.fold(objective.at(B, hessian)), np.arange(8))
+    assert np.isfinite(penalised.at(B).loss)
+    assert penalised.at(1e4 * B).loss == np.inf

@@ -264,7 +264,7 @@ def nearest_float(t: Fraction) -> float:
     try:
         return float(t)
     except OverflowError:
-        return math.copysign(math.inf, t)
+        return math.inf if t > 0 else -math.inf
 
 
 def margins(H: Halfspaces, v: Integers) -> tuple[float, float]:

@@ -17,6 +17,8 @@ from linearly.algorithm.triangular import Numbers, rounded
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
 
+_FAR = 1e-6  # what centring leaves of a square, at least: less would lose more than six digits
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByClass:
@@ -140,13 +142,14 @@ def _of_classes(block: Block, order: NDArray[np.int64], ends: NDArray[np.int64])
     """A Gram for each class in float64, all in the gauge of the block."""
     gauge, p = Gauge.of(block, None), block.X.shape[1]
     G = kernels.gram_by_class(block.X, block.weight, gauge.shift, 1.0 / gauge.unit, order, ends)
-    # Where a square over- or underflowed, the gauge of the block is not one for this class.
-    squares = np.diagonal(G, axis1=1, axis2=2)[:, 1:]
-    sound: NDArray[np.bool_] = np.all(np.isfinite(squares) & (squares > VANISHED), axis=1)
     weight = G[:, 0, 0]
     with np.errstate(all="ignore"):
         mean = G[:, 0, 1:] / np.where(weight > 0, weight, 1.0)[:, None]
         cross = G[:, 1:, 1:] - mean[:, :, None] * mean[:, None, :] * weight[:, None, None]
+    # Where a square over- or underflowed, or centring leaves little of it, the gauge of the block is not one for this
+    # class: it is narrow, and far from the others.
+    squares, left = (np.diagonal(A, axis1=1, axis2=2) for A in (G[:, 1:, 1:], cross))
+    sound: NDArray[np.bool_] = np.all(np.isfinite(squares) & (squares > VANISHED) & (left > _FAR * squares), axis=1)
     parts = []
     for k in range(len(G)):
         rows = order[ends[k] : ends[k + 1]]

@@ -170,16 +170,7 @@ def _wins_ties(H: Halfspaces, ids: Ids) -> Mask:
 
 def contradictions(H: Halfspaces) -> Iterator[Ids]:
     """Disjoint pairs of inequalities that are two rows with the same x and different labels."""
-    rng = np.random.default_rng(0)
-    key = rng.integers(0, 2**63, H.p, dtype=np.uint64)
-    if H.sparse:
-        bits = (H.X.data + 0.0).view(np.uint64) * key[H.X.indices]
-        bits[H.X.data == 0] = 0
-        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits)])
-        hashes = sums[H.X.indptr[1:]] - sums[H.X.indptr[:-1]]
-    else:
-        parts = (np.ascontiguousarray(H.X[i : i + 8192] + 0.0) for i in range(0, H.n, 8192))  # −0.0 → 0.0
-        hashes = np.concatenate([part.view(np.uint64) @ key for part in parts])
+    hashes = _hashes(H)
     order = np.lexsort((H.codes, hashes))
     same = hashes[order[1:]] == hashes[order[:-1]]
     starts = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)) == 1)
@@ -189,11 +180,34 @@ def contradictions(H: Halfspaces) -> Iterator[Ids]:
         if H.codes[group[0]] == H.codes[group[-1]]:
             continue
         values = H.X[group].toarray() if H.sparse else H.X[group]
-        group = group[(values == values[0]).all(axis=1)]  # two different rows may share a hash
-        waiting = {k: group[H.codes[group] == k].tolist() for k in np.unique(H.codes[group])}
-        while True:
-            a, b = sorted(waiting, key=lambda k: len(waiting[k]))[-2:] if len(waiting) > 1 else (0, 0)
-            if a == b or not waiting[a]:
-                break
-            i, j = waiting[a].pop(0), waiting[b].pop(0)
-            yield H.index(np.array([i, j]), np.array([b, a]))
+        while len(group):  # two different rows may share a hash
+            twins = (values == values[0]).all(axis=1)
+            yield from _pairs(H, group[twins])
+            group, values = group[~twins], values[~twins]
+
+
+def _hashes(H: Halfspaces) -> NDArray[np.uint64]:
+    """A number for each row; equal rows have equal ones."""
+    key = np.random.default_rng(0).integers(0, 2**63, H.p, dtype=np.uint64) | np.uint64(1)
+    if H.sparse:
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(H.X.data) * key[H.X.indices])])
+        return np.asarray(sums[H.X.indptr[1:]] - sums[H.X.indptr[:-1]])
+    return np.concatenate([_mixed(H.X[i : i + 8192]) @ key for i in range(0, H.n, 8192)])
+
+
+def _mixed(X: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """The bits of numbers, stirred: those of round numbers are all at the top, where products lose them. 0 stays 0."""
+    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)  # −0.0 → 0.0
+    bits = (bits ^ (bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(bits ^ (bits >> np.uint64(29)))
+
+
+def _pairs(H: Halfspaces, twins: NDArray[np.intp]) -> Iterator[Ids]:
+    """As many disjoint pairs of different labels as equal rows can make."""
+    waiting = {k: twins[H.codes[twins] == k].tolist() for k in np.unique(H.codes[twins])}
+    while True:
+        a, b = sorted(waiting, key=lambda k: len(waiting[k]))[-2:] if len(waiting) > 1 else (0, 0)
+        if a == b or not waiting[a]:
+            return
+        i, j = waiting[a].pop(0), waiting[b].pop(0)
+        yield H.index(np.array([i, j]), np.array([b, a]))

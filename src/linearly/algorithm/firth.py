@@ -6,68 +6,134 @@ Q = (I_c ⊗ x)' I⁻¹ (I_c ⊗ x): the leverage, for two classes. (Firth 1993;
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from linearly.algorithm.objective import Logistic, Quadratic
-from linearly.algorithm.optimizer import Found, Look, Path
-from linearly.algorithm.solution import whiten
+from linearly.algorithm.gauge import power_of_two
+from linearly.algorithm.objective import Logistic, Quadratic, pieces
+from linearly.algorithm.optimizer import Found, Look, Path, independent, quasi_newton
+from linearly.algorithm.triangular import inverse
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array
 
-MOST_STEPS = 500
-SMALL_STEP = 1e-9  # of a standard error
+SCORING_STEPS = 25  # of Fisher scoring, which is quick unless coefficients are many for the rows there are
+SHORTENED = 1 / 16  # a step cut to less leads in a poor direction: scoring is given up
+STALE_AFTER = 40  # passes by gradients, before the information that guides them is looked at anew
+MOST_PASSES = 400  # by gradients
+SMALL_STEP = 1e-9  # of a standard error, that ends scoring
+SMALL_STEP_BY_GRADIENTS = 1e-7  # and the rest, where rounding errors of the loss allow no less
 
 
 def firth(rows: Rows, objective: Logistic, look: Look, B: Array) -> Found:
-    """Climb the penalised likelihood by Fisher scoring with step-halving; two passes a step."""
+    """Climb the penalised likelihood by Fisher scoring with step-halving, and on by gradients where that is slow."""
     path = Path()
     q, c = B.shape
-    at = look(B, True)
-    assert at.hessian is not None
-    aliased = whiten(at.hessian[:q, :q]).aliased
-    kept = np.concatenate([a * q + np.setdiff1d(np.arange(q), aliased) for a in range(c)])
-    for _ in range(MOST_STEPS):
-        found = whiten(at.hessian[np.ix_(kept, kept)])
-        root = np.zeros((q * c, found.root.shape[1]))
-        root[kept] = found.root
-        g = at.gradient.T.reshape(-1) - rows.fold(partial(_jeffreys, objective=objective, B=B, root=root))
-        u = root.T @ g
-        loss = at.loss - 0.5 * found.log_determinant
-        decrement = float(u @ u)
-        if decrement <= SMALL_STEP**2:
-            path.note(B, _penalised(at, loss, g, B), 1.0)
-            return Found(B - (root @ u).reshape(c, q).T, at, path, True, aliased=aliased)
-        step, length = -(root @ u).reshape(c, q).T, 1.0
+    start = look(B, True)
+    assert start.hessian is not None
+    aliased, kept = independent(start.hessian, q, c)
+    penalised = Penalised(rows, objective, look, kept)
+    at = penalised.at(B)
+    for _ in range(SCORING_STEPS):
+        g = penalised.gradient(at)
+        step = -at.solve(g)
+        path.note(B, replace(at.seen, loss=at.loss, gradient=g), 1.0)
+        if -float((step * g).sum()) <= SMALL_STEP**2:
+            return Found(B + step, at.seen, path, True, aliased=aliased)
+        length = 1.0
         while True:
-            trial = look(B + length * step, True)
-            assert trial.hessian is not None
-            value = trial.loss - 0.5 * whiten(trial.hessian[np.ix_(kept, kept)]).log_determinant
-            if value <= loss + 1e-12 * abs(loss) or length < 1e-6:
+            trial = penalised.at(B + length * step)
+            if trial.loss <= at.loss + 1e-12 * abs(at.loss) or length < 1e-6:
                 break
             length /= 2
-        path.note(B, _penalised(at, loss, g, B), length)
+        path.step[-1] = length
         B, at = B + length * step, trial
-        assert at.hessian is not None
-    return Found(B, at, path, False, aliased=aliased)
+        if length < SHORTENED:
+            break
+    search = partial(
+        quasi_newton,
+        penalised.look_at,
+        stop_when_separated=False,
+        tolerance=0.0,
+        small_step=SMALL_STEP_BY_GRADIENTS,
+        passes=STALE_AFTER,
+    )
+    found = search(B, at.solve)
+    path = path.then(found.path)
+    while found.exhausted and len(path) < MOST_PASSES:
+        found = search(found.B, penalised.at(found.B).solve)
+        path = path.then(found.path)
+    return Found(found.B, look(found.B, True), path, found.converged, aliased=aliased)
 
 
-def _penalised(at: Quadratic, loss: float, g: Array, B: Array) -> Quadratic:
-    return Quadratic(loss, g.reshape(B.shape[1], B.shape[0]).T, None, at.mistakes, at.largest)
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Some B, the penalised loss there, what the pass saw, and the inverse root of the information."""
+
+    B: Array
+    loss: float  # infinite where the information is singular
+    seen: Quadratic
+    root: Array
+
+    def solve(self, g: Array) -> Array:
+        """The inverse of the information times g."""
+        q, c = g.shape
+        return np.asarray((self.root @ (self.root.T @ g.T.reshape(-1))).reshape(c, q).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Penalised:
+    """The likelihood with Jeffreys' prior, in the coefficients of columns that do not depend on others."""
+
+    rows: Rows
+    objective: Logistic
+    look: Look
+    kept: Array  # their places in the information
+
+    def at(self, B: Array) -> Point:
+        """One pass."""
+        seen = self.look(B, True)
+        assert seen.hessian is not None
+        information = seen.hessian[np.ix_(self.kept, self.kept)]
+        size = power_of_two(np.sqrt(np.maximum(np.diagonal(information), 0.0)))
+        root = np.zeros((B.size, len(self.kept)))
+        try:
+            R = np.linalg.cholesky(information / size / size[:, None]).T
+        except np.linalg.LinAlgError:
+            return Point(B, np.inf, seen, root)
+        root[self.kept] = inverse(R) / size[:, None]
+        return Point(B, seen.loss - float(np.log(np.diagonal(R) * size).sum()), seen, root)
+
+    def gradient(self, at: Point) -> Array:
+        """Another pass."""
+        q, c = at.B.shape
+        share = partial(_jeffreys, objective=self.objective, B=at.B, root=at.root)
+        return np.asarray(at.seen.gradient - self.rows.fold(share).reshape(c, q).T)
+
+    def look_at(self, B: Array, hessian: bool) -> Quadratic:
+        """Both, without a Hessian of its own."""
+        at = self.at(B)
+        return replace(at.seen, loss=at.loss, gradient=self.gradient(at), hessian=None)
 
 
 def _jeffreys(block: Block, objective: Logistic, B: Array, root: Array) -> Array:
     """The block's share of the gradient of ½ log|I|: ½ Σ w tr(Q ∂V/∂η_a) x, V = diag(p) − pp'."""
     q, c = B.shape
-    Z = objective.design(block.X)
-    weight = np.ones(len(Z)) if block.weight is None else block.weight
-    P, _ = objective.probabilities(Z @ B)
-    U = np.einsum("nq,aqr->nar", Z, root.reshape(c, q, -1))
-    Q = np.einsum("nar,nbr->nab", U, U)
-    # ∂V_bd/∂η_a = δ_bd p_b(δ_ab − p_a) − p_b p_d(δ_ab + δ_ad − 2p_a), contracted with Q.
-    diagonal = np.einsum("nbb->nb", Q)
-    QP = np.einsum("nbd,nd->nb", Q, P)
-    PQP = np.einsum("nb,nb->n", P, QP)
-    trace = P * diagonal - P * (P * diagonal).sum(axis=1, keepdims=True) - 2 * P * QP + 2 * P * PQP[:, None]
-    return np.asarray(0.5 * ((weight[:, None] * trace).T @ Z).reshape(-1))
+    total = np.zeros(q * c)
+    for rows in pieces(block):
+        Z = objective.design(block.X[rows])
+        P, _ = objective.probabilities(Z @ B)
+        U = [Z @ part for part in root.reshape(c, q, -1)]
+        Q = np.empty((len(Z), c, c))
+        for a in range(c):
+            for b in range(a + 1):
+                Q[:, a, b] = Q[:, b, a] = np.einsum("nr,nr->n", U[a], U[b])
+        # ∂V_bd/∂η_a = δ_bd p_b(δ_ab − p_a) − p_b p_d(δ_ab + δ_ad − 2p_a), contracted with Q.
+        diagonal = np.einsum("nbb->nb", Q)
+        QP = np.einsum("nbd,nd->nb", Q, P)
+        PQP = np.einsum("nb,nb->n", P, QP)
+        trace = P * diagonal - P * (P * diagonal).sum(axis=1, keepdims=True) - 2 * P * QP + 2 * P * PQP[:, None]
+        weighted = trace if block.weight is None else block.weight[rows, None] * trace
+        total += 0.5 * (weighted.T @ Z).reshape(-1)
+    return total

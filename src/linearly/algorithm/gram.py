@@ -146,9 +146,10 @@ class Gram:
         )
 
     @property
-    def squares(self) -> Array:
-        """Σ w (x − mean)² of each feature, in the user's units."""
-        return np.asarray(rounded(diagonal(self.cross))[: self.p] * self.gauge.unit[: self.p] ** 2)
+    def lengths(self) -> Array:
+        """√Σ w (x − mean)² of each feature, in the user's units."""
+        squares = rounded(diagonal(self.cross))[: self.p]
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)) * self.gauge.unit[: self.p])
 
     def solve(self, alpha: float = 0.0, *, penalize_intercept: bool = False) -> Solution:
         """Least squares (ridge if alpha > 0) of Y on X."""

@@ -69,7 +69,7 @@ class Logistic:
 
         def of(block: Block) -> Array:
             total = np.zeros((self.K, len(B)) if diagonal else (self.K, len(B), len(B)))
-            for rows in _pieces(block):
+            for rows in pieces(block):
                 X = block.X[rows]
                 P = np.insert(self.probabilities(self._logits(X, B))[0], self.reference, 0.0, axis=1)
                 P[:, self.reference] = 1.0 - P.sum(axis=1)
@@ -134,7 +134,7 @@ class Logistic:
         """Loss and gradient of sparse rows as they are: B is taken to the user's units, the gradient back."""
         first = int(self.intercept)
         total = Quadratic(0.0, np.zeros_like(B), None, 0, 0.0)
-        for rows in _pieces(block):
+        for rows in pieces(block):
             X = block.X[rows]
             part, R = self._judge(self._logits(X, B), block, rows)
             X = X if hasattr(type(X), "tocsr") else parts(X)[0]
@@ -169,7 +169,7 @@ class Logistic:
     def _many(self, block: Block, B: Array, hessian: bool) -> Quadratic:
         q, c = B.shape
         total = Quadratic(0.0, np.zeros((q, c)), np.zeros((q * c, q * c)) if hessian else None, 0, 0.0)
-        for rows in _pieces(block):
+        for rows in pieces(block):
             Z = self.design(block.X[rows])
             logits = Z @ B
             part, R = self._judge(logits, block, rows)
@@ -208,5 +208,6 @@ class Logistic:
         return H
 
 
-def _pieces(block: Block) -> Iterator[slice]:
+def pieces(block: Block) -> Iterator[slice]:
+    """The rows of a block, a few thousand at a time."""
     return (slice(first, first + _ROWS) for first in range(0, max(len(block), 1), _ROWS))

@@ -103,7 +103,7 @@ def newton(
     best = look(B, True)
     q, c = B.shape
     assert best.hessian is not None
-    aliased, kept = _independent(best.hessian, q, c)
+    aliased, kept = independent(best.hessian, q, c)
     if hold is not None:
         kept = kept[kept != hold[1] * q + hold[0]]
     for _ in range(MOST_PASSES):
@@ -241,7 +241,7 @@ def polished(found: Found) -> Found:
     b, g, H = found.B.T.reshape(-1), found.last.gradient.T.reshape(-1), found.last.hessian
     assert H is not None
     q, c = found.B.shape
-    aliased, kept = _independent(H, q, c)
+    aliased, kept = independent(H, q, c)
     left_out = np.setdiff1d(np.arange(q * c), kept)
     root = whiten(H[np.ix_(kept, kept)]).root
     step = np.zeros(q * c)
@@ -250,7 +250,7 @@ def polished(found: Found) -> Found:
     return replace(found, B=found.B + step.reshape(c, q).T, aliased=aliased)
 
 
-def _independent(H: Array, q: int, c: int) -> tuple[tuple[int, ...], Array]:
+def independent(H: Array, q: int, c: int) -> tuple[tuple[int, ...], Array]:
     """The columns that depend on others, and the places in the Hessian of c logits that belong to the rest."""
     aliased = whiten(H[:q, :q]).aliased
     return aliased, np.concatenate([a * q + np.setdiff1d(np.arange(q), aliased) for a in range(c)])

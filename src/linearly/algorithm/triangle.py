@@ -78,9 +78,9 @@ class Triangle:
         return replace(self, p=len(chosen), gauge=self.gauge.select(columns), R=R, intercept=intercept)
 
     @property
-    def squares(self) -> Array:
-        """Σ w (x − mean)² of each feature, in the user's units."""
-        return np.asarray((self.R[1:, 1 : 1 + self.p] ** 2).sum(axis=0) * self.gauge.unit[: self.p] ** 2)
+    def lengths(self) -> Array:
+        """√Σ w (x − mean)² of each feature, in the user's units."""
+        return np.asarray(np.linalg.norm(self.R[1:, 1 : 1 + self.p], axis=0) * self.gauge.unit[: self.p])
 
     def solve(self, alpha: float = 0.0, *, penalize_intercept: bool = False) -> Solution:
         """Least squares (ridge if alpha > 0) of Y on X."""

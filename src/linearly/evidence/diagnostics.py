@@ -105,7 +105,7 @@ def vif(model: LeastSquares) -> Table:
     fitted(model)
     summary: Gram = model.summary_
     solution = Ask(0.0).of(summary)
-    inflation = summary.squares * (solution.root[1:] ** 2).sum(axis=1)
+    inflation = ((summary.lengths[:, None] * solution.root[1:]) ** 2).sum(axis=1)
     for j in solution.aliased:
         inflation[j] = np.inf
     return Table({"term": list(column_names(model)), "vif": inflation})

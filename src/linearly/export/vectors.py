@@ -104,5 +104,5 @@ def _moments(summary: Any) -> tuple[Array, Array]:
     mean = summary.R[0, 1:] / (summary.R[0, 0] or 1.0) if isinstance(summary, Triangle) else rounded(summary.mean)
     center = mean[:p] * gauge.unit[:p] + gauge.shift[:p]
     with np.errstate(over="ignore"):
-        spread = np.sqrt(np.maximum(summary.squares, 0.0) / float(rounded(summary.weight)))
+        spread = summary.lengths / np.sqrt(float(rounded(summary.weight)))
     return center, np.where(np.isfinite(spread), spread, np.abs(center))

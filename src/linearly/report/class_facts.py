@@ -148,7 +148,7 @@ def _coefficients(model: Any) -> dict[str, Any] | None:
 def _scales(rows: Rows) -> NDArray[np.float64]:
     """The standard deviation of each column."""
     total = rows.fold(lambda block: Gram.of(Block(plain(block.X), None, block.weight)))
-    return np.asarray(np.sqrt(total.squares / float(rounded(total.weight))))
+    return np.asarray(total.lengths / np.sqrt(float(rounded(total.weight))))
 
 
 def _logistic(model: LogisticRegression, level: float) -> dict[str, Any]:
