@@ -264,3 +264,24 @@ def test_columns_whose_squares_overflow_have_a_vif_and_a_report(tmp_path):
     data = {"a": large[:, 0], "b": large[:, 1], "y": y}
     ly.fit(data, target="y").report(tmp_path / "report.html", data)
     assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+@pytest.mark.parametrize("method", ["gram", "qr", "exact"])
+def test_the_vif_is_infinite_for_every_column_of_a_combination_and_for_no_other(scale, method):
+    rng = np.random.default_rng(3)
+    Z = rng.standard_normal((40, 4)) @ rng.standard_normal((4, 4))
+    X = np.column_stack([Z[:, 0] * scale, Z[:, 1], Z[:, 2], 2.0 * Z[:, 0] - Z[:, 2], np.full(40, 3.0), Z[:, 3]])
+    y = rng.standard_normal(40)
+    with pytest.warns(np.exceptions.RankWarning):
+        found = ly.vif(ly.LinearRegression(method=method).fit(X, y))["vif"]
+    kept = ly.vif(ly.LinearRegression().fit(X[:, [0, 1, 2, 5]], y))["vif"]
+    np.testing.assert_allclose(found[[1, 5]], kept[[1, 3]], rtol=1e-8)
+    assert np.isinf(found[[0, 2, 3, 4]]).all()
+
+
+def test_with_fewer_rows_than_columns_every_vif_is_infinite():
+    rng = np.random.default_rng(4)
+    with pytest.warns(np.exceptions.RankWarning):
+        model = ly.LinearRegression().fit(rng.standard_normal((3, 5)), [1.0, 2.0, 4.0])
+    assert np.isinf(ly.vif(model)["vif"]).all()

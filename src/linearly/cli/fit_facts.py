@@ -87,7 +87,7 @@ def _least_squares(model: Model) -> dict[str, Any]:
     facts: dict[str, Any] = {"statistics": glance(estimator).row(0), "terms": _terms(model, tidy(estimator))}
     facts["covariance"] = estimator.covariance
     facts["aliased"] = [model.names[j] for j in solution.aliased]
-    if len(model.names) > 1 and solution.has_intercept and hasattr(estimator.summary_, "squares"):
+    if len(model.names) > 1 and solution.has_intercept:
         facts["vif"] = list(vif(estimator))
     if hasattr(estimator, "cv_errors_"):
         facts["folds"] = int(estimator.fold_errors_.shape[1])

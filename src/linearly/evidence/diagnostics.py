@@ -22,6 +22,9 @@ from linearly.evidence.table import Table
 from linearly.models.base import column_names, training_rows
 from linearly.models.least_squares import LeastSquares
 
+_OF_ITS_OWN = 1e-12
+"""What rounding may leave of a unit vector outside the span of the rows, squared."""
+
 
 def residual_tests(model: LeastSquares, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
     """A row for each test of the residuals: ``test, statistic, p_value, n``.
@@ -99,13 +102,16 @@ def vif(model: LeastSquares) -> Table:
     """Variance inflation of each feature, ``term, vif``: 1 / (1 − R²) of the feature on the others.
 
     1 means unrelated to the others; above 10 its standard error is more than three times what it could be; infinite for
-    a feature that is a combination of others.
+    a feature that is a combination of others, and for those it is a combination of.
     """
     model = estimator_in(model)
     fitted(model)
     summary: Gram = model.summary_
     solution = Ask(0.0).of(summary)
-    inflation = ((summary.lengths[:, None] * solution.root[1:]) ** 2).sum(axis=1)
-    for j in solution.aliased:
-        inflation[j] = np.inf
+    root, length = solution.root[1:, 1:], summary.lengths[:, None]
+    inflation = ((length * root) ** 2).sum(axis=1)
+    if solution.aliased:
+        # A feature has an effect of its own if its unit vector is a combination of rows; roots span what rows span.
+        spanned, _ = np.linalg.qr(root / np.where(length > 0, length, 1.0))
+        inflation[(spanned**2).sum(axis=1) < 1 - _OF_ITS_OWN] = np.inf
     return Table({"term": list(column_names(model)), "vif": inflation})
