@@ -529,24 +529,22 @@ PAGE = "0123456789abcdef"
 
 def asked(lab, method="POST", path=None, body=None, **headers):
     """Status, headers and body of a raw request; headers with a value of None are left out."""
+    data = body if isinstance(body, bytes) else json.dumps(body or {"page": PAGE, "do": "open"}).encode()
+    data = data if method == "POST" else b""
     sent = {
         "Host": f"127.0.0.1:{lab.port}",
         "Origin": f"http://127.0.0.1:{lab.port}",
         "Content-Type": "application/json",
+        "Content-Length": str(len(data)),
     }
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-    path = f"/{lab.token}/api" if path is None else path
-    data = body if isinstance(body, bytes) else json.dumps(body or {"page": PAGE, "do": "open"}).encode()
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", lab.port, timeout=20)) as connection:
-        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-        for name, value in sent.items():
-            if value is not None:
-                connection.putheader(name, value)
-        if method == "POST":
-            connection.putheader("Content-Length", str(len(data)))
-        connection.endheaders(data if method == "POST" else None)
-        response = connection.getresponse()
-        return response.status, dict(response.getheaders()), response.read()
+    head = [f"{method} {f'/{lab.token}/api' if path is None else path} HTTP/1.1"]
+    head += [f"{name}: {value}" for name, value in sent.items() if value is not None]
+    with socket.create_connection(("127.0.0.1", lab.port), timeout=20) as connection:
+        connection.sendall("\r\n".join([*head, "", ""]).encode() + data)
+        with contextlib.closing(http.client.HTTPResponse(connection, method=method)) as response:
+            response.begin()
+            return response.status, dict(response.getheaders()), response.read()
 
 
 def test_the_page_answers_its_owner(lab):
