@@ -115,6 +115,28 @@ def test_probabilities_keep_their_digits_and_tell_of_what_is_no_number():
         kernels.probabilities(X, np.zeros(3))
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("n", "p"), [(0, 3), (1, 1), (4, 0), (5, 3), (127, 8), (129, 50), (70, 130)])
+@pytest.mark.parametrize("K", [1, 2, 3, 4, 5, 8, 9, 10, 17, 33])
+def test_shares(n, p, K, layout):
+    rng, X, *_ = rows(n, p, layout)
+    B = rng.standard_normal((1 + p, K))
+    found = kernels.shares(X, B)
+    np.testing.assert_allclose(found, reference.shares(X, B), rtol=1e-11)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
+
+
+def test_shares_keep_their_digits_and_tell_of_what_is_no_number():
+    X = np.array([[0.0], [700.0], [1e5], [-1e5], [np.nan], [np.inf], [1e308]])
+    B = np.array([[0.0, 1.0, -1.0], [0.0, 1.0, 10.0]])
+    for found in (kernels.shares(X, B), reference.shares(X, B)):
+        np.testing.assert_allclose(found[0], np.exp([0, 1, -1]) / np.exp([0, 1, -1]).sum(), rtol=1e-15)
+        np.testing.assert_allclose(found[1:4], [[0, 0, 1], [0, 0, 1], [1, 0, 0]], atol=1e-300)
+        assert np.isnan(found[4:]).all()
+    few = kernels.shares(np.array([[20.0]]), B)[0]
+    np.testing.assert_allclose(few[:2], [math.exp(-199.0), math.exp(21.0 - 199.0)], rtol=1e-13)
+
+
 def test_codes_out_of_range_are_refused():
     X = np.zeros((3, 2))
     with pytest.raises(ValueError, match="codes must be"):

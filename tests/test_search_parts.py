@@ -305,7 +305,6 @@ def test_newton_finds_the_bottom_of_a_bowl_in_one_step():
     found = newton(bowl, START)
     assert found.converged
     assert not found.suspicious
-    assert not found.exhausted
     assert found.aliased == ()
     close(found.B, bowl.at)
     assert found.path.step == [1.0, 1.0]
@@ -453,7 +452,7 @@ def test_quasi_newton_with_the_inverse_itself_is_newton():
     bowl = Bowl()
     solve = inverse_of(bowl.H, 3, 2)
     found = quasi_newton(bowl, START, solve)
-    assert (found.converged, found.suspicious, found.exhausted) == (True, False, False)
+    assert (found.converged, found.suspicious) == (True, False)
     close(found.B, bowl.at)
     assert found.path.step == [1.0, 1.0]
     assert not any(bowl.looks)
@@ -509,13 +508,31 @@ def test_quasi_newton_is_bfgs_with_the_last_pairs(memory):
     trail = dense_quasi_newton(look, start, P, memory, 7)
     solve = lambda g: (P @ g.T.reshape(-1)).reshape(2, 4).T  # noqa: E731
     found = quasi_newton(look, start, solve, memory=memory, passes=7, stop_when_separated=False)
-    assert (found.converged, found.exhausted, len(found.path)) == (False, True, 7)
+    assert (found.converged, len(found.path)) == (False, 7)
     close(found.path.coef, trail[:-1], rtol=1e-7)
     close(found.B, trail[-1], rtol=1e-7)
     close(found.last.loss, look(found.B, False).loss)
     far = quasi_newton(look, start, solve, memory=memory, stop_when_separated=False)
     assert far.converged
     close(look(far.B, False).gradient, 0.0, atol=1e-6)
+
+
+def test_a_preconditioner_that_is_renewed_takes_over_from_the_next_step_on():
+    bowl = Bowl()
+    poor, asked = np.diag(np.diagonal(bowl.H)) * 4, []
+
+    def renewed(path, B):
+        asked.append((len(path), B))
+        return inverse_of(bowl.H, 3, 2) if len(path) == 2 else None
+
+    found = quasi_newton(bowl, START, inverse_of(poor, 3, 2), renewed=renewed)
+    assert [passes for passes, _ in asked] == list(range(1, len(asked) + 1))
+    np.testing.assert_array_equal(asked[1][1], found.path.coef[2])
+    # What the pairs guess is made anew with it: their ratios are 1 then, the scale of the inverse itself.
+    assert found.converged
+    assert len(found.path) == 4
+    close(found.path.coef[3], bowl.at)
+    assert len(quasi_newton(bowl, START, inverse_of(poor, 3, 2)).path) > 8
 
 
 def test_quasi_newton_stops_where_nothing_is_wrong_and_logits_are_large():
@@ -530,7 +547,6 @@ def test_quasi_newton_stops_where_nothing_is_wrong_and_logits_are_large():
         found = quasi_newton(bowl, START, inverse_of(bowl.H, 3, 2), stop_when_separated=stops)
         assert found.converged == (not stopped)
         assert found.suspicious == (largest > HOPELESS)
-        assert not found.exhausted
         if stopped:
             np.testing.assert_array_equal(found.B, START)
 
@@ -539,7 +555,7 @@ def test_a_search_that_used_up_its_passes_says_so_and_whether_logits_are_large()
     for largest in (HOPELESS, np.nextafter(HOPELESS, 99)):
         bowl = Bowl(largest=largest)
         found = quasi_newton(bowl, START, lambda g: g / 1e3, passes=2)
-        assert (found.converged, found.exhausted, len(found.path)) == (False, True, 2)
+        assert (found.converged, len(found.path)) == (False, 2)
         assert found.suspicious == (largest > HOPELESS)
 
 
@@ -548,7 +564,7 @@ def test_quasi_newton_stops_where_no_step_leads_down():
         return Quadratic(float(abs(B).sum()), -np.ones((1, 1)), None, 1, 1.0)
 
     found = quasi_newton(wrong, np.zeros((1, 1)), lambda g: g)
-    assert (found.converged, found.exhausted, found.path.step) == (False, False, [0.0])
+    assert (found.converged, found.path.step) == (False, [0.0])
     np.testing.assert_array_equal(found.B, 0.0)
 
 
@@ -702,12 +718,12 @@ def test_the_first_preconditioner_is_the_inverse_where_the_features_say_nothing(
     B[0] = np.log(np.delete(share, reference) / share[reference])
     H = by_definition(Z, y, w, B, K, reference).hessian
     g = np.random.default_rng(2).standard_normal(B.shape)
-    close(search._resembling(rows)(g), inverse_of(H, 4, K - 1)(g), rtol=1e-7)
+    close(search._resembling(search._products(rows))(g), inverse_of(H, 4, K - 1)(g), rtol=1e-7)
     monkeypatch.setattr(search_module, "_GRAM_SIZE", 3)
     diagonal = H * np.kron(np.ones((K - 1, K - 1)), np.eye(4))
-    close(search._resembling(rows)(g), inverse_of(diagonal, 4, K - 1)(g), rtol=1e-7)
+    close(search._resembling(search._products(rows))(g), inverse_of(diagonal, 4, K - 1)(g), rtol=1e-7)
     monkeypatch.setattr(search_module, "_GRAM_SIZE", 4)
-    close(search._resembling(rows)(g), inverse_of(H, 4, K - 1)(g), rtol=1e-7)
+    close(search._resembling(search._products(rows))(g), inverse_of(H, 4, K - 1)(g), rtol=1e-7)
 
 
 def test_the_preconditioners_of_two_classes_have_the_penalty_in_them(monkeypatch):
@@ -718,7 +734,7 @@ def test_the_preconditioners_of_two_classes_have_the_penalty_in_them(monkeypatch
     B = np.zeros((4, 1))
     B[0] = np.log(share[1] / share[0])
     H = by_definition(Z, y, w, B, 2, 0).hessian + ridge
-    close(search._resembling(rows)(g), np.linalg.solve(H, g), rtol=1e-7)
+    close(search._resembling(search._products(rows))(g), np.linalg.solve(H, g), rtol=1e-7)
     B = np.random.default_rng(1).standard_normal((4, 1))
     H = by_definition(Z, y, w, B, 2, 0).hessian + ridge
     monkeypatch.setattr(search_module, "_CURVATURE_CELLS", 2 * 4 * 4)
@@ -780,10 +796,9 @@ def test_a_preconditioner_is_made_anew_until_the_search_ends(alpha, monkeypatch)
     assert found.converged
     assert len(found.path) > 2
     close(found.B, maximum(search, Z, y, w), rtol=1e-4, atol=1e-4)
-    monkeypatch.setattr(search_module, "_MOST_PASSES", 4)
-    assert len(search.over(rows, "lbfgs").path) == 4
     monkeypatch.setattr(search_module, "_MOST_PASSES", 3)
-    assert len(search.over(rows, "lbfgs").path) == 4
+    stopped = search.over(rows, "lbfgs")
+    assert (stopped.converged, len(stopped.path)) == (False, 3)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
@@ -796,7 +811,7 @@ def test_a_first_guess_from_some_rows_leads_to_the_maximum_of_all(alpha, monkeyp
     assert found.converged
     assert found.path.coef[0].any()  # not from zero
     close(found.B, maximum(search, Z, y, w), rtol=1e-6, atol=1e-6)
-    thin, step = search_module._thinned(few, 4)
+    thin, step = search_module._thinned(few, 4, 4)
     guess = newton(search._look(thin, 1 / step), np.zeros((4, 1)), small_step=search_module._GUESS)
     close(found.path.coef[0], guess.B)
     ridge = penalties(search, True)[:, None] / step
@@ -804,25 +819,64 @@ def test_a_first_guess_from_some_rows_leads_to_the_maximum_of_all(alpha, monkeyp
     assert np.abs(some.gradient + ridge * guess.B).max() < 0.05
 
 
+@pytest.mark.parametrize("alpha", [0.0, 2.0])
+@pytest.mark.parametrize(("K", "reference"), [(2, 0), (3, 1)])
+def test_some_of_many_rows_make_a_better_preconditioner(K, reference, alpha, monkeypatch):
+    search, rows, Z, y, w = a_search(K, alpha=alpha, n=400, reference=reference)
+    few = as_rows(rows.X, y, rows.weight)
+    products = search._products(few)
+    B = np.random.default_rng(1).standard_normal((4, K - 1))
+    assert search._resembling_some(few, products, B) is None  # 400 are not many
+    monkeypatch.setattr(search_module, "_THIN_ROWS", 400)
+    monkeypatch.setattr(search_module, "_THINNER", 4)
+    assert search._resembling_some(None, products, B) is None  # not in memory
+    assert search._resembling_some(few, np.diagonal(products), B) is None
+    logits = np.insert(Z @ B, reference, 0.0, axis=1)
+    P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    share = search.class_weights / search.class_weights.sum()
+    some, ridge = slice(None, None, 4), np.diag(penalties(search, True))
+    curvatures = [
+        0.9 * 4 * (Z[some] * (w * P[:, k] * (1 - P[:, k]))[some, None]).T @ Z[some]
+        + 0.1 * share[k] * (1 - share[k]) * (Z * w[:, None]).T @ Z
+        + ridge
+        for k in range(K)
+    ]
+    g = np.random.default_rng(2).standard_normal(B.shape)
+    expected = class_preconditioner(np.array(curvatures), search.objective.columns(), reference)(g)
+    close(search._resembling_some(few, products, B)(g), expected, rtol=1e-7)
+    monkeypatch.setattr(search_module, "_CURVATURE_CELLS", K * 16)
+    close(search._resembling_some(few, products, B)(g), expected, rtol=1e-7)
+    monkeypatch.setattr(search_module, "_CURVATURE_CELLS", K * 16 - 1)
+    assert search._resembling_some(few, products, B) is None
+    monkeypatch.undo()
+    plain = search.over(few, "lbfgs", few=few)
+    monkeypatch.setattr(search_module, "_THIN_ROWS", 400)
+    monkeypatch.setattr(search_module, "_THINNER", 4)
+    found = search.over(few, "lbfgs", few=few)
+    assert found.converged
+    assert len(found.path) <= len(plain.path)
+    np.testing.assert_array_equal(found.path.coef[search_module._SETTLED], plain.path.coef[search_module._SETTLED])
+    close(found.B, maximum(search, Z, y, w, reference), rtol=1e-4, atol=1e-4)
+
+
 def test_thinned_rows_are_every_so_many_th(monkeypatch):
     X, y, weight = logistic_rows(2, n=100)
     rows = as_rows(X, y, weight)
-    monkeypatch.setattr(search_module, "_THIN", 4)
     monkeypatch.setattr(search_module, "_ROWS_EACH", 5)
     monkeypatch.setattr(search_module, "_THIN_ROWS", 101)
-    assert search_module._thinned(rows, 1) == (None, 1)
+    assert search_module._thinned(rows, 1, 4) == (None, 1)
     monkeypatch.setattr(search_module, "_THIN_ROWS", 100)
-    assert search_module._thinned(None, 1) == (None, 1)
-    assert search_module._thinned(Cut(X, y), 1) == (None, 1)
-    thin, step = search_module._thinned(rows, 5)
+    assert search_module._thinned(None, 1, 4) == (None, 1)
+    assert search_module._thinned(Cut(X, y), 1, 4) == (None, 1)
+    thin, step = search_module._thinned(rows, 5, 4)
     assert (len(thin), step) == (25, 4)
-    (block,) = thin
-    np.testing.assert_array_equal(block.X, X[::4])
-    np.testing.assert_array_equal(block.weight, weight[::4])
-    assert search_module._thinned(rows, 6) == (None, 1)
+    assert [len(block) for block in thin] == [4, 4, 4, 4, 4, 4, 1]
+    np.testing.assert_array_equal(np.concatenate([block.X for block in thin]), X[::4])
+    np.testing.assert_array_equal(np.concatenate([block.weight for block in thin]), weight[::4])
+    assert search_module._thinned(rows, 6, 4) == (None, 1)
     for cells, every in ((75, 4), (60, 5), (59, 6), (30, 10)):
         monkeypatch.setattr(search_module, "_THIN_CELLS", cells)
-        thin, step = search_module._thinned(rows, 1)
+        thin, step = search_module._thinned(rows, 1, 4)
         assert step == every
         assert 3 * 100 / step <= cells
 

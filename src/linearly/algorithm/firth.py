@@ -51,19 +51,17 @@ def firth(rows: Rows, objective: Logistic, look: Look, B: Array) -> Found:
         B, at = B + length * step, trial
         if length < SHORTENED:
             break
-    search = partial(
-        quasi_newton,
+    found = quasi_newton(
         penalised.look_at,
+        B,
+        at.solve,
         stop_when_separated=False,
         tolerance=0.0,
         small_step=SMALL_STEP_BY_GRADIENTS,
-        passes=STALE_AFTER,
+        renewed=lambda path, B: penalised.at(B).solve if len(path) % STALE_AFTER == 0 else None,
+        passes=MOST_PASSES,
     )
-    found = search(B, at.solve)
     path = path.then(found.path)
-    while found.exhausted and len(path) < MOST_PASSES:
-        found = search(found.B, penalised.at(found.B).solve)
-        path = path.then(found.path)
     return Found(found.B, look(found.B, True), path, found.converged, aliased=aliased)
 
 

@@ -72,14 +72,18 @@ class Logistic:
             for rows in pieces(block):
                 X = block.X[rows]
                 P = np.insert(self.probabilities(self._logits(X, B))[0], self.reference, 0.0, axis=1)
-                P[:, self.reference] = 1.0 - P.sum(axis=1)
+                P[:, self.reference] = np.maximum(1.0 - P.sum(axis=1), 0.0)
                 W = P * (1.0 - P) * (1.0 if block.weight is None else block.weight[rows, None])
                 if diagonal:
                     total += self.squares(X, W)
-                else:
+                elif hasattr(type(X), "tocsr"):
                     Z = self.design(X)
                     for H, w in zip(total, W.T, strict=True):
                         H += (Z * w[:, None]).T @ Z
+                else:
+                    dense, first = parts(X)[0], 1 - int(self.intercept)
+                    for H, w in zip(total, np.ascontiguousarray(W.T), strict=True):
+                        H += kernels.gram(dense, None, w, self.gauge.shift, 1.0 / self.gauge.unit)[first:, first:]
             return total
 
         return of

@@ -73,6 +73,10 @@ class Path:
         )
 
 
+Renewed = Callable[[Path, Array], Solve | None]
+"""After some passes, at B: a preconditioner to go on with, or None where the one there is will do."""
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """Where an optimizer ended. `last` is what the last pass saw; `suspicious` if it looked like separation."""
@@ -82,7 +86,6 @@ class Found:
     path: Path
     converged: bool
     suspicious: bool = False
-    exhausted: bool = False  # if it used up the passes it was given
     aliased: tuple[int, ...] = ()  # rows of B that belong to columns depending on others; they stay where they started
 
 
@@ -139,13 +142,15 @@ def quasi_newton(
     stop_when_separated: bool = True,
     tolerance: float = 1e-8,
     small_step: float = 0.0,
+    renewed: Renewed = lambda path, B: None,
     passes: int = 10 * MOST_PASSES,
     memory: int = 12,
 ) -> Found:
     """L-BFGS, preconditioned: `solve` applies the inverse of a matrix that the Hessian resembles.
 
     Ends with a step, taken before it ends, that is shorter than `tolerance` times the first or than `small_step`, both
-    in standard errors as far as the curvature is known by then.
+    in standard errors as far as the curvature is known by then. What steps have taught about the Hessian is kept where
+    the matrix is `renewed`.
     """
     path = Path()
     best = look(B, False)
@@ -177,7 +182,11 @@ def quasi_newton(
             pairs.append(pair)
             del pairs[:-memory]
         B, best = B + pair.step, trial
-    return Found(B, best, path, False, best.largest > HOPELESS, exhausted=len(path) == passes)
+        fresh = renewed(path, B)
+        if fresh is not None:
+            solve = fresh
+            pairs = [replace(pair, guess=fresh(pair.change)) for pair in pairs]
+    return Found(B, best, path, False, best.largest > HOPELESS)
 
 
 def gradient_descent(look: Look, B: Array, curvature: float, *, steps: int = 2000, tolerance: float = 1e-6) -> Found:

@@ -6,7 +6,6 @@ A few rows say roughly where the maximum is, so that all rows need to be read fe
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from linearly.algorithm.objective import Logistic, Quadratic
 from linearly.algorithm.optimizer import (
     Found,
     Look,
+    Path,
     Solve,
     class_preconditioner,
     diagonal_preconditioner,
@@ -33,10 +33,14 @@ from linearly.kernels.doubled import Array
 _GRAM_SIZE = 3000  # columns up to which X'X serves as a preconditioner; beyond, its diagonal
 _NEWTON_SIZE = 300  # coefficients up to which a Hessian is cheaper than the passes it saves
 _CURVATURE_CELLS = 2**24  # numbers in the curvatures of all classes; beyond, their diagonals are formed: 128 MB
-_STALE_AFTER = 40  # passes by gradients, before their preconditioner is made anew
+_SETTLED = 2  # passes by gradients, before some of many rows are asked for a better preconditioner
+_QUICK = 1 / 16  # of the gradient left by the first step: where so little is, the preconditioner is good as it is
+_REMAINS = 0.1  # of what all rows said before
+_STALE_AFTER = 40  # passes by gradients, before all rows are asked
 _MOST_PASSES = 1000  # by gradients
 _CHEAP = 1e10  # products in a Hessian and its inverse that take a second: beyond, a search by gradients forms none
 _THIN = 16  # the first guess comes from every 16th row
+_THINNER = 32  # a better preconditioner from every 32nd
 _THIN_ROWS = 100_000  # of so many, at least
 _THIN_CELLS = 2**21  # numbers that may be copied for it
 _ROWS_EACH = 20  # thinned rows for each column, at least: fewer might be separable
@@ -69,7 +73,7 @@ class Search:
         if auto:
             solver = "newton" if q * c <= _NEWTON_SIZE else "lbfgs"
         if solver == "newton":
-            thin, step = _thinned(few, q)
+            thin, step = _thinned(few, q, _THIN)
             guess = None if thin is None else newton(self._look(thin, 1 / step), B, small_step=_GUESS)
             if guess is None or not guess.converged:
                 return newton(look, B, stop_when_separated=self.alpha == 0)
@@ -79,7 +83,7 @@ class Search:
                 raise ValueError(f"gradient_descent is for teaching: at most {_GRAM_SIZE} columns.")
             steepest = float(np.linalg.eigvalsh(self._cross_products(rows))[-1]) / (4 if c == 1 else 2)
             return gradient_descent(look, B, steepest + self._ridge().max())
-        found = self._by_gradients(rows, look, B)
+        found = self._by_gradients(rows, few, look, B)
         if auto and (float(self.class_weights.sum()) + q * c) * (q * c) ** 2 <= _CHEAP:
             return self._with_hessian(look, found)
         return found
@@ -104,17 +108,26 @@ class Search:
         found = newton(look, near.B, stop_when_separated=False, small_step=_FIRM)
         return replace(found, path=near.path.then(found.path))
 
-    def _by_gradients(self, rows: Rows, look: Look, B: Array) -> Found:
-        """L-BFGS. Where it is slow, its preconditioner is made anew from where it is: of rows that are certain of
-        their class there is nothing to learn, and which those are, nobody knew at the start.
+    def _by_gradients(self, rows: Rows, few: Rows | None, look: Look, B: Array) -> Found:
+        """L-BFGS. Its preconditioner is made anew from where it is: of rows that are certain of their class there is
+        nothing to learn, and which those are, nobody knew at the start. Some rows of many will do, and early.
         """
-        near = min(_ALONE * np.sqrt(B.size), _ALONE_OF_ONE * np.sqrt(self.class_weights.sum()))
-        search = partial(quasi_newton, look, stop_when_separated=self.alpha == 0, small_step=near, passes=_STALE_AFTER)
-        found = search(B, self._resembling(rows))
-        while found.exhausted and len(found.path) < _MOST_PASSES:
-            more = search(found.B, self._resembling_at(rows, found.B))
-            found = replace(more, path=found.path.then(more.path))
-        return found
+        products = self._products(rows)
+
+        def renewed(path: Path, B: Array) -> Solve | None:
+            if len(path) == _SETTLED and path.gradient_norm[-1] > _QUICK * path.gradient_norm[0]:
+                return self._resembling_some(few, products, B)
+            return self._resembling_at(rows, B) if len(path) % _STALE_AFTER == 0 else None
+
+        return quasi_newton(
+            look,
+            B,
+            self._resembling(products),
+            stop_when_separated=self.alpha == 0,
+            small_step=min(_ALONE * np.sqrt(B.size), _ALONE_OF_ONE * np.sqrt(self.class_weights.sum())),
+            renewed=renewed,
+            passes=_MOST_PASSES,
+        )
 
     def _with_hessian(self, look: Look, found: Found) -> Found:
         """With the Hessian where the search ended, so that there are standard errors, and the step it proposes."""
@@ -128,25 +141,44 @@ class Search:
 
     def _resembling_at(self, rows: Rows, B: Array) -> Solve:
         """The inverse of something like the Hessian at B."""
-        K, q = self.objective.K, len(B)
-        diagonal = K * q * q > _CURVATURE_CELLS
-        ridge = self._ridge() if diagonal else np.diag(self._ridge())
-        curvatures = rows.fold(self.objective.curvatures(B, diagonal)) + ridge
+        diagonal = self.objective.K * len(B) ** 2 > _CURVATURE_CELLS
+        curvatures = rows.fold(self.objective.curvatures(B, diagonal))
+        return self._of_classes(curvatures + (self._ridge() if diagonal else np.diag(self._ridge())))
+
+    def _resembling_some(self, few: Rows | None, products: Array, B: Array) -> Solve | None:
+        """The same from some of the rows, where they are many. A part of what all rows say remains: it knows of a
+        column that is zero but in rows that were left out, and keeps the steps short where B is far off.
+        """
+        thin, step = _thinned(few, len(B), _THINNER)
+        if thin is None or products.ndim == 1 or self.objective.K * len(B) ** 2 > _CURVATURE_CELLS:
+            return None
+        share = self._shares()
+        all_rows = (share * (1 - share))[:, None, None] * products
+        some_rows = step * thin.fold(self.objective.curvatures(B, False))
+        return self._of_classes((1 - _REMAINS) * some_rows + _REMAINS * all_rows + np.diag(self._ridge()))
+
+    def _of_classes(self, curvatures: Array) -> Solve:
         return class_preconditioner(curvatures, self.objective.columns(), self.objective.reference)
 
-    def _resembling(self, rows: Rows) -> Solve:
+    def _resembling(self, products: Array) -> Solve:
         """The inverse of something like the Hessian: what the shares of the classes alone make of it, times X'X."""
-        q = int(self.objective.intercept) + len(self.objective.gauge.unit)
-        share = self.class_weights / self.class_weights.sum()
-        logits = share[self.objective.columns()]
+        logits = self._shares()[self.objective.columns()]
         V = np.diag(logits) - np.outer(logits, logits)
         ridge = self._ridge() / V.max()
-        if q <= _GRAM_SIZE:
-            within = preconditioner(self._cross_products(rows) + np.diag(ridge))
+        if products.ndim == 2:
+            within = preconditioner(products + np.diag(ridge))
         else:
-            within = diagonal_preconditioner(rows.fold(self._squares) + ridge)
+            within = diagonal_preconditioner(products + ridge)
         across = np.linalg.inv(V)
         return lambda g: within(g) @ across
+
+    def _shares(self) -> Array:
+        return np.asarray(self.class_weights / self.class_weights.sum())
+
+    def _products(self, rows: Rows) -> Array:
+        """X'X, or its diagonal where that would be large."""
+        few = int(self.objective.intercept) + len(self.objective.gauge.unit) <= _GRAM_SIZE
+        return self._cross_products(rows) if few else rows.fold(self._squares)
 
     def _cross_products(self, rows: Rows) -> Array:
         """[1 | X]'W[1 | X] in the objective's gauge."""
@@ -186,11 +218,11 @@ class Search:
         return look
 
 
-def _thinned(rows: Rows | None, columns: int) -> tuple[LocalRows | None, int]:
+def _thinned(rows: Rows | None, columns: int, least: int) -> tuple[LocalRows | None, int]:
     """Every so many-th row in memory, and how many; (None, 1) where that would be too few rows to learn from."""
     if not isinstance(rows, LocalRows) or len(rows) < _THIN_ROWS:
         return None, 1
-    step = max(_THIN, -(-len(rows) * len(rows.names) // _THIN_CELLS))
+    step = max(least, -(-len(rows) * len(rows.names) // _THIN_CELLS))
     if len(rows) // step < _ROWS_EACH * columns:
         return None, 1
     return rows.thinned(step), step

@@ -30,6 +30,7 @@ ROW: Where = "row {}".format
 
 _LARGEST_EXACT_INTEGER = 2**53
 _PIECES = 16  # blocks, at least, of data large enough: so that threads end together
+_PIECES_OF_FEW = 8
 _FEWEST = 8192  # rows, at least, before blocks become smaller for that
 
 
@@ -151,13 +152,14 @@ class LocalRows:
         weight: NDArray[np.float64] | None = None,
         names: Iterable[str] | None = None,
         numbers: range | None = None,
+        fewest: int = _FEWEST,
     ) -> None:
         self.n, p = shape
         self.y, self.weight = y, weight
         self._numbers = numbers  # of the rows in the whole data set, where these are some of them
         self.names = tuple(names) if names is not None else numbered(p)
         self._cut = cut
-        self._step = min(rows_in_block(p), max(-(-self.n // _PIECES), _FEWEST))
+        self._step = min(rows_in_block(p), max(-(-self.n // _PIECES), fewest))
 
     def __len__(self) -> int:
         return self.n
@@ -182,7 +184,9 @@ class LocalRows:
         y = None if self.y is None else self.y[pick]
         weight = None if self.weight is None else np.ascontiguousarray(self.weight[pick])
         numbers = range(0, self.n, step)
-        return LocalRows(lambda rows: X[rows], (len(numbers), len(self.names)), y, weight, self.names, numbers)
+        # Rows worth thinning have much to be done with each: a few blocks for each thread, however few they are.
+        fewest = -(-len(numbers) // _PIECES_OF_FEW)
+        return LocalRows(lambda rows: X[rows], (len(numbers), len(self.names)), y, weight, self.names, numbers, fewest)
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n, self._step):

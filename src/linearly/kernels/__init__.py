@@ -128,6 +128,15 @@ def softmax(
     return loss, gradient, mistakes, largest
 
 
+def shares(X: NDArray[Any], B: Array) -> Array:
+    """Shares of exp(score) for K scores [1 | X]B, n × K; see `reference.shares`."""
+    if _compiled is None:
+        return reference.shares(X, B)
+    out = np.empty((len(X), B.shape[1]))
+    _compiled.shares(X, B, out)
+    return out
+
+
 def distances(X: NDArray[Any], shift: Array, scale: Array, roots: Array, moved: Array, K: int) -> Array:
     """Squared distances from K centres, n × K; see `reference.distances`."""
     if _compiled is None:

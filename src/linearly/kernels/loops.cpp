@@ -17,10 +17,11 @@ void logistic(const View& X, const double* y, const double* weight, Gauge gauge,
 void probabilities(const View& X, const double* beta, double* out);
 void softmax(const View& X, const std::int32_t* codes, const double* weight, Gauge gauge, const double* B, std::int64_t c,
              double* gradient, LogisticSums& sums);
+void shares(const View& X, const double* B, std::int64_t K, double* out);
 void distances(const View& X, Gauge gauge, const double* roots, const double* moved, std::int64_t K, std::int64_t width, double* out);
 void triangle(const View& X, const View& Y, const double* weight, Gauge gauge, double* R);
 
-static const Loops table = {LINEARLY_TEXT(ISA), gram, exact::ISA::exact_gram, logistic, probabilities, softmax, distances, triangle,
+static const Loops table = {LINEARLY_TEXT(ISA), gram, exact::ISA::exact_gram, logistic, probabilities, softmax, shares, distances, triangle,
                             exact::ISA::exact_residual};
 
 }  // namespace ISA

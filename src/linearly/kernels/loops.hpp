@@ -55,6 +55,9 @@ struct Loops {
     void (*softmax)(const View& X, const std::int32_t* codes, const double* weight, Gauge gauge, const double* B, std::int64_t c,
                     double* gradient, LogisticSums& sums);
 
+    // out (rows × K) = the shares of exp(score) for K scores [1 | X]B, B being (1 + p) × K; NaN where one is not finite.
+    void (*shares)(const View& X, const double* B, std::int64_t K, double* out);
+
     // out (rows × K) = ‖zR_k − moved_k‖² for rows z in the gauge; `roots` holds R_1 … R_K (p × width each) side by side,
     // `moved` their vectors one after another. Zeros at the top of a column of R_k are skipped.
     void (*distances)(const View& X, Gauge gauge, const double* roots, const double* moved, std::int64_t K, std::int64_t width,

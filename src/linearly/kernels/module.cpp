@@ -250,6 +250,18 @@ nb::tuple softmax(const Matrix& X, const nb::ndarray<const std::int32_t, nb::ndi
     return nb::make_tuple(sums.loss, sums.mistakes, sums.largest);
 }
 
+void shares(const Matrix& X, const Constants& B, Square& out) {
+    const View x = view(X, std::int64_t(X.shape(0)), "X");
+    const std::int64_t K = std::int64_t(out.shape(1));
+    expect(std::int64_t(B.shape(0)), std::int64_t(B.shape(1)), x.cols + 1, K);
+    expect(std::int64_t(out.shape(0)), K, x.rows, K);
+    if (K == 0) return;
+    const double* b = B.data();
+    double* result = out.data();
+    nb::gil_scoped_release release;
+    chosen->shares(x, b, K, result);
+}
+
 void exact_residual(const Matrix& X, const MaybeMatrix& X_low, const Matrix& Y, const MaybeVector& weight, const Vector& shift,
                     const Vector& scale, const Constants& B_high, const Constants& B_low, Square& high, Square& low) {
     const View x = view(X, std::int64_t(X.shape(0)), "X"), xl = view(X_low, x.rows, "X_low");
@@ -417,6 +429,7 @@ NB_MODULE(_compiled, m) {
     m.def("probabilities", &probabilities, nb::arg("X"), nb::arg("beta"), nb::arg("out"));
     m.def("softmax", &softmax, nb::arg("X"), nb::arg("codes"), nb::arg("weight").none(), nb::arg("shift"), nb::arg("scale"),
           nb::arg("B"), nb::arg("gradient"));
+    m.def("shares", &shares, nb::arg("X"), nb::arg("B"), nb::arg("out"));
     m.def("distances", &distances, nb::arg("X"), nb::arg("shift"), nb::arg("scale"), nb::arg("roots"), nb::arg("moved"), nb::arg("out"));
     m.def("exact_residual", &exact_residual, nb::arg("X"), nb::arg("X_low").none(), nb::arg("Y"), nb::arg("weight").none(),
           nb::arg("shift"), nb::arg("scale"), nb::arg("B_high"), nb::arg("B_low"), nb::arg("high"), nb::arg("low"));

@@ -367,6 +367,17 @@ def softmax(
     return loss, gradient, mistakes, largest
 
 
+@np.errstate(invalid="ignore", over="ignore")
+def shares(X: NDArray[Any], B: Array) -> Array:
+    """The shares of exp(score) for K scores [1 | X]B, n × K: probabilities. NaN where a score of the row is not finite.
+
+    Scores are measured from the largest of their row, so that nothing overflows.
+    """
+    scores = np.asarray(X, dtype=np.float64) @ B[1:] + B[0]
+    E = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(E / E.sum(axis=1, keepdims=True) + (scores - scores).sum(axis=1, keepdims=True))
+
+
 def distances(X: NDArray[Any], shift: Array, scale: Array, roots: Array, moved: Array, K: int) -> Array:
     """‖zR_k − moved_k‖² of rows z in the gauge, n × K; `roots` is [R_1 … R_K], `moved` their vectors end to end."""
     out = np.empty((len(X), K))

@@ -1,5 +1,6 @@
-// Logistic regression of K classes: loss and gradient in one read of the rows.
+// Logistic regression of K classes: loss and gradient in one read of the rows; probabilities in another.
 #include <cmath>
+#include <vector>
 
 #include "gauged.hpp"
 
@@ -246,6 +247,40 @@ void softmax(const View& X, const std::int32_t* codes, const double* weight, Gau
     }
     judge.add_to(total);
     products.add_to(gradient);
+}
+
+void shares(const View& X, const double* B, std::int64_t K, double* out) {
+    const std::int64_t p = X.cols, few = Gauged::few(p);
+    const std::vector<double> zeros(std::size_t(p) + 1, 0.0), ones(std::size_t(p) + 1, 1.0);
+    const Gauge as_it_is{zeros.data(), ones.data()};
+    Gauged z(p, few + Gauged::ROWS);
+    const Products products(p, z.stride, B, K);
+    const std::int64_t stride = products.stride;
+    Buffer scores = make_buffer(std::size_t((few + Gauged::ROWS) * stride)), columns = make_buffer(std::size_t(stride * LANES));
+    vec* column = reinterpret_cast<vec*>(columns.get());
+    for (std::int64_t first = 0; first < X.rows; first += few) {
+        const std::int64_t count = std::min(few, X.rows - first);
+        gauge_rows(z, 0, X, first, count, as_it_is);
+        Ahead next(X, first + count, std::min(few, X.rows - first - count));
+        const std::int64_t lines = next.lines * TOGETHER / count + 1;
+        for (std::int64_t i = 0; i < count; i += TOGETHER) {
+            next.fetch(lines);
+            products.logits(z.row(i), scores.get() + i * stride);
+        }
+        for (std::int64_t i = 0; i < count; i += LANES) {
+            turn_logits(scores.get() + i * stride, stride, column);
+            vec top = column[0], sum{}, none{};
+            for (std::int64_t k = 0; k < K; ++k) {
+                top = column[k] > top ? column[k] : top;
+                none += column[k] - column[k];  // NaN where a score is no number
+            }
+            for (std::int64_t k = 0; k < K; ++k) sum += column[k] = exp_of_negative(column[k] - top);
+            const vec share = 1.0 / sum + none;
+            for (std::int64_t k = 0; k < K; ++k) column[k] *= share;
+            turn_back(column, stride, scores.get() + i * stride);
+        }
+        for (std::int64_t i = 0; i < count; ++i) std::copy_n(scores.get() + i * stride, K, out + (first + i) * K);
+    }
 }
 
 }  // namespace linearly::ISA

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.algorithm.classes import ByClass
 from linearly.algorithm.ladder import ENOUGH_DIGITS
 from linearly.algorithm.solution import whiten
-from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Block
 from linearly.models.base import all_or_nothing, join_columns, or_as_before
 from linearly.models.labels import Labelled, checked_classes, coded, labelled_rows, rows_with_labels
@@ -37,11 +36,10 @@ class ByClassModel(ScoreClassifier):
         else:
             self.summary_ = rows.fold(lambda block: ByClass.of(block, len(classes)))
         self.classes_, self.n_passes_ = classes, 1
-        with quiet_blas():
-            if not self.has_digits():
-                self.summary_ = rows.fold(lambda block: ByClass.of(block, len(classes), exact=True))
-                self.n_passes_ = 2
-            self._read()
+        if not self.has_digits():
+            self.summary_ = rows.fold(lambda block: ByClass.of(block, len(classes), exact=True))
+            self.n_passes_ = 2
+        self._read()
         return self
 
     @or_as_before

@@ -20,7 +20,7 @@ from linearly.models.base import Array, column_names, new_rows
 from linearly.models.by_class import ByClassModel
 from linearly.models.labels import refuse_empty
 from linearly.models.parameters import from_zero_to_one
-from linearly.models.scores import log_softmax, softmax
+from linearly.models.scores import linear_softmax, log_softmax, softmax
 
 REMEDY = 0.1  # the shrinkage that is used, and said, where a covariance is singular and none was chosen
 
@@ -119,7 +119,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior probabilities, n × K."""
-        return self._for_rows(X, lambda block: softmax(self.scores(block)))
+        return self._for_rows(X, lambda block: linear_softmax(block, self._coefficients, self._constants))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the posterior probabilities, exact even where the probabilities underflow."""

@@ -27,7 +27,7 @@ from linearly.models.base import Array, all_or_nothing, column_names, gathered, 
 from linearly.models.first_look import FirstLook
 from linearly.models.labels import refuse_empty, rows_with_labels
 from linearly.models.parameters import boolean, from_zero, one_of
-from linearly.models.scores import ScoreClassifier, log_softmax, multilabel_targets, softmax
+from linearly.models.scores import ScoreClassifier, in_elements, linear_softmax, log_softmax, multilabel_targets
 
 if TYPE_CHECKING:
     from linearly.algorithm.certificate import Certificate
@@ -172,11 +172,8 @@ class LogisticRegression(ScoreClassifier):
 
     def _probabilities(self, X: Array) -> Array:
         if len(self.classes_) > 2 or hasattr(type(X), "tocsr"):
-            return softmax(self.scores(X))
-        beta = np.concatenate([self._constants[1:], self._coefficients[:, 1]])
-        down, across = X.strides
-        apart = down % X.itemsize or across % X.itemsize  # columns of a structured array, say
-        return kernels.probabilities(X.copy() if apart else X, beta)
+            return linear_softmax(X, self._coefficients, self._constants)
+        return kernels.probabilities(in_elements(X), np.concatenate([self._constants[1:], self._coefficients[:, 1]]))
 
     def _logits(self, X: Array) -> Array:
         return np.asarray(X @ self._coefficients[:, 1] + self._constants[1])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from linearly import kernels
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Doubled
@@ -92,6 +93,18 @@ def softmax(scores: Array) -> Array:
     np.exp(E, out=E)
     E /= E.sum(axis=0)
     return E.T
+
+
+def linear_softmax(X: Any, coefficients: Array, constants: Array) -> Array:
+    """The softmax of X @ coefficients + constants, for a block of numbers, dense or sparse."""
+    if hasattr(type(X), "tocsr"):
+        return softmax(np.asarray(X @ coefficients + constants))
+    return kernels.shares(in_elements(X), np.concatenate([constants[None], coefficients]))
+
+
+def in_elements(X: NDArray[Any]) -> NDArray[Any]:
+    """X, or a copy of it where its strides are no multiples of a number: columns of a structured array, say."""
+    return X if all(stride % X.itemsize == 0 for stride in X.strides) else X.copy()
 
 
 def log_softmax(scores: Array) -> Array:
