@@ -61,8 +61,9 @@ class Result:
         return {name: seconds / mine for name, seconds in self.seconds.items() if name != self.ours}
 
 
-# Threads of OpenBLAS look for work for some 20 ms after they had some: nobody is to run beside those of another, which
-# made least squares 13 ms slower after a peer than after itself.
+# Threads of OpenBLAS look for work for up to 100 ms after they had some: nobody is to run beside those of another, which
+# made least squares 13 ms slower after a peer than after itself. The time is counted, not slept: a processor that has
+# slept takes up to 20 ms to come back, which says nothing about who wakes it.
 _SETTLE = 0.1
 _LONG = 20.0  # seconds after which a run is not repeated
 
@@ -141,7 +142,9 @@ def machine() -> dict[str, Any]:
 
 def _timed(run: Callable[[], Any], blas: int | None) -> float:
     gc.collect()
-    time.sleep(_SETTLE)
+    settled = time.perf_counter() + _SETTLE
+    while time.perf_counter() < settled:
+        pass
     with threadpool_limits(limits=blas) if blas else _Nothing():
         start = time.perf_counter()
         run()

@@ -115,6 +115,18 @@ def test_thinned_rows_are_named_by_the_rows_they_were():
         refuse_bad_numbers(thin.with_targets(np.zeros(6)).block(2, 6))
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_thinned_rows_stay_where_they_are_unless_their_numbers_lie_apart(order):
+    X = np.array(np.arange(120.0).reshape(40, 3), order=order)
+    thin = as_rows(X, np.arange(40.0), np.arange(40.0)).thinned(3)
+    assert np.shares_memory(thin.block(0, 2).X, X) == (order == "C")
+    np.testing.assert_array_equal(joined(thin), X[::3])
+    for block in thin:
+        np.testing.assert_array_equal(block.y, block.X[:, 0] / 3)
+        np.testing.assert_array_equal(block.weight, block.y)
+        assert block.y.flags.c_contiguous
+
+
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_names_come_from_the_frame(make):
     rows = as_rows(make(VALUES))

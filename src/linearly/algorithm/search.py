@@ -46,7 +46,7 @@ _THIN_CELLS = 2**21  # numbers that may be copied for it
 _ROWS_EACH = 20  # thinned rows for each column, at least: fewer might be separable
 
 # How far from the maximum, in standard errors, a search may end, the last step taken.
-_GUESS = 0.05  # by the thinned rows
+_GUESS = 1.0  # by the thinned rows, which know no better than to several of these
 _NEAR = 2e-3  # by gradients alone, before a Hessian
 _FIRM = 1e-4  # by Newton thereafter: the error of its step is quadratic, and the rows are many
 _ALONE = 2e-5  # by gradients, where no Hessian is formed: times √(coefficients), so for each in the mean

@@ -177,11 +177,11 @@ class LocalRows:
         return LocalRows(self._cut, (self.n, len(self.names)), y, weight, self.names, self._numbers)
 
     def thinned(self, step: int) -> LocalRows:
-        """A copy of every step-th row."""
+        """Every step-th row: where it lies if its numbers lie together, else a copy, so as not to fetch all rows."""
         X = self._cut(slice(0, self.n, step))
-        X = X.copy() if isinstance(X, np.ndarray) else X
+        X = X.copy() if isinstance(X, np.ndarray) and X.strides[1] != X.itemsize else X
         pick = slice(None, None, step)
-        y = None if self.y is None else self.y[pick]
+        y = None if self.y is None else np.ascontiguousarray(self.y[pick])
         weight = None if self.weight is None else np.ascontiguousarray(self.weight[pick])
         numbers = range(0, self.n, step)
         # Rows worth thinning have much to be done with each: a few blocks for each thread, however few they are.
