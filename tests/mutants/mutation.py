@@ -45,6 +45,7 @@ PAIRS = (
 NAMES = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
 TEXT = {"__repr__", "__str__", "_repr_html_"}
 WARNING = {"warn", "Remark"}
+GUARDS = {"strict", "check_finite"}  # of zip and of SciPy: assertions in other words
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,10 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Raise(self, node: ast.Raise) -> None:
         pass
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg not in GUARDS:
+            self.visit(node.value)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         pass

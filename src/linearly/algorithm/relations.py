@@ -292,7 +292,7 @@ def outside(span: Span) -> Mask:
     H, B = span.H, span.orthogonal
     assert B is not None
     top = np.tile(H.top, H.K - 1)
-    F = np.column_stack([floats(b, top)[0] for b in B.T]) if B.shape[1] else np.zeros((H.M, 0))
+    F = np.column_stack([floats(b, top)[0] for b in B.T]) if B.shape[1] else np.empty((H.M, 0))
     seen: Mask = (np.abs(H.scores(F)) > 1e-11 * (top @ np.abs(F))).any(axis=1)
     if not seen.any():
         for b in B.T:

@@ -291,7 +291,7 @@ def whiten(A: Numbers) -> Whitening:
     """The inverse root of a symmetric non-negative matrix, float64 or double-double; dependent columns are named."""
     size = power_of_two(np.sqrt(np.maximum(np.diagonal(rounded(A)), 0.0)))
     A = A / size / size[:, None]
-    nothing = np.zeros((len(size), 0))
+    nothing = np.empty((len(size), 0))
     if isinstance(A, Doubled):
         solved = pivot_normal(A, Doubled.of(nothing))
     else:
@@ -336,7 +336,7 @@ def _by_rows(R: Array, c: Array, penalty: Array) -> tuple[Pivoted, Array, Array]
     W, V = upper(np.vstack([L.T, one])), upper(np.vstack([L, one]))
     T = inverse(W)
     root, u = Q @ T / penalty[:, None], T.T @ (L @ c)
-    solved = Pivoted(W, u, list(range(len(penalty))), [], np.zeros((len(W), 0)), root)
+    solved = Pivoted(W, u, list(range(len(penalty))), [], np.empty((len(W), 0)), root)
     return solved, root @ u, substitute(V, substitute(V, c, transposed=True))
 
 

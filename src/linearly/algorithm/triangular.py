@@ -110,7 +110,7 @@ def pivot_triangle(R: Array, c: Array, tolerance: float = DEPENDENT) -> Pivoted:
     if rows == q and (np.abs(np.diagonal(R)) > tolerance * size).all():
         T = inverse(R)
         if (ROUNDING * size @ np.abs(T) < 1).all():  # as `_rounding` below, for all columns at once
-            return Pivoted(R, c, list(range(q)), [], np.zeros((q, 0)), T)
+            return Pivoted(R, c, list(range(q)), [], np.empty((q, 0)), T)
     M = np.hstack([R, c])
     beside = np.zeros((rows, q))
     kept: list[int] = []
