@@ -123,16 +123,15 @@ class LogisticRegression(ScoreClassifier):
         search = Search(objective, float(self.alpha), self._class_weights)
         found = search.over(counted, self.solver, few=rows, bias_reduction=self.bias_reduction)
         doubtful = found.suspicious and self.alpha == 0 and self.bias_reduction is None
-        certificate = self._certificate(X, y, sample_weight, counted) if doubtful else None
-        overlapping = certificate is not None and certificate.verdict == "overlapping"
-        if overlapping and not found.converged:
+        verdict, certificate = self._verdict(X, y, sample_weight, counted) if doubtful else ("overlapping", None)
+        if doubtful and verdict == "overlapping" and not found.converged:
             found = search.further(counted, found)
         self._read(objective, found)
         self.n_passes_ = 1 + counted.passes
         if self.covariance != "classical":
             self._read_robust(rows, objective, found, groups)
             self.n_passes_ += 1
-        if doubtful and not overlapping:
+        if verdict != "overlapping":
             self._say_separated(certificate)
         elif not found.converged:
             remark(
@@ -294,8 +293,10 @@ class LogisticRegression(ScoreClassifier):
                 np.exceptions.RankWarning,
             )
 
-    def _certificate(self, X: Any, y: Any, sample_weight: Any, counted: CountedRows) -> Certificate | None:
-        """Whether the classes can be separated, with the proof; None where the rows are too many for one."""
+    def _verdict(self, X: Any, y: Any, sample_weight: Any, counted: CountedRows) -> tuple[str, Certificate | None]:
+        """Whether the classes can be separated, with the proof if they can; "unknown" of rows too many to gather."""
+        from linearly.algorithm.halfspaces import Halfspaces
+        from linearly.algorithm.overlap import overlap_for_sure
         from linearly.algorithm.separability import separability
 
         index = None
@@ -303,10 +304,13 @@ class LogisticRegression(ScoreClassifier):
         if away or (sample_weight is not None and not np.asarray(sample_weight).all()):
             here = gathered(counted, _GATHERED)
             if here is None:
-                return None
+                return "unknown", None
             X, y, index = here[0], self.classes_[here[1].astype(np.intp)], here[2]
-        certificate = separability(X, y, fit_intercept=bool(self.fit_intercept), names=column_names(self))
-        return replace(certificate, index=index)
+        intercept, names = bool(self.fit_intercept), column_names(self)
+        if overlap_for_sure(Halfspaces(X, y, fit_intercept=intercept, names=names)):
+            return "overlapping", None
+        certificate = separability(X, y, fit_intercept=intercept, names=names)
+        return certificate.verdict, replace(certificate, index=index)
 
     def _say_separated(self, certificate: Certificate | None) -> None:
         if certificate is None:
