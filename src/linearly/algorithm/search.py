@@ -42,7 +42,7 @@ _CHEAP = 1e10  # products in a Hessian and its inverse that take a second: beyon
 _THIN = 16  # the first guess comes from every 16th row
 _THINNER = 32  # a better preconditioner from every 32nd
 _THIN_ROWS = 100_000  # of so many, at least
-_THIN_CELLS = 2**21  # numbers that may be copied for it
+_THIN_CELLS = 2**21  # numbers in them, at most
 _ROWS_EACH = 20  # thinned rows for each column, at least: fewer might be separable
 
 # How far from the maximum, in standard errors, a search may end, the last step taken.
