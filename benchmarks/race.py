@@ -61,7 +61,7 @@ class Result:
         return {name: seconds / mine for name, seconds in self.seconds.items() if name != self.ours}
 
 
-# Threads of OpenBLAS look for work for up to 100 ms after they had some: nobody is to run beside those of another, which
+# Threads of OpenBLAS look for work for up to 100 ms after they had some: nobody is to run beside those of another; it
 # made least squares 13 ms slower after a peer than after itself. The time is counted, not slept: a processor that has
 # slept takes up to 20 ms to come back, which says nothing about who wakes it.
 _SETTLE = 0.1
