@@ -62,6 +62,22 @@ def test_relations_are_judged_as_integers_judge_them_however_close_to_zero(p):
     assert sure > 0
 
 
+def test_an_inverse_that_is_wrong_anywhere_proves_nothing(monkeypatch):
+    A = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+    inverse = np.linalg.inv
+    for row in range(3):
+
+        def wrong(system, row=row):
+            found = inverse(system)
+            found[row, 0] += 1.0  # the shares, in its last column, are right
+            return found
+
+        monkeypatch.setattr(np.linalg, "inv", wrong)
+        assert not positive_relation(A)
+    monkeypatch.setattr(np.linalg, "inv", inverse)
+    assert positive_relation(A)
+
+
 def test_rows_that_span_less_prove_nothing():
     assert not positive_relation(np.zeros((3, 2)))
     assert not positive_relation(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]]))

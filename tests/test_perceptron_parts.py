@@ -1225,3 +1225,10 @@ def test_columns_that_are_the_same_but_for_rounding_share_a_coefficient():
         np.testing.assert_allclose(_solve(size * S, size * S[:, :1]), [[0.5], [0.5]], rtol=1e-6)
     S[1, 1] = 1.01
     np.testing.assert_allclose(_solve(S, S[:, :1]), [[1.0], [0.0]], atol=1e-10)
+
+
+def test_the_average_over_one_row_is_what_it_left():
+    one = np.zeros(1, np.int64)
+    log = MistakeLog(one, one + 1, one, one + 1, 1, 1, 2, True, np.array([[3.0, -2.0]]), one)
+    for found, expected in zip(log.average(), ([[3.0, -2.0]], [1.0]), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -26,6 +26,7 @@ from linearly.algorithm.certificate import (
     nearest_float,
 )
 from linearly.algorithm.error_floor import ErrorFloor, _reduced, _wins_ties, contradictions, error_floor
+from linearly.algorithm.exact import product as exact_product
 from linearly.algorithm.halfspaces import Halfspaces, floats
 from linearly.algorithm.hints import Hint, approach, descend, least_squares, per_class, values, whiten
 from linearly.algorithm.nearest import Corral, ExactCorral
@@ -1697,3 +1698,10 @@ def test_every_twin_among_round_numbers_is_found(form):
     grid = np.array(list(product(range(-3, 4), repeat=2)), dtype=float)
     X, y = np.vstack([grid, grid]), np.repeat([0, 1], len(grid))
     assert len(list(contradictions(Halfspaces(form(X), y)))) == len(grid)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_products_beyond_64_bits_are_those_of_integers_of_any_size(sign):
+    A, B = np.array([[2**61, 2**61]]), np.array([[3 * sign], [3 * sign]])
+    assert exact_product(A, B).tolist() == [[6 * sign * 2**61]]
+    assert exact_product(A // 4, B).dtype == np.int64

@@ -147,7 +147,7 @@ class Problem:
         trust = _trust(U, b_all, error, total, lost)
         return self._read(solved, b, T, half.T @ half, rss, total, size, y_size, *trust, True)
 
-    def by_normal(self, A: Array, C: Array, total: Array, *, spread: float = 1.0, sure: bool = True) -> Solution:
+    def by_normal(self, A: Array, C: Array, total: Array, *, spread: float, sure: bool) -> Solution:
         """Solve with D'D = A, D'Y = C, Σ y² = total in float64.
 
         `spread` is what centring cost, as a factor; `sure` is whether no column lost all its digits by it.
