@@ -1,4 +1,5 @@
 // Squared distances of rows from K centres, each in a metric of its own.
+#include <algorithm>
 #include <vector>
 
 #include "gauged.hpp"
@@ -6,19 +7,31 @@
 namespace linearly::ISA {
 namespace {
 
-// Σ over V vectors of (zR − moved)² for TOGETHER rows; R begins at row `from`, being zero above it.
+// The first S of V vectors of zR for TOGETHER rows: columns j … end − 1 of the rows join.
+template <int S, int V>
+void join(const double* z, std::int64_t row, std::int64_t j, std::int64_t end, const double* R, std::int64_t stride, vec (&sum)[TOGETHER][V]) {
+    for (; j < end; ++j) {
+        vec right[S];
+        for (int v = 0; v < S; ++v) right[v] = load(R + j * stride + v * LANES);
+        for (int r = 0; r < TOGETHER; ++r)
+            for (int v = 0; v < S; ++v) sum[r][v] += z[r * row + j] * right[v];
+    }
+}
+
+// Σ over V vectors of (zR − moved)² for TOGETHER rows. Vector v of R is zero above its row begin[v]: of a triangle the
+// vectors join one after another.
 template <int V>
-void add_squares(const double* z, std::int64_t row, std::int64_t from, std::int64_t p, const double* R, const double* moved,
+void add_squares(const double* z, std::int64_t row, const std::int64_t* begin, std::int64_t p, const double* R, const double* moved,
                  std::int64_t stride, vec* squares) {
     vec sum[TOGETHER][V];
     for (auto& sums : sum)
         for (int v = 0; v < V; ++v) sums[v] = -load(moved + v * LANES);
-    for (std::int64_t j = from; j < p; ++j) {
-        vec right[V];
-        for (int v = 0; v < V; ++v) right[v] = load(R + j * stride + v * LANES);
-        for (int r = 0; r < TOGETHER; ++r)
-            for (int v = 0; v < V; ++v) sum[r][v] += z[r * row + j] * right[v];
+    std::int64_t from = *std::min_element(begin, begin + V);
+    if (std::is_sorted(begin, begin + V)) {
+        if constexpr (V > 1) join<1>(z, row, from, begin[1], R, stride, sum), from = begin[1];
+        if constexpr (V > 2) join<2>(z, row, from, begin[2], R, stride, sum), from = begin[2];
     }
+    join<V>(z, row, from, p, R, stride, sum);
     for (int r = 0; r < TOGETHER; ++r)
         for (int v = 0; v < V; ++v) squares[r] += sum[r][v] * sum[r][v];
 }
@@ -50,8 +63,7 @@ void distances(const View& X, Gauge g, const double* roots, const double* moved,
                 vec squares[TOGETHER]{};
                 in_vectors(vectors, [&](std::int64_t at, auto V) {
                     const auto* begin = first_row.data() + k * vectors + at / LANES;
-                    const std::int64_t from = *std::min_element(begin, begin + V());
-                    add_squares<V()>(z.row(i), z.stride, from, p, R.get() + k * p * stride + at, centre.get() + k * stride + at, stride, squares);
+                    add_squares<V()>(z.row(i), z.stride, begin, p, R.get() + k * p * stride + at, centre.get() + k * stride + at, stride, squares);
                 });
                 for (std::int64_t r = 0; r < std::min<std::int64_t>(TOGETHER, count - i); ++r)
                     out[(first + i + r) * K + k] = total_of(squares[r]);
