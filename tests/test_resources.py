@@ -220,7 +220,16 @@ class Interrupting(CutRows):
             yield block
 
 
+@pytest.fixture
+def heard():
+    """Ctrl-C as Python hears it: a shell that runs tests in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_ctrl_c_in_the_middle_of_a_fit(name, monkeypatch):
     monkeypatch.setenv("LINEARLY_NUM_THREADS", "2")
