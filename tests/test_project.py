@@ -215,7 +215,7 @@ def text_files() -> Iterator[Path]:
     kinds |= {".toml", ".txt", ".yaml", ".yml"}
     inside = itertools.chain.from_iterable((ROOT / folder).rglob("*") for folder in folders)
     for path in itertools.chain(ROOT.glob("*"), inside):
-        if path.is_file() and path.suffix in kinds and "_build" not in path.parts:
+        if path.is_file() and path.suffix in kinds and "_build" not in path.parts and path.name != ".coverage":
             yield path
 
 
