@@ -34,7 +34,7 @@ def firth(rows: Rows, objective: Logistic, look: Look, B: Array) -> Found:
     assert start.hessian is not None
     aliased, kept = independent(start.hessian, q, c)
     penalised = Penalised(rows, objective, look, kept)
-    at = penalised.at(B)
+    at = penalised.read(B, start)
     for _ in range(SCORING_STEPS):
         g = penalised.gradient(at)
         step = -at.solve(g)
@@ -91,7 +91,10 @@ class Penalised:
 
     def at(self, B: Array) -> Point:
         """One pass."""
-        seen = self.look(B, True)
+        return self.read(B, self.look(B, True))
+
+    def read(self, B: Array, seen: Quadratic) -> Point:
+        """What a pass that saw a Hessian says."""
         assert seen.hessian is not None
         information = seen.hessian[np.ix_(self.kept, self.kept)]
         size = power_of_two(np.sqrt(np.maximum(np.diagonal(information), 0.0)))

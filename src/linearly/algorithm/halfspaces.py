@@ -27,7 +27,7 @@ from linearly.dataset.rows import names_of
 Floats = NDArray[np.float64]
 Ids = NDArray[np.intp]
 
-_UNIT = 2.0**-53
+UNIT = 2.0**-53  # of rounding
 _CHUNK = 4096
 
 
@@ -201,7 +201,7 @@ class Halfspaces:
 
     def _rounding(self, V: Floats, Z: Floats, rows: Any) -> Floats:
         """A bound on the rounding errors in scores: |fl(z·v) − z·v| ≤ γ |z|·|v| in any order of summation."""
-        gamma = 1.01 * (self.m + 4) * _UNIT
+        gamma = 1.01 * (self.m + 4) * UNIT
         E = gamma * (Z @ V.T) + (self.m + 4) * 2.0**-600
         if self.K == 2:
             return np.asarray(E)

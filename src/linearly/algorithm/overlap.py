@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from linearly.algorithm.halfspaces import Floats, Halfspaces
+from linearly.algorithm.halfspaces import UNIT, Floats, Halfspaces
 from linearly.algorithm.hints import approach
 from linearly.algorithm.relations import Search, joining_pairs
 
-_UNIT = 2.0**-53
 _SOME_ROWS = 4096
 _ROWS_EACH = 10  # for each column and class
 _UNDERFLOW = 2.0**-900  # more than all numbers below float64 can add up to
@@ -61,7 +60,7 @@ def positive_relation(A: Floats) -> bool:
         inverse = np.linalg.inv(system)
     except np.linalg.LinAlgError:
         return False
-    gamma, each, total = 1.01 * (len(A) + 4) * _UNIT, np.abs(inverse), np.abs(system)
+    gamma, each, total = 1.01 * (len(A) + 4) * UNIT, np.abs(inverse), np.abs(system)
     apart = np.abs(inverse @ system - np.eye(len(A))) + gamma * (each @ total + 1) + _UNDERFLOW
     contraction = 1.01 * float(apart.sum(axis=1).max())
     if not contraction < 0.5:
