@@ -20,7 +20,7 @@ from linearly.algorithm.solution import Problem, Solution, form_of, whiten
 from linearly.algorithm.triangle import Triangle
 from linearly.algorithm.triangular import EPS, Pivoted, condition, pivot_normal, pivot_triangle, substitute, upper
 from linearly.dataset.rows import Block, Columns
-from linearly.kernels.doubled import Doubled
+from linearly.kernels.doubled import Doubled, dot
 
 PRIME = 67108859  # the first that exact elimination takes
 
@@ -273,6 +273,19 @@ def test_substitution_keeps_what_it_is_given():
     substitute(R, B)
     np.testing.assert_array_equal(B.high, 1.0)
     np.testing.assert_array_equal(B.low, 1e-20)
+
+
+def test_a_triangle_with_a_zero_on_its_diagonal_is_refused():
+    with pytest.raises(np.linalg.LinAlgError, match="1 on the diagonal"):
+        substitute(np.array([[1.0, 2.0], [0.0, 0.0]]), np.ones((2, 1)))
+
+
+def test_sums_of_products_are_rounded_once():
+    a = Doubled(np.array([1e16, 3.0, -1e16]), np.array([1.0, 1e-17, 0.0]))
+    B = Doubled.of(np.array([[1.0, 2.0], [1 / 3, 1e-30], [1.0, 2.0]]))
+    close(dot(a, B), fractions(a) @ fractions(B), 1e-31)
+    huge = dot(Doubled.of(np.full(2, 1e200)), Doubled.of(np.array([[1e200], [-1e200]])))
+    assert np.isnan(huge.high).all()
 
 
 def test_inverses_and_products_in_either_kind_of_number():

@@ -34,15 +34,15 @@ class Gauge:
         """
         X = block.X
         p, k = X.shape[1], 0 if Y is None else Y.shape[1]
-        shift, unit = np.zeros(p + k), np.ones(p + k)
         rows = _present(block)
         n = len(block) if isinstance(rows, slice) else len(rows)
         if n == 0:
-            return Gauge(shift, unit)
+            return Gauge(np.zeros(p + k), np.ones(p + k))
         step = 1 if whole else max(1, n // _SAMPLE)
         some: Any = slice(None, None, step) if isinstance(rows, slice) else rows[::step]
         if hasattr(type(X), "tocsr"):
             # A shift would fill in the zeros: sparse columns are measured from zero.
+            shift, unit = np.zeros(p + k), np.ones(p + k)
             unit[:p] = power_of_two(_largest_of_sparse(X[rows]), coarse)
             if Y is not None:
                 shift[p:], unit[p:] = _measure(_plain(Y[some]), coarse)
@@ -81,9 +81,10 @@ class Gauge:
 
 def power_of_two(size: Array, step: int = 1) -> Array:
     """The power of two just above each size (1 where the size is 0 or not finite), of 2ˢᵗᵉᵖ if a step is given."""
-    _, exponent = np.frexp(np.where((size > 0) & np.isfinite(size), size, 0.5))
-    exponent = -(-exponent // step) * step
-    return np.asarray(np.ldexp(1.0, np.clip(exponent, -1021, 1022)))
+    _, exponent = np.frexp(np.where((size > 0) & (size < np.inf), size, 0.5))
+    if step > 1:
+        exponent = -(-exponent // step) * step
+    return np.asarray(np.ldexp(1.0, np.minimum(np.maximum(exponent, -1021), 1022)))
 
 
 def _present(block: Block) -> Any:

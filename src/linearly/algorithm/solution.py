@@ -6,6 +6,7 @@ anything. It is solved by a triangle, in float64 or in double-double, and read b
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +19,7 @@ from linearly.algorithm.triangular import (
     ROUNDING,
     Numbers,
     Pivoted,
+    bordered,
     condition,
     inverse,
     pivot_normal,
@@ -28,7 +30,7 @@ from linearly.algorithm.triangular import (
     substitute,
     upper,
 )
-from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.doubled import Array, Doubled, dot
 
 _HUGE = 2.0**400  # its square, times a few thousand, is still a float64
 _NEGLIGIBLE = 1e-4  # of what a coefficient could be: up to 10⁸ rows, chance alone makes it larger
@@ -233,16 +235,15 @@ class Problem:
         if self.form == "centred":
             mean, fit = ratio(self.mean, self.unit, np.ones(1)), ratio(self.y_mean, self.y_unit, np.ones(1))
             at_mean = fit.rounded()
-            # Σ mean · coef in units, where neither factor can leave float64.
-            with np.errstate(invalid="ignore"):  # unless a coefficient itself has
-                moved = product(self.mean[None, :], Doubled.of(ratio(coef, self.unit[:, None], self.y_unit)))[0]
+            # Σ mean · coef in units, where neither factor can leave float64, unless a coefficient itself has.
+            with np.errstate(invalid="ignore"):
+                moved = dot(self.mean, Doubled.of(ratio(coef, self.unit[:, None], self.y_unit)))
                 intercept = ratio(self.y_mean - moved, self.y_unit, np.ones(1))
             in_units = ratio(root, self.unit[:, None], np.ones(1))
             center = self.mean if isinstance(root, Doubled) else self.mean.high
             top = -rounded(product(center[None, :], in_units))
-            root = np.block([[1 / np.sqrt(rounded(self.weight)), top], [np.zeros((len(unit), 1)), rounded(root)]])
-            none = np.zeros(len(shrinkage))
-            shrinkage = np.block([[1.0, none], [none[:, None], shrinkage]])
+            root = bordered(1 / np.sqrt(rounded(self.weight)), top, rounded(root))
+            shrinkage = bordered(1.0, 0.0, shrinkage)
             effective += 1
         elif self.form == "constant":
             intercept, coef = Doubled.of(coef)[0], coef[1:]
@@ -407,4 +408,4 @@ def _largest_ratio(error: Array, size: Array) -> float:
 
 
 def _digits(error: float) -> float:
-    return float(np.clip(-np.log10(max(error, 1e-16)), 0.0, 16.0))
+    return min(max(-math.log10(max(error, 1e-16)), 0.0), 16.0)

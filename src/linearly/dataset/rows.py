@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import narwhals.stable.v2 as nw
@@ -215,13 +215,14 @@ def takes_columns(f: Callable[..., Any]) -> bool:
     return bool(getattr(f, "takes_columns", False))
 
 
+@lru_cache(maxsize=16)
 def numbered(p: int) -> tuple[str, ...]:
     """x0, x1, …: what columns without names are called."""
     return tuple(f"x{j}" for j in range(p))
 
 
 def rows_in_block(p: int) -> int:
-    """Rows in a block of p columns: about 8 MB, more where a p × p summary has to be earned, never over 64 MB."""
+    """Rows in a block of p columns: about 16 MB, more where a p × p summary has to be earned, never over 64 MB."""
     p = max(p, 1)
     rows = min(max(2**21 // p, 16 * p), 2**23 // p)
     return max(256, rows // 256 * 256)
@@ -256,7 +257,7 @@ def as_rows(
 
 def is_rows(X: Any) -> TypeGuard[Rows]:
     """Whether X is `Rows` already; a data frame with columns called names and fold is not."""
-    return isinstance(X, Rows) and not is_frame(X)
+    return not isinstance(X, np.ndarray) and isinstance(X, Rows) and not is_frame(X)
 
 
 def is_frame(X: Any) -> bool:

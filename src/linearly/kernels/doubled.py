@@ -6,6 +6,7 @@ ones (Dekker 1971, Knuth): what rounding takes from a sum or a product is itself
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,6 +148,18 @@ def _quick(a: Array, b: Array) -> tuple[Array, Array]:
 def concatenate(parts: list[Doubled]) -> Doubled:
     """Doubled arrays joined along the first axis."""
     return Doubled(np.concatenate([part.high for part in parts]), np.concatenate([part.low for part in parts]))
+
+
+def dot(a: Doubled, B: Doubled) -> Doubled:
+    """a'B for a vector a and a matrix B: each sum of products is rounded once, and what that took is the low part."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = a[:, None] * B
+        if not np.isfinite(np.abs(terms.high).sum(axis=0)).all():
+            return Doubled.of(terms.high.sum(axis=0))
+    columns = [[*high, *low] for high, low in zip(terms.high.T.tolist(), terms.low.T.tolist(), strict=True)]
+    high = [math.fsum(column) for column in columns]
+    low = [math.fsum([*column, -total]) for column, total in zip(columns, high, strict=True)]
+    return Doubled(np.array(high), np.array(low))
 
 
 def outer(a: Doubled, b: Doubled) -> Doubled:
