@@ -260,3 +260,28 @@ def test_a_narrow_class_far_from_a_wide_one_keeps_its_covariance():
     expected = np.cov(narrow.T)
     np.testing.assert_allclose(model.covariances_[1], expected, rtol=1e-9)
     assert model.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("part", [1e-6, 1e-8])
+@pytest.mark.parametrize(
+    "kind", [ly.LinearDiscriminantAnalysis, ly.QuadraticDiscriminantAnalysis, ly.LeastSquaresClassifier]
+)
+def test_a_small_part_of_a_column_that_tells_the_classes_apart_is_seen(kind, part):
+    rng = np.random.default_rng(1)
+    X, signal = rng.standard_normal((600, 2)), rng.standard_normal(600)
+    y = signal + 0.3 * rng.standard_normal(600) > 0
+    near = kind().fit(np.column_stack([X, X[:, 0] + part * signal]), y)
+    # These classifiers do not depend on how columns are combined.
+    assert near.score(np.column_stack([X, X[:, 0] + part * signal]), y) == pytest.approx(
+        kind().fit(np.column_stack([X, signal]), y).score(np.column_stack([X, signal]), y), abs=0.01
+    )
+    assert near.n_passes_ == 2
+
+
+@pytest.mark.parametrize("kind", [ly.LinearDiscriminantAnalysis, ly.QuadraticDiscriminantAnalysis])
+def test_rows_learnt_bit_by_bit_say_which_digits_they_lost(kind):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((300, 3))
+    X = np.column_stack([X, X[:, 0] + 1e-5 * rng.standard_normal(300)])
+    with pytest.warns(ly.PrecisionWarning, match="learnt bit by bit"):
+        kind().partial_fit(X, X[:, 1] > 0, classes=[False, True])

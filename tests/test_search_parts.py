@@ -1185,23 +1185,25 @@ def test_scores_are_the_gradients_of_each_row(K, reference, weighted):
     search, rows, Z, y, w = a_search(K, reference=reference, weighted=weighted)
     B = np.random.default_rng(1).standard_normal((4, K - 1))
     root = np.random.default_rng(2).standard_normal((4 * (K - 1), 4 * (K - 1)))
+    one = np.ones(1)
     S = np.array(
-        [-by_definition(Z[[i]], y[[i]], w[[i]], B, K, reference).gradient.T.reshape(-1) @ root for i in range(len(Z))]
+        [-by_definition(Z[[i]], y[[i]], one, B, K, reference).gradient.T.reshape(-1) @ root for i in range(len(Z))]
     )
+    W = S * w[:, None]  # a row of weight 2 is two rows: two terms of a sum of squares, and twice the row in a group
     k = root.shape[1]
 
     def meat(kind, n=50, groups=None):
         return scores_meat(rows, search.objective, B, root, kind, n, groups)
 
-    close(meat("HC0"), S.T @ S)
-    close(meat("HC1"), S.T @ S * 50 / (50 - k))
+    close(meat("HC0"), S.T @ W)
+    close(meat("HC1"), S.T @ W * 50 / (50 - k))
     assert np.isfinite(meat("HC1", k + 1)).all()
     assert np.isnan(meat("HC1", k)).all()
     assert np.isfinite(meat("HC0", k)).all()
     groups = np.random.default_rng(0).integers(0, 5, 60)
     groups[[4, 9]] = 7  # where rows are weighted, a group without weight
     names = sorted(set(groups[w > 0]))
-    sums, G = np.array([S[groups == g].sum(axis=0) for g in names]), len(names)
+    sums, G = np.array([W[groups == g].sum(axis=0) for g in names]), len(names)
     assert (5 if weighted else 6) == G
     close(meat("cluster", groups=groups), G / (G - 1) * 49 / (50 - k) * sums.T @ sums)
     assert np.isnan(meat("cluster", k, groups)).all()

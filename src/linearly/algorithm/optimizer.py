@@ -22,6 +22,7 @@ Solve = Callable[[Array], Array]
 
 MOST_PASSES = 100
 SMALL_STEP = 1e-10  # of a standard error: the Newton step that ends the search, taken before it ends
+STALLED = 1e-6  # of a standard error: a step after which the next must be much smaller
 HOPELESS = 15.0  # a logit beyond this has a probability of 0 or 1 for all practical purposes
 PATIENCE = 12  # passes after which growing logits are a sign of separation
 
@@ -109,15 +110,23 @@ def newton(
     aliased, kept = independent(best.hessian, q, c)
     if hold is not None:
         kept = kept[kept != hold[1] * q + hold[0]]
+    before = np.inf
     for _ in range(MOST_PASSES):
         if stop_when_separated and best.mistakes == 0:
             path.note(B, best, 0.0)
             return Found(B, best, path, False, True, aliased=aliased)
         step, decrement = _newton_step(best, kept)
         # A standard error of rows that weigh next to nothing is no measure: their whole loss is smaller.
-        if decrement <= small_step**2 * min(1.0, best.loss):
+        weighty = min(1.0, best.loss)
+        # From a step so small the next is about its square. Where it is not, both are rounding errors of the gradient,
+        # which columns that are nearly combinations of others enlarge; the search would never end. Where classes are
+        # separable steps shrink slowly, too: that is for the checks below to say.
+        finite = best.largest <= HOPELESS or not stop_when_separated
+        stalled = finite and before <= STALLED**2 * weighty and decrement > before / 16
+        if decrement <= small_step**2 * weighty or stalled:
             path.note(B, best, 1.0)
             return Found(B + step, best, path, True, aliased=aliased)
+        before = decrement
         if stop_when_separated and len(path) >= PATIENCE and best.largest > HOPELESS:
             path.note(B, best, 0.0)
             return Found(B, best, path, False, True, aliased=aliased)

@@ -12,21 +12,23 @@ from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array
 
 
-def scores_meat(rows: Rows, objective: Logistic, B: Array, root: Array, kind: str, n: int, groups: Any) -> Array:
+def scores_meat(rows: Rows, objective: Logistic, B: Array, root: Array, kind: str, n: float, groups: Any) -> Array:
     """root' (Σ s s') root for the scores s of rows ("HC0", "HC1") or of groups of rows ("cluster"), in the gauge.
 
-    HC1 multiplies by n / (n − k); groups by G/(G−1) · (n−1)/(n−k), as R's sandwich does.
+    HC1 multiplies by n / (n − k); groups by G/(G−1) · (n−1)/(n−k), as R's sandwich does. Weights count rows: a row of
+    weight 2 is two terms of the sum, and n is the sum of the weights.
     """
     k = root.shape[1]
     if kind != "cluster":
-        meat = rows.fold(lambda block: _outer(_scores(block, objective, B) @ root))
+        meat = rows.fold(lambda block: _outer(_scores(block, objective, B) @ root, block.weight))
         return np.asarray(meat * (n / (n - k) if n > k else np.nan) if kind == "HC1" else meat)
     codes, most = group_codes(rows, groups)
 
     def by_group(block: Block) -> Array:
         total = np.zeros((most, k + 1))  # the last column counts rows
         mine = of_block(codes, block)
-        np.add.at(total[:, :k], mine, _scores(block, objective, B) @ root)
+        weight = 1.0 if block.weight is None else block.weight[:, None]
+        np.add.at(total[:, :k], mine, weight * (_scores(block, objective, B) @ root))
         np.add.at(total[:, k], mine, 1.0 if block.weight is None else block.weight > 0)
         return total
 
@@ -38,15 +40,13 @@ def scores_meat(rows: Rows, objective: Logistic, B: Array, root: Array, kind: st
 
 
 def _scores(block: Block, objective: Logistic, B: Array) -> Array:
-    """The gradient of each row's log likelihood, n × (c·q), logit by logit."""
+    """The gradient of each row's log likelihood, weights left out, n × (c·q), logit by logit."""
     Z = objective.design(block.X)
     P, _ = objective.probabilities(Z @ B)
     columns = objective.columns()
     R = (np.asarray(block.y)[:, None] == columns[None, :]) - P
-    if block.weight is not None:
-        R *= block.weight[:, None]
     return np.asarray((R[:, :, None] * Z[:, None, :]).reshape(len(Z), R.shape[1] * Z.shape[1]))
 
 
-def _outer(S: Array) -> Array:
-    return np.asarray(S.T @ S)
+def _outer(S: Array, weight: Array | None = None) -> Array:
+    return np.asarray(S.T @ (S if weight is None else weight[:, None] * S))

@@ -131,7 +131,11 @@ class Search:
 
     def _with_hessian(self, look: Look, found: Found) -> Found:
         """With the Hessian where the search ended, so that there are standard errors, and the step it proposes."""
-        found = replace(found, last=look(found.B, True))
+        there = look(found.B, True)
+        if there.loss > found.last.loss * (1 + 1e-12):  # the last step, which nobody had looked at, led up again
+            found = replace(found, B=found.path.coef[-1])
+            there = look(found.B, True)
+        found = replace(found, last=there)
         if not found.converged or (found.suspicious and self.alpha == 0):
             return found
         # Where nearly all rows are certain of their class, a step that seems small may lead far away.

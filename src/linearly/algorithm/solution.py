@@ -286,6 +286,7 @@ class Whitening:
     log_determinant: float  # of A on the kept columns
     condition: float  # of the columns scaled to unit length
     digits: float
+    sure: bool  # whether aliased columns are known to be combinations: float64 cannot tell them from near-combinations
 
 
 def whiten(A: Numbers) -> Whitening:
@@ -302,9 +303,15 @@ def whiten(A: Numbers) -> Whitening:
     root[solved.kept] = rounded(solved.inverse_R) / size[solved.kept, None]
     diagonal = np.abs(np.diagonal(rounded(solved.R))) * size[solved.kept]
     kappa = condition(rounded(solved.R))
-    error = EPS**2 * kappa**2 if isinstance(A, Doubled) else EPS * kappa**2
+    exact = isinstance(A, Doubled)
+    error = EPS**2 * kappa**2 if exact else EPS * kappa**2
     return Whitening(
-        root, tuple(map(int, solved.aliased)), float(2 * np.log(diagonal).sum()), kappa, _digits(max(error, EPS))
+        root=root,
+        aliased=tuple(map(int, solved.aliased)),
+        log_determinant=float(2 * np.log(diagonal).sum()),
+        condition=kappa,
+        digits=_digits(max(error, EPS)),
+        sure=exact or not np.diagonal(A)[solved.aliased].any(),
     )
 
 

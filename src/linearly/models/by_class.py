@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.classes import ByClass
-from linearly.algorithm.ladder import ENOUGH_DIGITS
-from linearly.algorithm.solution import whiten
+from linearly.algorithm.ladder import ENOUGH_DIGITS, PrecisionWarning
+from linearly.algorithm.remarks import remark
 from linearly.dataset.rows import Block
 from linearly.models.base import all_or_nothing, join_columns, or_as_before
 from linearly.models.labels import Labelled, checked_classes, coded, labelled_rows, rows_with_labels
@@ -56,6 +56,7 @@ class ByClassModel(ScoreClassifier):
         self.summary_ = more if first else self.summary_ + more
         self.n_passes_ = 1 if first else self.n_passes_ + 1
         self._read()
+        self._warn_of_digits()
         return self
 
     def __add__(self, other: Any) -> Self:
@@ -79,6 +80,7 @@ class ByClassModel(ScoreClassifier):
         result.summary_ = combine(self.summary_, other.summary_)
         result.n_passes_ = max(self.n_passes_, other.n_passes_)
         result._read()
+        result._warn_of_digits()
         return result
 
     def _forget(self) -> None:
@@ -93,11 +95,23 @@ class ByClassModel(ScoreClassifier):
         raise NotImplementedError
 
     def has_digits(self) -> bool:
-        """Whether the summary leaves the model ten digits."""
+        """Whether the summary leaves the model ten digits, and tells combinations of columns from near-combinations."""
         return self._digits() >= ENOUGH_DIGITS
 
     def _digits(self) -> float:
-        return whiten(self.summary_.pooled().cross).digits
+        """Digits to trust; none where float64 cannot tell a combination of columns from a near-combination."""
+        raise NotImplementedError
+
+    def _warn_of_digits(self) -> None:
+        """Say that digits were lost where rows cannot be read again."""
+        digits = self._digits()
+        if digits < ENOUGH_DIGITS:
+            remark(
+                f"Only about {digits:.0f} digits can be trusted: some columns are nearly combinations of others, and the "
+                "sums of rows that were learnt bit by bit are kept in float64. fit() of all rows reads them twice where "
+                "it must, and gives more.",
+                PrecisionWarning,
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -47,6 +47,9 @@ class Discriminant(ByClassModel):
             )
         return priors
 
+    def _digits(self) -> float:
+        return min(_digits_of(A) for A in (self.summary_.total().cross, self.summary_.pooled().cross))
+
     def _useful_columns(self) -> NDArray[np.intp]:
         """Columns that are not constant or combinations of others over all rows; the rest is named and left out."""
         aliased = whiten(self.summary_.total().cross).aliased
@@ -240,6 +243,11 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         squares = kernels.distances(dense, *gauge, self._roots, self._moved, len(self.classes_))
         return np.asarray(self._constants - 0.5 * squares)
 
+    def _digits(self) -> float:
+        # A class of no more rows than columns has a singular covariance, however well it is known.
+        parts = [part.cross for part in self.summary_.parts if part.n > part.p]
+        return min([super()._digits(), *map(_digits_of, parts)])
+
     def _read(self) -> None:
         summary, p = self.summary_.in_one_gauge(), self.n_features_in_
         self.priors_ = self._priors()
@@ -290,6 +298,11 @@ class QuadraticDiscriminantAnalysis(Discriminant):
                 "takes more than one. Multiply all weights by a constant."
             )
         return rows - 1 if self.summary_.counts[k] > 1 else 1.0
+
+
+def _digits_of(cross: Numbers) -> float:
+    found = whiten(cross)
+    return found.digits if found.sure else 0.0
 
 
 def towards_identity(covariance: Numbers, unit: Array, s: float) -> Numbers:

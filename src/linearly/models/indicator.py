@@ -81,7 +81,7 @@ class LeastSquaresClassifier(ByClassModel):
         climbed = climb(as_rows(matrix, Y, weight, getattr(self, "feature_names_in_", None)), Ask(float(self.alpha)))
         self.labels_summary_: Gram = climbed.summary
         self.n_passes_ = climbed.passes
-        self._take(climbed.solution)
+        self._take(climbed.solution, climbed.method)
         return self
 
     @or_as_before
@@ -112,7 +112,8 @@ class LeastSquaresClassifier(ByClassModel):
         from_zero("alpha", self.alpha)
 
     def _digits(self) -> float:
-        return Ask(float(self.alpha)).of(self.summary_.indicator()).digits
+        solution = Ask(float(self.alpha)).of(self.summary_.indicator())
+        return solution.digits if solution.sure else 0.0
 
     def _combined(self, other: Any, combine: Any) -> Self:
         if getattr(self, "multilabel_", False) or getattr(other, "multilabel_", False):
@@ -122,11 +123,14 @@ class LeastSquaresClassifier(ByClassModel):
     def _read(self) -> None:
         self.multilabel_ = False
         self.__dict__.pop("labels_summary_", None)  # of an earlier fit to several labels a row
-        self._take(Ask(float(self.alpha)).of(self.summary_.indicator()))
+        self._take(Ask(float(self.alpha)).of(self.summary_.indicator()), "exact" if self.summary_.exact else "gram")
         self._warn_of_masking()
 
-    def _take(self, solution: Solution) -> None:
-        warn_of(solution, column_names(self), "exact")
+    def _warn_of_digits(self) -> None:
+        """Said with the solution, which knows of every coefficient."""
+
+    def _take(self, solution: Solution, method: str) -> None:
+        warn_of(solution, column_names(self), method, free=False)
         self.solution_ = solution
         self.coef_, self.intercept_ = solution.coef.T.copy(), solution.intercept.copy()
         if not self.multilabel_ and len(self.classes_) == 2:

@@ -35,11 +35,29 @@ if TYPE_CHECKING:
 
 SOLVERS = ("auto", "newton", "lbfgs", "gradient_descent")
 COVARIANCES = ("classical", "HC0", "HC1", "cluster")
+_OF_ONE_TARGET = (  # what a fit to several labels a row has not, and would keep of a fit before
+    "_class_weights",
+    "_coefficients",
+    "_constants",
+    "_inner",
+    "condition_",
+    "converged_",
+    "log_likelihood_",
+    "n_rows_",
+    "null_log_likelihood_",
+    "path_",
+    "reference_",
+    "separation_",
+)
 _GATHERED = 2**24  # numbers that may come here from elsewhere to prove that they are separable: 128 MB
 
 
 class SeparationWarning(UserWarning):
     """The classes can be separated by a hyperplane, so maximum likelihood has no finite solution."""
+
+
+class NoCovarianceError(ValueError, AttributeError):
+    """A covariance that this fit has not: an AttributeError too, so that `hasattr` says so."""
 
 
 class LogisticRegression(ScoreClassifier):
@@ -192,10 +210,10 @@ class LogisticRegression(ScoreClassifier):
     def covariance_(self) -> Array:
         """Inverse of the information, logit by logit: intercept first, then the coefficients (in user's units)."""
         if self._is_multilabel():
-            raise ValueError("Each label has a model of its own: ask estimators_[j].covariance_.")
+            raise NoCovarianceError("Each label has a model of its own: ask estimators_[j].covariance_.")
         root: Array | None = getattr(self, "_root", None)
         if root is None:
-            raise ValueError(
+            raise NoCovarianceError(
                 'Standard errors need the Hessian, which solver="lbfgs" does not form: fit with solver="newton".'
             )
         inner = self._inner
@@ -215,14 +233,16 @@ class LogisticRegression(ScoreClassifier):
 
     def _reference(self) -> int:
         K = len(self.classes_)
-        if isinstance(self.reference, str) and self.reference == "last" and "last" not in self.classes_.tolist():
-            return K - 1 if K > 2 else 0
+        if isinstance(self.reference, str) and self.reference == "last":
+            named = K > 2 and "last" in self.classes_.tolist()
+            if not named:
+                return K - 1 if K > 2 else 0
         one = not isinstance(self.reference, (list, tuple, dict, set, np.ndarray))
         at = [k for k, label in enumerate(self.classes_.tolist()) if one and label == self.reference]
         if len(at) == 0:
             raise ValueError(f"reference must be one of {self.classes_.tolist()}, not {self.reference!r}.")
         if K == 2 and at[0] != 0:
-            raise ValueError(f"With two classes the reference is always the first, {self.classes_[0]!r}.")
+            raise ValueError(f"With two classes the reference is always the first, {self.classes_[:1].tolist()[0]!r}.")
         return int(at[0])
 
     def _look_first(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Gauge]:
@@ -275,7 +295,8 @@ class LogisticRegression(ScoreClassifier):
         if found.last.hessian is None:
             raise ValueError('A robust covariance needs the Hessian: fit with solver="newton".')
         root = whiten(found.last.hessian).root
-        self._inner = scores_meat(rows, objective, found.B, root, self.covariance, self.n_rows_, groups)
+        n = float(self._class_weights.sum())
+        self._inner = scores_meat(rows, objective, found.B, root, self.covariance, n, groups)
 
     def _plain_loss(self, found: Found) -> float:
         # What the last pass saw, less the penalty that `look` added; the last Newton step changes it in the 14th digit.
@@ -288,8 +309,9 @@ class LogisticRegression(ScoreClassifier):
         aliased = [names[j - first] for j in found.aliased if j >= first]
         if aliased:
             remark(
-                f"{', '.join(map(repr, aliased[:8]))}: constant or a combination of the columns before, so it adds "
-                "nothing. It is left out (coefficient 0).",
+                f"{', '.join(map(repr, aliased[:8]))}: constant or a combination of the columns before, as far as "
+                "seven digits tell. It is left out (coefficient 0). If a small difference of columns matters, give the "
+                "difference as a column of its own.",
                 np.exceptions.RankWarning,
             )
 
@@ -331,7 +353,7 @@ class LogisticRegression(ScoreClassifier):
 
     def _forget(self) -> None:
         """What a fit is known by goes before the next: see `all_or_nothing`."""
-        for name in ("coef_", "estimators_", "_root"):
+        for name in ("coef_", "estimators_", "_root", "feature_names_in_", *_OF_ONE_TARGET):
             self.__dict__.pop(name, None)
 
     def _is_multilabel(self) -> bool:
