@@ -908,12 +908,17 @@ def test_a_step_by_the_hessian_is_taken_only_towards_the_maximum():
         look(far, False).gradient
     )
     np.testing.assert_array_equal(search._with_hessian(look, Found(far, look(far, False), Path(), True)).B, far)
+    before = Path()
+    before.note(best, look(best, False), 1.0)
+    away = Found(far, look(best, False), before, True)  # the last step led from the maximum to far away
+    close(search._with_hessian(look, away).B, best, rtol=1e-6, atol=1e-8)
     for lost in (replace(near, converged=False), replace(near, suspicious=True)):
         stayed = search._with_hessian(look, lost)
         np.testing.assert_array_equal(stayed.B, near.B)
         assert stayed.last.hessian is not None
     penalised = replace(search, alpha=1e-9)
-    moved = penalised._with_hessian(penalised._look(rows), replace(near, suspicious=True))
+    look = penalised._look(rows)
+    moved = penalised._with_hessian(look, replace(near, suspicious=True, last=look(near.B, False)))
     close(moved.B, best, rtol=1e-3, atol=1e-5)
 
 
