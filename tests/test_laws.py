@@ -11,6 +11,7 @@ from estimators import KINDS, REGRESSION, CutRows, obeying
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linearly as ly
@@ -752,11 +753,16 @@ def test_more_rows_that_are_refused_leave_the_model_as_it_was(make):
     assert not hasattr(model, "summary_") or model.summary_.n == 2 * len(WHOLE)
 
 
-def test_a_class_without_rows_is_refused_and_nothing_learnt():
-    model, y = ly.LinearDiscriminantAnalysis(), (WHOLE_Y.mean() < WHOLE_Y) * 1
-    with pytest.raises(ValueError, match="1"):
-        model.partial_fit(WHOLE[y == 0], y[y == 0], classes=[0, 1])
-    assert model.partial_fit(WHOLE, y, classes=[0, 1]).summary_.n == len(WHOLE)
+@pytest.mark.parametrize("make", [ly.LinearDiscriminantAnalysis, ly.QuadraticDiscriminantAnalysis])
+def test_rows_may_come_class_by_class(make):
+    model, y = make(), (WHOLE_Y.mean() < WHOLE_Y) * 1
+    model.partial_fit(WHOLE[y == 0], y[y == 0], classes=[0, 1])
+    with pytest.raises(NotFittedError):
+        model.predict(WHOLE)
+    with pytest.raises(ValueError, match="since the first call"):
+        model.partial_fit(WHOLE, y, classes=[0, 1, 2])
+    model.partial_fit(WHOLE[y == 1], y[y == 1])
+    np.testing.assert_allclose(model.predict_proba(WHOLE), make().fit(WHOLE, y).predict_proba(WHOLE), atol=1e-9)
 
 
 @pytest.mark.parametrize("make", [LinearRegression, RidgeCV, ly.LinearDiscriminantAnalysis])

@@ -13,7 +13,7 @@ from linearly.algorithm.ladder import ENOUGH_DIGITS, PrecisionWarning
 from linearly.algorithm.remarks import remark
 from linearly.dataset.rows import Block
 from linearly.models.base import all_or_nothing, join_columns, or_as_before
-from linearly.models.labels import Labelled, checked_classes, coded, labelled_rows, rows_with_labels
+from linearly.models.labels import Labelled, coded, labelled_rows, named_classes, rows_with_labels
 from linearly.models.scores import ScoreClassifier
 
 
@@ -44,19 +44,23 @@ class ByClassModel(ScoreClassifier):
 
     @or_as_before
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows. The first call needs ``classes``, all labels that will ever come."""
+        """Learn from more rows. The first call needs ``classes``, all labels that will ever come.
+
+        Rows may come class by class: the model is fitted once they are enough to read it off.
+        """
         self._check_parameters()
         first = not hasattr(self, "summary_")
         if first and classes is None:
             raise ValueError("The first call of partial_fit needs classes=: all labels that will ever come.")
-        known = checked_classes(classes) if first else self.classes_
+        known = named_classes(classes, None if first else self.classes_)
         self.classes_, rows = labelled_rows(self, X, y, sample_weight, classes=known, reset=first)
         K = len(self.classes_)
         more = rows.fold(lambda block: ByClass.of(block, K))
         self.summary_ = more if first else self.summary_ + more
         self.n_passes_ = 1 if first else self.n_passes_ + 1
-        self._read()
-        self._warn_of_digits()
+        if self._enough_rows():
+            self._read()
+            self._warn_of_digits()
         return self
 
     def __add__(self, other: Any) -> Self:
@@ -90,6 +94,10 @@ class ByClassModel(ScoreClassifier):
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
+
+    def _enough_rows(self) -> bool:
+        """Whether a model can be read off the rows so far."""
+        return True
 
     def _read(self) -> None:
         raise NotImplementedError

@@ -50,6 +50,10 @@ class Discriminant(ByClassModel):
     def _digits(self) -> float:
         return min(_digits_of(A) for A in (self.summary_.total().cross, self.summary_.pooled().cross))
 
+    def _enough_rows(self) -> bool:
+        """A row of each class, and one more to vary by."""
+        return bool((self.summary_.counts > 0).all() and self.summary_.weights.sum() > len(self.classes_))
+
     def _useful_columns(self) -> NDArray[np.intp]:
         """Columns that are not constant or combinations of others over all rows; the rest is named and left out."""
         aliased = whiten(self.summary_.total().cross).aliased

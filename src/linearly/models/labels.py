@@ -203,6 +203,16 @@ def checked_classes(classes: Any) -> Labels:
     return at_least_two(encode(checked_labels(classes))[0])
 
 
+def named_classes(classes: Any, known: Labels | None) -> Labels | None:
+    """The classes of a call of `partial_fit`: those of the first call, which later ones may repeat, not change."""
+    if classes is None:
+        return known
+    named = checked_classes(classes)
+    if known is not None and not np.array_equal(named, known):
+        raise ValueError(f"The classes are {shown(known)} since the first call, not {shown(named)}.")
+    return named
+
+
 def shown(classes: Labels) -> str:
     """The classes for a message, the first few if they are many."""
     values = classes.tolist()

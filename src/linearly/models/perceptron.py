@@ -17,7 +17,7 @@ from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.models.base import Array, all_or_nothing, or_as_before
 from linearly.models.classifier import Classifier, LinearClassifier
 from linearly.models.far import warn_of_far_columns
-from linearly.models.labels import checked_classes, labelled_rows, shown
+from linearly.models.labels import labelled_rows, named_classes
 from linearly.models.parameters import boolean, generator, one_of, whole_number
 from linearly.models.verdict import Explained
 
@@ -62,12 +62,7 @@ class OnlinePerceptron(Explained, Classifier):
         """
         self._check()
         first = "_training" not in self.__dict__
-        known = None if first else self.classes_
-        if classes is not None:
-            named = checked_classes(classes)
-            if known is not None and named.tolist() != known.tolist():
-                raise ValueError(f"The classes are {shown(known)} since the first call, not {shown(named)}.")
-            known = named
+        known = named_classes(classes, None if first else self.classes_)
         self.classes_, rows = labelled_rows(self, X, y, classes=known, reset=first)
         if first:
             self._training, _ = in_ordinary_units(rows, self._seen_once)
