@@ -351,6 +351,16 @@ def test_weight_zero_means_absent_and_scale_does_not_matter():
         np.testing.assert_allclose(scaled.metrics[name], some.metrics[name], rtol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize("far", [1e10, -1e300])
+def test_the_target_of_an_absent_row_may_be_anything(far):
+    X, y = np.c_[:6.0], np.array([0.1, 0.9, 2.3, 2.8, 4.1, far])
+    w = np.array([1.0, 1, 1, 1, 1, 0])
+    model = linearly.LinearRegression().fit(X[:5], y[:5])
+    told = str(evaluate(model, X[:5], y[:5]))
+    assert str(evaluate(model, X, y, sample_weight=w)) == told
+    assert str(evaluate(model, as_rows(X[::-1].copy(), y[::-1].copy(), w[::-1].copy()))) == told
+
+
 def test_integer_weights_repeat_rows_in_values():
     X, y = load_iris(return_X_y=True)
     model = GaussianNB().fit(X[:, :1], y)

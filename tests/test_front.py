@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 import linearly as ly
@@ -205,3 +206,42 @@ def test_data_of_no_known_kind_is_refused():
 def test_probabilities_are_refused_where_there_are_none(iris):
     with pytest.raises(ValueError, match="'perceptron' has scores but no probabilities"):
         ly.fit(iris[:100], target="species", model="perceptron").predict_proba(iris)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["linear", "logistic", "perceptron", "lda"])
+@pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]], ids=["numbers", "text"])
+def test_a_model_is_evaluated_as_its_estimator_is(name, labels):
+    rng = np.random.default_rng(3)
+    x, kind = rng.normal(size=60), rng.choice(["a", "b", "c"], size=60)
+    data = {"x": x, "kind": kind, "y": np.array(labels)[(x + rng.normal(size=60) > 0).astype(int)]}
+    if name == "linear":
+        data["y"] = x + rng.normal(size=60)
+    model = ly.fit(data, target="y", model=name)
+    told = str(model.evaluate(data))
+    assert str(ly.evaluate(model, data)) == str(ly.evaluate(model, model.rows(data))) == told
+    assert str(ly.evaluate(model, {"x": x, "kind": kind}, data["y"])) == told
+    with pytest.raises(ValueError, match="bring their own targets and weights"):
+        ly.evaluate(model, data, sample_weight=np.ones(60))
+
+
+def test_tables_of_a_model_need_its_data_alone():
+    rng = np.random.default_rng(4)
+    x, kind = rng.normal(size=60), rng.choice(["a", "b", "c"], size=60)
+    data = {"x": x, "kind": kind, "label": np.where(x + rng.normal(size=60) > 0, "yes", "no"), "y": x**2}
+    X = np.c_[x, kind == "b", kind == "c"].astype(float)
+    linear, logistic = (ly.fit(data, formula=f"{target} ~ x + kind") for target in ("y", "label"))
+    for function, model in (
+        (ly.augment, linear),
+        (ly.residual_tests, linear),
+        (ly.augment, logistic),
+        (ly.profile_intervals, logistic),
+        (ly.likelihood_ratio_tests, logistic),
+    ):
+        y = data[model.target]
+        found, expected = function(model, data), function(clone(model.estimator).fit(X, y), X, y)
+        for column in expected.columns:
+            if column not in ("term", "test"):
+                np.testing.assert_allclose(found[column], expected[column], rtol=1e-6, atol=1e-9)
+        with pytest.raises(ValueError, match=f"finds its target '{model.target}'"):
+            function(model, data, y)

@@ -16,8 +16,9 @@ from linearly.algorithm.solution import Solution
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows
 from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, DurbinWatson, durbin_watson
-from linearly.evidence.inference import Array, estimator_in, fitted, plain, refuse_several, row_parts
+from linearly.evidence.inference import Array, fitted, plain, refuse_several, row_parts
 from linearly.evidence.normality import anderson_darling, lilliefors, shapiro_wilk
+from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
 from linearly.models.base import column_names, training_rows
 from linearly.models.least_squares import LeastSquares
@@ -33,8 +34,9 @@ def residual_tests(model: LeastSquares, X: Any, y: Any = None, sample_weight: An
     Lilliefors' form, since mean and variance are estimated, and by Anderson-Darling. Equal variance by Breusch-Pagan in
     Koenker's form. Independence of neighbouring rows by Durbin-Watson, against positive correlation. The rows
     are those of the fit, with its weights if it had any: each residual is then multiplied by the root of its weight,
-    and rows of weight 0 are absent.
+    and rows of weight 0 are absent. For a `Model`, X is the data that it was fitted to.
     """
+    model, X = opened(model, X, y, sample_weight, "residual_tests")
     solution = fitted(model)
     refuse_several(model, "residual_tests")
     rows = training_rows(model, X, y, sample_weight, reset=False)

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import whiten
-from linearly.evidence.inference import estimator_in, fitted, refuse_several, term_names, tidy, two_sided
+from linearly.evidence.inference import fitted, refuse_several, term_names, tidy, two_sided
 from linearly.evidence.likelihood import plain_label
+from linearly.evidence.opened import estimator_in
 from linearly.evidence.table import Table
 from linearly.models.base import column_names
 

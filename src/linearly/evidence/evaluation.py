@@ -18,6 +18,7 @@ from linearly.dataset.rows import Where, names_of
 from linearly.evidence.figures import Figures, class_figures, label_figures, regression_figures
 from linearly.evidence.inference import refuse_level
 from linearly.evidence.intervals import Array
+from linearly.evidence.opened import estimator_in, features_of, rows_of
 from linearly.evidence.table import Summary, Table
 from linearly.evidence.tallies import ClassTally, ErrorTally, Kept, LabelTally
 from linearly.evidence.truth import (
@@ -48,9 +49,10 @@ def evaluate(
     Parameters
     ----------
     model : a fitted model with ``predict``; a classifier also has ``classes_``. Figures that need probabilities or
-        scores are given where it has ``predict_proba`` or ``decision_function``.
+        scores are given where it has ``predict_proba`` or ``decision_function``. Or a `Model` of `fit`.
     X, y : rows and what is true of them: numbers (regression), labels, or a 0/1 matrix (any subset of labels a row).
-        ``X`` may be `Rows` that bring their own targets and weights.
+        ``X`` may be `Rows` that bring their own targets and weights. For a `Model` it is data as `fit` takes them, and
+        without y their own target and weights count.
     sample_weight : weights of the rows. Intervals count (Σw)² / Σw² rows; weight 0 means the row is absent.
     positive : which of two labels precision, recall and F1 are about; ``model.classes_[1]`` by default.
     level : confidence level of the intervals.
@@ -78,6 +80,9 @@ def evaluate(
     0.6666666666666666
     """
     refuse_level(level)
+    if estimator_in(model) is not model:
+        X = rows_of(model, X) if y is None else features_of(model, X)
+        model = estimator_in(model)
     data = Truth(X, y, sample_weight)
     if not classifies(model):
         if positive is not None:
@@ -250,6 +255,8 @@ def _evaluate_labels(model: Any, data: Truth, y: Any, level: float) -> Evaluatio
 
 def _evaluate_regression(model: Any, data: Truth, level: float) -> Evaluation:
     first = numbers(data.targets, "y", data.where)
+    first = first[present(data.weight, len(first))[0]]  # absent rows must not set the scale: theirs may be any
+    refuse_none(len(first))
     shift = first.mean(axis=0)
     spread = np.abs(first - shift).max(axis=0)
     _, exponent = np.frexp(np.where(spread > 0, spread, 1.0))

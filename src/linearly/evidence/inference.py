@@ -13,6 +13,7 @@ from linearly.algorithm.gram import targets
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import Solution
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
+from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
 from linearly.models.base import by_rows, column_names, new_rows, training_rows
 from linearly.models.least_squares import LeastSquares
@@ -112,8 +113,9 @@ def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Tab
     """A row for each row: ``fitted, residual, leverage, standardized_residual, studentized_residual, cooks_distance``.
 
     The rows are those of the fit, with its weights if it had any: leverage and what follows from it mean nothing for
-    others. Rows of weight 0 have fitted values and residuals only.
+    others. Rows of weight 0 have fitted values and residuals only. For a `Model`, X is the data that it was fitted to.
     """
+    model, X = opened(model, X, y, sample_weight, "augment")
     if _is_logistic(model):
         from linearly.evidence.likelihood import augment_logistic
 
@@ -311,12 +313,6 @@ def _is_logistic(model: Any) -> bool:
 
 
 # --- what the tables share ------------------------------------------------------------------------
-
-
-def estimator_in(model: Any) -> Any:
-    """The estimator in a `Model`, which is what `ly.fit` gives; an estimator itself stays what it is."""
-    # Known by its design: scikit-learn's searches have an estimator too, and theirs is not fitted.
-    return model.estimator if hasattr(model, "design") and hasattr(model, "estimator") else model
 
 
 def fitted(model: Any) -> Solution:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.objective import Logistic
 from linearly.algorithm.optimizer import newton
 from linearly.dataset.fold import quiet_blas
+from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Rows, as_frame, is_frame, is_rows, refuse_bad_numbers
-from linearly.evidence.inference import estimator_in, plain, refuse_level
+from linearly.evidence.inference import plain, refuse_level
+from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
 from linearly.models.base import column_names
 from linearly.models.labels import labelled_rows
@@ -130,11 +133,14 @@ def odds_ratios(model: LogisticRegression, *, level: float = 0.95) -> Table:
 
 
 @quiet_blas()
-def likelihood_ratio_tests(model: LogisticRegression, X: Any, y: Any, sample_weight: Any = None) -> Table:
-    """Each feature left out in turn: ``term, statistic, df, p_value`` of twice the fall in log likelihood."""
+def likelihood_ratio_tests(model: LogisticRegression, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
+    """Each feature left out in turn: ``term, statistic, df, p_value`` of twice the fall in log likelihood.
+
+    The rows are those of the fit; for a `Model`, X is the data that it was fitted to. Levels of a category are left out
+    one by one.
+    """
+    model, X = opened(model, X, y, sample_weight, "likelihood_ratio_tests")
     _refuse_penalised(_fitted(model), "likelihood_ratio_tests")
-    if is_rows(X):
-        raise TypeError("likelihood_ratio_tests leaves out columns in turn: give X and y as arrays or data frames.")
     names = column_names(model)
     statistics, df, whole = [], [], _parameters(model)
     plainly = clone(model).set_params(covariance="classical")  # the likelihood does not depend on it
@@ -172,14 +178,16 @@ def compare_logistic(small: LogisticRegression, big: LogisticRegression) -> Tabl
 
 @quiet_blas()
 def profile_intervals(
-    model: LogisticRegression, X: Any, y: Any, sample_weight: Any = None, *, level: float = 0.95
+    model: LogisticRegression, X: Any, y: Any = None, sample_weight: Any = None, *, level: float = 0.95
 ) -> Table:
     """Intervals by the profile likelihood, ``term, estimate, conf_low, conf_high``: where it falls by a χ² quantile.
 
     They follow the curvature of the likelihood away from the maximum, so they are not symmetric, and are better than
     Wald's in small samples. Each end takes some refits with one coefficient held; it is NaN where rounding alone moves
-    the likelihood by more, as it does for the intercept of columns far from zero.
+    the likelihood by more, as it does for the intercept of columns far from zero. For a `Model`, X is the data that it
+    was fitted to.
     """
+    model, X = opened(model, X, y, sample_weight, "profile_intervals")
     _refuse_penalised(_fitted(model), "profile_intervals")
     if model.separation_ is not None or not model.converged_:
         raise ValueError(
@@ -270,9 +278,20 @@ def plain_label(label: Any) -> Any:
 
 
 def _columns(X: Any, chosen: list[int]) -> Any:
+    if is_rows(X):
+        return _SomeColumns(X, chosen)
     if is_frame(X):
         return as_frame(X)[:, chosen].to_native()
     return X[:, chosen] if hasattr(X, "shape") else np.asarray(X)[:, chosen]
+
+
+class _SomeColumns(MappedRows):
+    """The same rows with some of their columns."""
+
+    def __init__(self, rows: Rows, chosen: list[int]) -> None:
+        names = tuple(rows.names[j] for j in chosen)
+        super().__init__(rows, lambda block: replace(block, X=plain(block.X)[:, chosen], names=names))
+        self.names, self.classes = names, getattr(rows, "classes", None)
 
 
 def _refuse_multilabel(model: LogisticRegression, what: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.numbers import as_array, as_numbers
-from linearly.dataset.rows import ROW, Where, is_rows
+from linearly.dataset.rows import ROW, Block, Rows, Where, is_rows
 from linearly.evidence.intervals import Array
 from linearly.models.base import checked_weight
 
@@ -18,19 +18,23 @@ S = TypeVar("S")
 
 
 class Truth:
-    """Rows with what is true of them and their weights: the user's X whole, or `Rows` block by block."""
+    """Rows with what is true of them and their weights: the user's X whole, or `Rows` block by block.
+
+    `Rows` that bring no targets may have y beside them, and are then taken whole, too.
+    """
 
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
         self.X, self.weight = X, None
         self.where: Where = ROW  # of the targets
         self.classes = getattr(X, "classes", None) if is_rows(X) else None
-        if is_rows(X):
-            if y is not None or sample_weight is not None:
-                raise ValueError("These rows bring their own targets and weights: call evaluate(model, rows).")
-            first = next((block for block in X if len(block)), None)
+        self.in_blocks = is_rows(X) and y is None
+        first = _first_present(X) if is_rows(X) else None
+        if sample_weight is not None if self.in_blocks else first is not None and first.y is not None:
+            raise ValueError("These rows bring their own targets and weights: call evaluate(model, rows).")
+        if self.in_blocks:
             if first is None:
                 raise ValueError("There are no rows: nothing to evaluate on.")
-            self.targets, self.where = self._labels(first.y), first.where
+            self.targets, self.weight, self.where = self._labels(first.y), first.weight, first.where
             if self.targets.dtype == object and self.targets.ndim == 0:
                 raise ValueError("These rows bring no targets: nothing to compare the predictions with.")
             return
@@ -44,16 +48,28 @@ class Truth:
 
     def fold(self, f: Callable[[Any, Any, Any, Where], S]) -> S:
         """The sum of f(X, y, weight, where a row is) over the blocks."""
-        if not is_rows(self.X):
+        if not self.in_blocks:
             return f(self.X, self.targets, self.weight, ROW)
         with warnings.catch_warnings():
             # Blocks are arrays. Their columns have been named where the rows come from.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            return self.X.fold(lambda block: f(_array(block.X), self._labels(block.y), block.weight, block.where))
+            total: S = self.X.fold(lambda block: f(_array(block.X), self._labels(block.y), block.weight, block.where))
+            return total
 
     def _labels(self, y: Any) -> NDArray[Any]:
         """The targets of a block; of rows that bring codes, the labels those stand for."""
         return np.asarray(y) if self.classes is None or y is None else self.classes[y]
+
+
+def _first_present(rows: Rows) -> Block | None:
+    """The first block with a row of positive weight; with any row, if there is none such."""
+    first = None
+    for block in rows:
+        if len(block):
+            first = block
+            if block.weight is None or block.weight.any():
+                break
+    return first
 
 
 def _array(X: Any) -> Any:
