@@ -424,6 +424,25 @@ def test_one_label_has_no_area_under_a_curve():
     assert row(two, "macro_roc_auc")["conf_low"] < 1
 
 
+def test_a_label_of_one_row_leaves_the_averages_their_intervals():
+    rng = np.random.default_rng(6)
+    actual = np.r_[np.zeros(20, int), np.ones(20, int), 2]
+    P = rng.dirichlet(np.ones(3), size=41) + 0.5 * np.eye(3)[actual]
+    P /= P.sum(axis=1, keepdims=True)
+    result = evaluate(Table([0, 1, 2], P.argmax(axis=1), P), numbered(41), actual)
+    Y = np.eye(3, dtype=int)[actual]
+    several = evaluate(Table([0, 1, 2], (P > 0.5).astype(int), P), numbered(41), Y)
+    for found in (result, several):
+        for name in ("macro_roc_auc", "macro_average_precision"):
+            low, value, high = (
+                found.metrics[c][found.metrics["metric"] == name][0] for c in ("conf_low", "value", "conf_high")
+            )
+            assert 0 <= low < value < high <= 1
+    alone = Area.of(P[:, 2], actual == 2, np.ones(41))
+    assert alone.interval(0.95) == newcombe(alone.value, 1.0, 40.0, 0.95)
+    assert alone.interval(0.95).low == result.per_class["roc_auc_low"][2]
+
+
 def test_scores_without_probabilities_and_labels_without_scores():
     X, y = load_breast_cancer(return_X_y=True)
     ridge = RidgeClassifier().fit(X, y)

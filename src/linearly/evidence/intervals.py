@@ -106,7 +106,7 @@ def average(parts: Sequence[Interval], correlation: Array | None, method: str) -
 
 def correlation(covariance: Array) -> Array:
     """The correlation matrix; what does not vary is unrelated to the rest."""
-    size = np.sqrt(np.diagonal(covariance))
+    size = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))  # rounding may leave -1e-18 of a variance of 0
     R = covariance / np.where(size > 0, size, 1.0) / np.where(size > 0, size, 1.0)[:, None]
     np.fill_diagonal(R, 1.0)
     return np.asarray(R)
@@ -134,8 +134,9 @@ class Area(NamedTuple):
         value = float(w1 @ below / total1)
         n1, n0 = effective(total1, float(w1 @ w1)), effective(total0, float(w0 @ w0))
         influence = np.where(positive, w1 * (below - value) / total1, w0 * (above - value) / total0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            influence *= np.where(positive, np.sqrt(np.divide(n1, n1 - 1)), np.sqrt(np.divide(n0, n0 - 1)))
+        # One row alone does not show how much rows like it vary; its influence is 0 rather than 0 · ∞.
+        more1, more0 = (np.sqrt(n / (n - 1)) if n > 1 else 1.0 for n in (n1, n0))
+        influence *= np.where(positive, more1, more0)
         return Area(value, influence, n1, n0)
 
     def interval(self, level: float) -> Interval:
@@ -143,7 +144,7 @@ class Area(NamedTuple):
         if np.isnan(self.value):
             return UNDEFINED
         error = float(np.sqrt(self.influence @ self.influence))
-        if not (0 < error < np.inf and 0 < self.value < 1):
+        if not (min(self.n_positive, self.n_negative) > 1 and error > 0 and 0 < self.value < 1):
             return newcombe(self.value, self.n_positive, self.n_negative, level)
         odds = np.log(self.value / (1 - self.value))
         half = reach(level) * error / (self.value * (1 - self.value))
