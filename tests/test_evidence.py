@@ -187,6 +187,26 @@ def test_compare_models_refuses_other_classes_and_weights():
         ly.compare_models(small, ly.LogisticRegression().fit(X, y + 1))
 
 
+def test_compare_models_refuses_models_that_are_not_nested():
+    rng = np.random.default_rng(0)
+    x, z, k, noise = rng.normal(size=(4, 60))
+    y = 9 + x + noise
+    for model, target in ((ly.LinearRegression, y), (ly.LogisticRegression, np.where(x + noise > 0, "p", "q"))):
+        small = model().fit(np.c_[x], target)
+        with pytest.raises(
+            ValueError, match="Not nested: the smaller model has an intercept, and the bigger one has none"
+        ):
+            ly.compare_models(small, model(fit_intercept=False).fit(np.c_[x, z, k], target))
+        with pytest.raises(ValueError, match="Not nested: the smaller model fits better"):
+            ly.compare_models(small, model().fit(np.c_[z, k], target))
+    # All levels of a category make up for an intercept: the same test as with one.
+    levels = np.eye(3)[np.repeat([0, 1, 2], [10, 20, 30])]
+    small = ly.LinearRegression().fit(np.c_[x], y)
+    without = ly.LinearRegression(fit_intercept=False).fit(np.c_[x, levels], y)
+    beside = ly.LinearRegression().fit(np.c_[x, levels[:, 1:]], y)
+    assert ly.compare_models(small, without).row(0) == pytest.approx(ly.compare_models(small, beside).row(0))
+
+
 def test_tables_take_a_model_of_fit():
     rng = np.random.default_rng(0)
     x, b = rng.normal(size=(2, 40))

@@ -224,8 +224,8 @@ def compare_models(small: Any, big: Any) -> Table:
     """Do the terms of the bigger of two nested models matter? ``statistic, df, p_value``.
 
     Least squares: the F test (``df`` and ``df_residual``). Logistic regression: the likelihood-ratio test. Both models
-    must be fitted without penalty to the same rows, with the same target and weights; the columns of the small one are
-    among those of the big one.
+    must be fitted without penalty to the same rows, with the same target and weights; the columns of the small one, and
+    its intercept, are among those of the big one.
     """
     small, big = estimator_in(small), estimator_in(big)
     check_is_fitted(small)
@@ -233,6 +233,11 @@ def compare_models(small: Any, big: Any) -> Table:
     names = [set(column_names(model)) for model in (small, big)]
     if all(hasattr(model, "feature_names_in_") for model in (small, big)) and not names[0] <= names[1]:
         raise ValueError(f"Not nested: {sorted(names[0] - names[1])} are not columns of the bigger model.")
+    constant = [bool(getattr(model, "fit_intercept", True)) for model in (small, big)]
+    if constant == [True, False] and not _spans_constant(big):
+        raise ValueError(
+            "Not nested: the smaller model has an intercept, and the bigger one has none. Fit both with an intercept."
+        )
     if _is_logistic(small) and _is_logistic(big):
         from linearly.evidence.likelihood import compare_logistic
 
@@ -248,6 +253,8 @@ def compare_models(small: Any, big: Any) -> Table:
     df = round(a.dof - b.dof)
     if df <= 0:
         raise ValueError("The bigger model, second, must have more terms than the smaller one.")
+    if float(b.rss[0] - a.rss[0]) > _ROUNDING * max(a.tss[0], b.tss[0]):
+        raise fits_better(f"residual sum of squares {a.rss[0]:.6g} against {b.rss[0]:.6g}")
     f = float((a.rss[0] - b.rss[0]) / df / b.sigma2[0])
     return Table(
         {
@@ -289,6 +296,20 @@ def _refuse_other_classes(small: Any, big: Any) -> None:
     for label, first, second in zip(small.classes_.tolist(), small._class_weights, big._class_weights, strict=True):
         if not _close(first, second):
             raise _not_alike("weights or labels", f"the rows of class {label!r} weigh {first:.6g} and {second:.6g}")
+
+
+def _spans_constant(model: Any) -> bool:
+    """Whether the columns of a model without intercept make up for one, as all levels of a category do."""
+    if not isinstance(model, LeastSquares):
+        return False  # a likelihood leaves no sums behind that would tell
+    return Ask(0.0).of(model.summary_).rank + 1 == model.solution_.rank
+
+
+def fits_better(how: str) -> ValueError:
+    """What to say of a smaller model with the better fit, which none of nested models has."""
+    return ValueError(
+        f"Not nested: the smaller model fits better ({how}). Give the bigger one all columns of the smaller one."
+    )
 
 
 def _not_alike(what: str, how: str) -> ValueError:

@@ -18,7 +18,7 @@ from linearly.algorithm.optimizer import newton
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Rows, as_frame, is_frame, is_rows, refuse_bad_numbers
-from linearly.evidence.inference import plain, refuse_level
+from linearly.evidence.inference import fits_better, plain, refuse_level
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
 from linearly.models.base import column_names
@@ -173,6 +173,8 @@ def compare_logistic(small: LogisticRegression, big: LogisticRegression) -> Tabl
     if df <= 0:
         raise ValueError("The bigger model, second, must have more terms than the smaller one.")
     statistic = 2 * (big.log_likelihood_ - small.log_likelihood_)
+    if statistic < 1e-6 * small.log_likelihood_:
+        raise fits_better(f"log likelihood {small.log_likelihood_:.6g} against {big.log_likelihood_:.6g}")
     return Table({"statistic": [statistic], "df": [df], "p_value": [float(chdtrc(df, max(statistic, 0.0)))]})
 
 
