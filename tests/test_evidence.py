@@ -305,3 +305,28 @@ def test_with_fewer_rows_than_columns_every_vif_is_infinite():
     with pytest.warns(np.exceptions.RankWarning):
         model = ly.LinearRegression().fit(rng.standard_normal((3, 5)), [1.0, 2.0, 4.0])
     assert np.isinf(ly.vif(model)["vif"]).all()
+
+
+def test_what_was_left_out_has_no_standard_error_as_in_r():
+    rng = np.random.default_rng(0)
+    x, z, noise = rng.normal(size=(3, 40))
+    unknown = ["std_error", "statistic", "p_value", "conf_low", "conf_high"]
+
+    def told(model, X, y):
+        with pytest.warns(np.exceptions.RankWarning):
+            table = ly.tidy(model.fit(X, y))
+        return [[table[name][i] for name in unknown] for i in range(len(table))]
+
+    for covariance in ("classical", "HC3"):
+        rows = told(ly.LinearRegression(covariance=covariance), np.c_[x, np.full(40, 3.0), z], x + noise)
+        assert np.isnan(rows[2]).all()
+        assert np.isfinite([rows[i] for i in (0, 1, 3)]).all()
+    # Of two copies least squares gives the coefficients of smallest norm, and those can be known.
+    assert np.isfinite(told(ly.LinearRegression(), np.c_[x, x, z], x + noise)).all()
+    for covariance in ("classical", "HC0"):
+        logistic = ly.LogisticRegression(covariance=covariance)
+        rows = told(logistic, np.c_[x, x, z, np.full(40, 3.0)], x + noise > 0)
+        assert np.isnan([rows[i] for i in (2, 4)]).all()
+        assert np.isfinite([rows[i] for i in (0, 1, 3)]).all()
+        odds = ly.odds_ratios(logistic)
+        assert np.isnan([odds["conf_low"][[1, 3]], odds["conf_high"][[1, 3]]]).all()

@@ -28,7 +28,8 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
     """A row for each term: ``term, estimate, std_error, statistic, p_value, conf_low, conf_high``; Intercept first.
 
     Several targets add a column ``target``. For ridge a column ``bias`` estimates how far the penalty pulled each
-    coefficient (ridge minus least squares on the same rows); the intervals do not account for it.
+    coefficient (ridge minus least squares on the same rows); the intervals do not account for it. A column that was
+    left out, being constant or (logistic regression) a combination of others, has estimate 0 and NaN for the rest.
     """
     model = estimator_in(model)
     if _is_logistic(model):
@@ -38,7 +39,7 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
     solution = fitted(model)
     refuse_level(level)
     terms = term_names(model)
-    errors = model.std_errors()
+    errors = told_apart(solution.root, model.std_errors())
     parts = []
     bias = shrinkage_bias(model) if solution.alpha > 0 else None
     for t, error in enumerate(errors.T):
@@ -354,6 +355,13 @@ def estimates(solution: Solution) -> Array:
     if not solution.has_intercept:
         return solution.coef
     return np.vstack([solution.intercept, solution.coef])
+
+
+def told_apart(root: Array, errors: Array) -> Array:
+    """Standard errors, terms first; NaN where the fit has left the term out, which is not to know that it is 0."""
+    told = errors.copy()
+    told[np.flatnonzero(~root.any(axis=1))] = np.nan
+    return told
 
 
 def shrinkage_bias(model: LeastSquares) -> Array:

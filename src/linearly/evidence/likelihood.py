@@ -18,7 +18,7 @@ from linearly.algorithm.optimizer import newton
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Rows, as_frame, is_frame, is_rows, refuse_bad_numbers
-from linearly.evidence.inference import fits_better, plain, refuse_level
+from linearly.evidence.inference import fits_better, plain, refuse_level, told_apart
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
 from linearly.models.base import column_names
@@ -32,7 +32,9 @@ def tidy_logistic(model: LogisticRegression, level: float) -> Table:
     """A row for each term (and for each logit of K ≥ 3 classes, named by ``label``), with Wald tests and intervals."""
     refuse_level(level)
     terms, labels, estimate = _terms(model)
-    error = np.sqrt(np.diagonal(model.covariance_))
+    error = np.sqrt(np.diagonal(model.covariance_))  # which says so where there is no root
+    assert model._root is not None
+    error = told_apart(model._root, error)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = estimate / error
     reach = ndtri(0.5 + level / 2) * error
