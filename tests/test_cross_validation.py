@@ -111,6 +111,10 @@ def test_chow_is_the_f_test_of_the_model_with_everything_interacted():
     assert found["statistic"] == pytest.approx(f, rel=1e-8)
     assert (found["df1"], found["df2"]) == (k, df)
     assert found["p_value"] == pytest.approx(stats.f.sf(f, k, df), rel=1e-8)
+    robust = ly.LinearRegression(covariance="HC3").fit(X[group], y[group])
+    with pytest.raises(ValueError, match="Chow's test assumes errors of equal variance"):
+        chow(robust, b)
+    assert "No Chow test: Chow's test assumes errors of equal variance" in str(ly.diff(robust, b))
 
 
 def test_diff_of_least_squares_is_welch_for_each_term():

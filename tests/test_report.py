@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.model_selection import GridSearchCV
 
 matplotlib.use("Agg")
 import linearly as ly
@@ -507,12 +508,22 @@ def test_no_rows_leaves_out_every_value_of_a_row(name):
     assert "rows" not in found
     assert "sample" not in found
     assert not found.get("plane")
+    assert not {"witness", "meeting_point"} & (found.get("separability") or {}).keys()
     words = "".join(Reader(render(found)).texts["main"])
     assert "Some of the rows" not in words
     assert "Witness rows" not in words
     assert not re.search(r"\brow \d", words.lower())
     kept = full["statistics"] if "statistics" in full else full["evaluation"]["metrics"]
     assert (found["statistics"] if "statistics" in found else found["evaluation"]["metrics"]) == kept
+
+
+def test_a_search_is_reported_on_as_fitted_and_not_as_the_estimator_it_began_with():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    label = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    search = GridSearchCV(ly.LogisticRegression(), {"alpha": [1.0]}, cv=2).fit(X, label)
+    best = facts(search.best_estimator_, as_rows(X, label))
+    assert facts(search, as_rows(X, label))["evaluation"] == best["evaluation"]
 
 
 class Blocks(LocalRows):

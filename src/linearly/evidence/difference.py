@@ -75,6 +75,8 @@ def chow(a: Any, b: Any) -> dict[str, float]:
     off the sum of the two summaries.
     """
     one, two = fitted(a), fitted(b)
+    if a.covariance != "classical" or b.covariance != "classical":
+        raise ValueError("Chow's test assumes errors of equal variance, and these fits do not.")
     if one.alpha > 0 or two.alpha > 0:
         raise ValueError("Chow's test is for least squares without a penalty.")
     if type(a.summary_) is not type(b.summary_):
@@ -95,8 +97,6 @@ def chow(a: Any, b: Any) -> dict[str, float]:
 
 def chow_test(a: Any, b: Any) -> str:
     """Chow's test in a sentence, or why there is none."""
-    if a.covariance != "classical" or b.covariance != "classical":
-        return "No Chow test: it assumes errors of equal variance, and these fits do not."
     try:
         found = chow(a, b)
     except ValueError as reason:

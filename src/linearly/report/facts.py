@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linearly.dataset.rows import Rows, is_rows
 from linearly.evidence.inference import refuse_level
+from linearly.evidence.opened import estimator_in
 from linearly.evidence.table import Table
 from linearly.models.base import column_names
 from linearly.models.least_squares import LeastSquares
@@ -35,7 +36,7 @@ def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False)
     refuse_level(level)
     if not is_rows(rows):
         raise TypeError(f"facts needs Rows with targets, as model.rows(data) makes them, not {type(rows).__name__}.")
-    estimator = getattr(model, "estimator", model)
+    estimator = estimator_in(model)
     check_is_fitted(estimator)
     found: Facts = {
         "model": type(estimator).__name__,
@@ -80,7 +81,9 @@ def _without_values(found: Facts) -> None:
     if found.get("influence"):
         found["influence"] = {key: value for key, value in found["influence"].items() if key != "rows"}
     if found.get("separability"):
-        found["separability"] = {key: value for key, value in found["separability"].items() if key != "witness"}
+        # Where the classes meet may be a row of both.
+        told = ("witness", "meeting_point")
+        found["separability"] = {key: value for key, value in found["separability"].items() if key not in told}
     if found.get("plane"):
         found.pop("plane")
 
