@@ -330,3 +330,17 @@ def test_what_was_left_out_has_no_standard_error_as_in_r():
         assert np.isfinite([rows[i] for i in (0, 1, 3)]).all()
         odds = ly.odds_ratios(logistic)
         assert np.isnan([odds["conf_low"][[1, 3]], odds["conf_high"][[1, 3]]]).all()
+
+
+@pytest.mark.parametrize("size", [1e-40, 1.0, 1e40])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_rounding_errors_of_an_exact_fit_are_not_tested(size, offset):
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=(2, 50))
+    X, y = np.c_[x, x**2], size * (offset + 0.1 + 0.7 * x)
+    table = ly.residual_tests(ly.LinearRegression().fit(X, y), X, y)
+    assert np.isnan([table["statistic"], table["p_value"]]).all()
+    assert "exact" in table.notes[0]
+    assert table["n"].tolist() == [50] * 5
+    y = y + size * 1e-6 * noise
+    assert np.isfinite(ly.residual_tests(ly.LinearRegression().fit(X, y), X, y)["p_value"][:3]).all()

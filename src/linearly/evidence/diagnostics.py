@@ -12,12 +12,12 @@ from scipy.special import chdtrc
 
 from linearly.algorithm.gram import Gram, targets
 from linearly.algorithm.ladder import Ask, climb
-from linearly.algorithm.solution import Solution
+from linearly.algorithm.solution import PERFECT, Solution
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows
 from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, DurbinWatson, durbin_watson
 from linearly.evidence.inference import Array, fitted, plain, refuse_several, row_parts
-from linearly.evidence.normality import anderson_darling, lilliefors, shapiro_wilk
+from linearly.evidence.normality import SHAPIRO_ROWS, anderson_darling, lilliefors, shapiro_wilk
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
 from linearly.models.base import column_names, training_rows
@@ -34,25 +34,38 @@ def residual_tests(model: LeastSquares, X: Any, y: Any = None, sample_weight: An
     Lilliefors' form, since mean and variance are estimated, and by Anderson-Darling. Equal variance by Breusch-Pagan in
     Koenker's form. Independence of neighbouring rows by Durbin-Watson, against positive correlation. The rows
     are those of the fit, with its weights if it had any: each residual is then multiplied by the root of its weight,
-    and rows of weight 0 are absent. For a `Model`, X is the data that it was fitted to.
+    and rows of weight 0 are absent. Of an exact fit, whose residuals are rounding errors, all tests are NaN. For
+    a `Model`, X is the data that it was fitted to.
     """
     model, X = opened(model, X, y, sample_weight, "residual_tests")
     solution = fitted(model)
     refuse_several(model, "residual_tests")
     rows = training_rows(model, X, y, sample_weight, reset=False)
-    _, residual, _, weight = row_parts(rows, solution)
-    residual = (residual * np.sqrt(weight))[weight > 0]
-    normal = [test(residual) for test in (shapiro_wilk, lilliefors, anderson_darling)]
-    uneven = breusch_pagan(climb(squared_residuals(rows, solution), Ask()).solution)
-    found = [*normal, (*uneven, len(residual)), _independence(rows, solution, len(residual))]
+    fit, residual, _, weight = row_parts(rows, solution)
+    fit, residual = ((part * np.sqrt(weight))[weight > 0] for part in (fit, residual))
+    notes, n = [], len(residual)
+    if solution.alpha == 0 and _rounding_alone(residual, fit + residual):
+        notes = ["The fit is exact: its residuals are rounding errors, and tests of them would tell nothing."]
+        found = [(np.nan, np.nan, rows_used) for rows_used in (min(n, SHAPIRO_ROWS), n, n, n, n)]
+    else:
+        normal = [test(residual) for test in (shapiro_wilk, lilliefors, anderson_darling)]
+        uneven = breusch_pagan(climb(squared_residuals(rows, solution), Ask()).solution)
+        found = [*normal, (*uneven, n), _independence(rows, solution, n)]
     return Table(
         {
             "test": ["shapiro_wilk", "lilliefors", "anderson_darling", "breusch_pagan", "durbin_watson"],
             "statistic": [row[0] for row in found],
             "p_value": [row[1] for row in found],
             "n": [row[2] for row in found],
-        }
+        },
+        notes=notes,
     )
+
+
+def _rounding_alone(residual: Array, y: Array) -> bool:
+    """Whether residuals are what rounding leaves of an exact fit, by the rule of the report."""
+    size = float(np.abs(y).max(initial=0.0)) or 1.0  # squares of numbers near 1e±200 must neither overflow nor vanish
+    return bool(((residual / size) ** 2).sum() <= PERFECT * ((y / size) ** 2).sum())
 
 
 def breusch_pagan(about: Solution) -> tuple[float, float]:
