@@ -224,6 +224,16 @@ def test_regression_as_in_scikit_learn(weighted):
     assert both.metrics["target"].tolist() == ["y0"] * 3 + ["y1"] * 3
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_several_targets_have_the_names_of_their_columns(frame):
+    X, y = load_diabetes(return_X_y=True)
+    Y = frame({"y1": y, "y0": X[:, 0] + X[:, 1] ** 2})
+    model = linearly.LinearRegression().fit(X, np.asarray(Y))
+    found = evaluate(model, X, Y).metrics
+    assert found["target"].tolist() == ["y1"] * 3 + ["y0"] * 3
+    assert found["value"][0] == pytest.approx(theirs.root_mean_squared_error(y, model.predict(X)[:, 0]))
+
+
 def test_r_squared_at_any_offset_and_scale():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(200, 2))

@@ -87,7 +87,7 @@ def evaluate(
     if not classifies(model):
         if positive is not None:
             raise ValueError("positive= is for classifiers of two labels.")
-        return _evaluate_regression(model, data, level)
+        return _evaluate_regression(model, data, y, level)
     classes = getattr(model, "classes_", None)
     if classes is None:
         raise TypeError(f"{type(model).__name__} has no classes_: fit it first.")
@@ -253,7 +253,7 @@ def _evaluate_labels(model: Any, data: Truth, y: Any, level: float) -> Evaluatio
     return _result("multilabel", model, found.n, f", {L} labels, any subset a row", labels, figures, kept, level)
 
 
-def _evaluate_regression(model: Any, data: Truth, level: float) -> Evaluation:
+def _evaluate_regression(model: Any, data: Truth, y: Any, level: float) -> Evaluation:
     first = numbers(data.targets, "y", data.where)
     first = first[present(data.weight, len(first))[0]]  # absent rows must not set the scale: theirs may be any
     refuse_none(len(first))
@@ -271,7 +271,8 @@ def _evaluate_regression(model: Any, data: Truth, level: float) -> Evaluation:
 
     found = data.fold(tally)
     refuse_none(found.n)
-    figures = regression_figures(found, unit, level)
+    names = names_of(y) or [f"y{t}" for t in range(len(unit))]
+    figures = regression_figures(found, unit, [str(name) for name in names], level)
     several = f", {len(unit)} targets" if len(unit) > 1 else ""
     return _result("regression", model, found.n, several, [], figures, None, level)
 

@@ -180,7 +180,7 @@ def label_figures(tally: LabelTally, kept: Kept | None, labels: list[Any], level
     return Figures(_metrics(metrics), confusion, _per_class(labels, sums[2], rates, areas, weighted), None, rates.notes)
 
 
-def regression_figures(tally: ErrorTally, unit: Array, level: float) -> Figures:
+def regression_figures(tally: ErrorTally, unit: Array, targets: list[str], level: float) -> Figures:
     """RMSE, MAE and R² of each target."""
     z = reach(level)
     names, found = ["rmse", "mae", "r_squared"], []
@@ -197,7 +197,7 @@ def regression_figures(tally: ErrorTally, unit: Array, level: float) -> Figures:
         ]
     k = len(unit)
     notes = [] if all(part.value == part.value for part in found) else ["y does not vary: R² is undefined."]
-    columns: dict[str, Any] = {"target": np.repeat([f"y{t}" for t in range(k)], 3)} if k > 1 else {}
+    columns: dict[str, Any] = {"target": np.repeat(targets, 3)} if k > 1 else {}
     return Figures(Table(columns | _columns(names * k, found)), None, None, None, notes)
 
 
