@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.naive_bayes import GaussianNB
 
@@ -50,6 +50,15 @@ def test_classification_folds_are_those_of_separate_fits(estimator):
         if "log_loss" in table.columns:
             p = model.predict_proba(X[out])[np.arange(out.sum()), y[out]]
             assert table["log_loss"][j] == pytest.approx(-np.log(p).mean(), rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=str)
+def test_folds_of_a_sparse_matrix_are_those_of_the_dense_one(estimator):
+    X, y = load_iris(return_X_y=True)
+    dense, thin = (ly.cross_validate(estimator, matrix, y) for matrix in (X, sparse.csr_matrix(X)))
+    for name in dense.columns:
+        np.testing.assert_allclose(thin[name], dense[name], rtol=1e-6)
 
 
 def test_exact_models_take_one_pass_for_all_folds_and_one_for_the_scores():

@@ -782,6 +782,23 @@ def test_models_with_and_without_names_are_added_in_either_order(make):
             few + many
 
 
+@pytest.mark.parametrize("make", [LinearRegression, RidgeCV, ly.LinearDiscriminantAnalysis])
+def test_columns_called_as_those_without_names_are_told_apart_by_name_too(make):
+    import pandas as pd
+
+    y = (WHOLE_Y.mean() < WHOLE_Y) * 1 if make is ly.LinearDiscriminantAnalysis else WHOLE_Y
+    frame = pd.DataFrame(WHOLE, columns=[f"x{j}" for j in range(WHOLE.shape[1])])
+    rows = ly.scan(frame.assign(y=y), target="y")
+    swapped = ly.scan(frame[frame.columns[::-1]].assign(y=y), target="y")
+    model = make().fit(rows)
+    np.testing.assert_allclose(model.predict(rows), model.predict(WHOLE), rtol=1e-9)
+    with pytest.raises(ValueError, match="The columns are"):
+        model.predict(swapped)
+    for a, b in ((rows, swapped), (swapped, rows)):
+        with pytest.raises(ValueError, match="The columns differ"):
+            make().fit(a) + make().fit(b)
+
+
 def test_ridge_learns_together_and_forgets():
     # Row i is in fold i mod 5 of its own data, so parts of 5k rows have the folds of the whole.
     first, second = RidgeCV().fit(WHOLE[:40], WHOLE_Y[:40]), RidgeCV().fit(WHOLE[40:], WHOLE_Y[40:])

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import linearly as ly
 from linearly.dataset import rows as rows_module
 from linearly.dataset.polynomial import polynomial
 from linearly.dataset.rows import Block, LocalRows, Rows, as_rows, is_frame, names_of, refuse_bad_numbers, rows_in_block
@@ -113,6 +114,20 @@ def test_thinned_rows_are_named_by_the_rows_they_were():
     np.testing.assert_array_equal(joined(thin), X[::7])
     with pytest.raises(ValueError, match="row 28, column 'x1'"):
         refuse_bad_numbers(thin.with_targets(np.zeros(6)).block(2, 6))
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+def test_thinned_rows_of_a_frame(make):
+    thin = as_rows(make(VALUES)).thinned(7)
+    np.testing.assert_array_equal(joined(thin), VALUES[::7])
+
+
+def test_a_large_integer_is_named_by_its_row_in_the_whole_when_rows_are_thinned():
+    X = np.zeros((40, 2), dtype=np.int64)
+    X[28, 1] = 2**60
+    for matrix in (X, sp.csr_matrix(X), pd.DataFrame(X)):
+        with pytest.raises(ValueError, match="row 28, column"):
+            joined(as_rows(matrix).thinned(7))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -218,6 +233,16 @@ def test_others_become_floats_one_block_at_a_time(dtype, monkeypatch):
     tracemalloc.stop()
     assert total == n * p
     assert peak < 2 * step * p * 8
+
+
+@pytest.mark.parametrize("padding", [1, 8])
+def test_fields_of_records_are_rows_like_any_others(padding, small_blocks):
+    # One byte before the numbers: no whole number of elements apart, or apart so but not aligned.
+    records = np.zeros(100, dtype=[("k", "i1"), ("X", "f8", (3,)), ("y", "f8"), ("pad", "i1", (padding - 1,))])
+    records["X"], records["y"] = VALUES, VALUES.sum(axis=1)
+    np.testing.assert_array_equal(joined(as_rows(records["X"])), VALUES)
+    model = ly.LinearRegression().fit(records["X"], records["y"])
+    np.testing.assert_allclose(model.predict(records["X"]), records["y"], atol=1e-12)
 
 
 # --- sparse ---------------------------------------------------------------------------------------

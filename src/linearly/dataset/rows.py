@@ -155,7 +155,7 @@ class LocalRows:
         fewest: int = _FEWEST,
     ) -> None:
         self.n, p = shape
-        self.y, self.weight = y, weight
+        self.y, self.weight = y if y is None or _lies_in_elements(y) else y.copy(), weight
         self._numbers = numbers  # of the rows in the whole data set, where these are some of them
         self.names = tuple(names) if names is not None else numbered(p)
         self._cut = cut
@@ -324,14 +324,14 @@ def _is_sparse(X: Any) -> bool:
 
 
 def _cut_array(X: NDArray[Any]) -> Callable[[slice], NDArray[Any]]:
-    if X.dtype.isnative and X.dtype in (np.float64, np.float32) and _strides_in_elements(X):
+    if X.dtype.isnative and X.dtype in (np.float64, np.float32) and _lies_in_elements(X):
         return lambda rows: X[rows]
 
     def cut(rows: slice) -> NDArray[Any]:
         part = X[rows]
-        refuse_large_integers(part, _rows_from(rows.start))
+        refuse_large_integers(part, _rows_of(rows))
         with np.errstate(over="ignore"):  # of a long double: refused as infinity
-            return np.asarray(part, dtype=np.float64)
+            return np.array(part, dtype=np.float64)
 
     return cut
 
@@ -341,14 +341,15 @@ def _cut_sparse(X: Any) -> Callable[[slice], Any]:
         part = X[rows]
         if _beyond_float64(part.data):
             row, cells = _row_with(part, _beyond(part.data))
-            refuse_large_integers(cells, _rows_from(rows.start + row))
+            refuse_large_integers(cells, lambda i: _rows_of(rows)(row + i))
         return part if part.dtype.kind == "f" else part.astype(np.float64)
 
     return cut
 
 
-def _strides_in_elements(X: NDArray[Any]) -> bool:
-    return all(stride % X.itemsize == 0 for stride in X.strides)
+def _lies_in_elements(X: NDArray[Any]) -> bool:
+    """Whether numbers are whole numbers of elements apart; those of a field of records may not be."""
+    return X.flags.aligned and all(stride % X.itemsize == 0 for stride in X.strides)
 
 
 def _beyond_float64(integers: NDArray[Any]) -> bool:
@@ -361,8 +362,8 @@ def _beyond(integers: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray((integers > _LARGEST_EXACT_INTEGER) | (integers < -_LARGEST_EXACT_INTEGER))
 
 
-def _rows_from(start: int) -> Where:
-    return lambda i: f"row {start + i}"
+def _rows_of(rows: slice) -> Where:
+    return lambda i: f"row {rows.start + i * (rows.step or 1)}"
 
 
 def refuse_large_integers(part: NDArray[Any], where: Where = ROW, name: str | None = None) -> None:
@@ -385,10 +386,12 @@ def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
             )
 
     def cut(rows: slice) -> NDArray[Any]:
-        part = frame[rows]
+        part = frame[rows.start : rows.stop]
+        if rows.step is not None:  # which a slice of an Arrow table cannot have
+            part = part.gather_every(rows.step)
         block = np.empty((len(part), part.shape[1]), order="F")
         for j in range(part.shape[1]):
-            block[:, j] = float_column(part[:, j], _rows_from(rows.start))
+            block[:, j] = float_column(part[:, j], _rows_of(rows))
         return block
 
     return cut

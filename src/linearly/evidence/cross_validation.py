@@ -26,7 +26,7 @@ from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, OneBlock, Picked, Rows
 from linearly.evidence.inference import refuse_level
 from linearly.evidence.table import Table
-from linearly.models.base import training_rows
+from linearly.models.base import column_names, training_rows
 from linearly.models.by_class import ByClassModel
 from linearly.models.classifier import Classifier
 from linearly.models.labels import labelled_rows
@@ -65,6 +65,7 @@ def cross_validate(
     if is_classifier(estimator):
         kind = clone(estimator)
         classes, rows = labelled_rows(kind, X, y, sample_weight)
+        rows = rows if rows.names else _Named(rows, column_names(kind))
         models = _classifiers(estimator, kind, classes, rows, folds)
         return _table(_class_scores(rows, models, folds), folds, level)
     kind = clone(estimator)
@@ -145,6 +146,14 @@ def _known(model: Any, kind: Any) -> Any:
         if hasattr(kind, name):
             setattr(model, name, getattr(kind, name))
     return model
+
+
+class _Named(MappedRows):
+    """Rows whose columns are called something: sparse ones have names only if they were given."""
+
+    def __init__(self, rows: Rows, names: tuple[str, ...]) -> None:
+        super().__init__(rows, partial(replace, names=names))
+        self.names = names
 
 
 class _Training(MappedRows):

@@ -185,19 +185,26 @@ def remember_columns(estimator: Any, names: tuple[str, ...], reset: bool) -> Non
             estimator.feature_names_in_ = np.array(names, dtype=object)
         return
     known = tuple(getattr(estimator, "feature_names_in_", ()))
-    if known and known != tuple(names):
-        raise ValueError(f"The columns are {list(names)}, but the model was fitted on {list(known)}.")
+    if (known and known != tuple(names)) or (not known and _out_of_order(names)):
+        fitted = known or numbered(estimator.n_features_in_)
+        raise ValueError(f"The columns are {list(names)}, but the model was fitted on {list(fitted)}.")
     if len(names) != estimator.n_features_in_:
         raise ValueError(f"X has {len(names)} features, but the model was fitted on {estimator.n_features_in_}.")
+
+
+def _out_of_order(names: tuple[str, ...]) -> bool:
+    """Whether one of x0, x1, … stands where another of them belongs: they are names then."""
+    belongs = numbered(len(names))
+    moved = {name for name, own in zip(names, belongs, strict=True) if name != own}
+    return not moved.isdisjoint(belongs)
 
 
 def join_columns(result: Any, a: Any, b: Any) -> None:
     """Give a model of the rows of two their columns, which must agree; where one has no names, those of the other."""
     known = [tuple(getattr(model, "feature_names_in_", ())) for model in (a, b)]
-    if all(known) and known[0] != known[1]:
-        raise ValueError(
-            f"The columns differ: {list(known[0])} and {list(known[1])}. Fit both models to the same ones."
-        )
+    if known[0] != known[1] and (all(known) or any(map(_out_of_order, known))):
+        one, two = map(list, map(column_names, (a, b)))
+        raise ValueError(f"The columns differ: {one} and {two}. Fit both models to the same ones.")
     if a.n_features_in_ != b.n_features_in_:
         added, own = b.n_features_in_, a.n_features_in_
         raise ValueError(
