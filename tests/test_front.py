@@ -245,3 +245,43 @@ def test_tables_of_a_model_need_its_data_alone():
                 np.testing.assert_allclose(found[column], expected[column], rtol=1e-6, atol=1e-9)
         with pytest.raises(ValueError, match=f"finds its target '{model.target}'"):
             function(model, data, y)
+
+
+# --- rows of weight 0 are absent ------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", ["logistic", "lda", "qda", "least-squares", "batch"])
+def test_a_class_whose_rows_are_all_absent_is_none(iris, name, monkeypatch):
+    monkeypatch.setattr("linearly.dataset.tables._ROWS", 40)  # and some chunks have no row that is present
+    weighted = iris.assign(w=(iris["species"] != "setosa") * 1.0)
+    model = ly.fit(weighted, target="species", weight="w", model=name)
+    left = ly.fit(weighted[50:], target="species", weight="w", model=name)
+    assert model.classes == left.classes == ("versicolor", "virginica")
+    np.testing.assert_array_equal(model.predict(weighted), left.predict(weighted))
+    rows = ly.scan(weighted, target="species", weight="w")
+    assert type(model.estimator)().fit(rows).classes_.tolist() == list(model.classes)
+    assert model.evaluate(weighted)["accuracy"] == left.evaluate(weighted[50:])["accuracy"]
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+@pytest.mark.parametrize("formula", ["y ~ a + x", "y ~ a + center(x)", "y ~ a * scale(x)"])
+def test_rows_of_weight_0_teach_no_level_and_no_mean(formula, missing):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": list("pqr") * 10, "x": rng.normal(size=30), "y": rng.normal(size=30)})
+    frame["w"] = (frame["a"] != "q") * rng.integers(1, 4, 30)
+    there = frame[frame["w"] > 0]
+    model, left = (ly.fit(data, formula=formula, weight="w", missing=missing) for data in (frame, there))
+    assert model.names == left.names
+    np.testing.assert_allclose(model.estimator.coef_, left.estimator.coef_, rtol=1e-9)
+    with pytest.raises(ValueError, match="level 'q' in row 0, which was not there in training"):
+        model.predict({"a": ["q"], "x": [1.0]})
+    with pytest.raises(ValueError, match="level 's' in row 3, which was not there in training"):
+        ly.fit(frame.assign(a=[*"qqqs", *"pqr" * 8, *"pq"], w=[0.0, 0, 0, 1, *frame["w"][4:]]), like=model)
+
+
+def test_rows_that_are_all_absent_are_refused_whoever_looks_first():
+    data = {"a": ["p", "q", "r"], "x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0], "w": [0, 0, 0]}
+    for formula in ("y ~ a", "y ~ center(x)"):
+        with pytest.raises(ValueError, match="'w' is positive in no row"):
+            ly.fit(data, formula=formula, weight="w")

@@ -21,6 +21,7 @@ from linearly.algorithm.remarks import remark
 from linearly.dataset.design import Design, DesignRows, design_of, refuse_options
 from linearly.dataset.kept import kept
 from linearly.dataset.misread import Misread, misread
+from linearly.dataset.present import learnt
 from linearly.dataset.rows import OneBlock, Rows
 from linearly.dataset.sources import as_tables
 from linearly.dataset.tables import Chunk, Tables, known_columns, with_text
@@ -92,7 +93,7 @@ def fit(
     assert design.target is not None
     if classifies(chosen):
         design = design.with_labels()
-    design = design.learn(tables)
+    design = learnt(design, tables)
     _refuse_namesakes(design)
     if like is None:
         _doubt_text(design, tables, certain=model != "auto")

@@ -165,9 +165,11 @@ class Design:
             if self.missing == "error":
                 self._refuse_missing(chunk, complete)
             chunk, plain = chunk.rows(complete), {}
+        weight = None if self.weight is None else self._weights(chunk)
+        if weight is not None and not weight.all():
+            chunk = replace(chunk, absent=weight == 0)
         X = (self._columns if takes_columns and self.names else self._matrix)(chunk, plain)
         y = None if self.target is None else self.target.values(chunk, plain)
-        weight = None if self.weight is None else self._weights(chunk)
         return Block(X, y, weight, chunk.start, self.names, chunk.place, chunk.kept)
 
     def _columns(self, chunk: Chunk, plain: Mapping[str, Array]) -> Columns:

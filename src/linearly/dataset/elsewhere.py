@@ -201,10 +201,11 @@ def from_spark(
     except ModuleNotFoundError as absent:
         raise ImportError(f"Rows on Spark need {absent.name}: pip install 'linearly[spark]'.") from absent
     from linearly.dataset.design import DesignRows, design_of
+    from linearly.dataset.present import learnt
 
     tables = SparkTables(frame)
     design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
-    return DesignRows(tables, design.learn(tables))
+    return DesignRows(tables, learnt(design, tables))
 
 
 def rows_elsewhere(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False) -> Rows | None:

@@ -62,11 +62,12 @@ def scan(
     >>> ly.LinearRegression().fit(rows).coef_.round(2).tolist()
     [1.9]
     """
+    from linearly.dataset.present import learnt
     from linearly.dataset.sources import as_tables
 
     tables = as_tables(source)
     design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
-    return DesignRows(tables, design.learn(tables))
+    return DesignRows(tables, learnt(design, tables))
 
 
 def file_tables(source: Any) -> Tables:

@@ -29,13 +29,15 @@ _ROWS = 2**16  # in a chunk of a frame
 class Chunk:
     """Some consecutive rows: a data frame, the index of its first row, and where that row is for messages.
 
-    Where rows were left out, `kept` says which of the consecutive ones these are.
+    Where rows were left out, `kept` says which of the consecutive ones these are. Rows of weight 0 are `absent`: they
+    keep their place, and may have levels that nobody knows.
     """
 
     frame: nw.DataFrame[Any]
     start: int = 0
     place: Place | None = None
     kept: NDArray[np.intp] | None = None
+    absent: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.frame)

@@ -309,9 +309,17 @@ def codes_of(
         column = column.cast(nw.String)  # of the levels 1, 2 and X these rows have numbers only
     place: dict[Any, int] = {level: k for k, level in enumerate(levels)}
     unseen = [value for value in column.unique().to_list() if value not in place]
+    if unseen and default is None and chunk.absent is not None:
+        there = column.filter((~chunk.absent).tolist()).unique().to_list()
+        if all(value in place for value in there):
+            default = 0
+        else:
+            unseen = [value for value in there if value not in place]
     if unseen and default is None:
         worst = unseen[0]
-        i = int(np.argmax((column == worst).fill_null(False).to_numpy())) if worst is not None else 0
+        found = (column == worst).fill_null(False).to_numpy()
+        found = found if chunk.absent is None else found & ~chunk.absent
+        i = int(np.argmax(found)) if worst is not None else 0
         remedy = 'choose unseen="reference"' if what == "level" else "leave such rows out"
         raise ValueError(
             f"Column {name!r} has the {what} {shown(worst)} in {chunk.where(i)}, which was not there in training; "
