@@ -285,3 +285,24 @@ def test_rows_that_are_all_absent_are_refused_whoever_looks_first():
     for formula in ("y ~ a", "y ~ center(x)"):
         with pytest.raises(ValueError, match="'w' is positive in no row"):
             ly.fit(data, formula=formula, weight="w")
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+def test_ridge_is_fitted_like_ridge_with_and_without_an_alpha_of_its_own(iris):
+    numbers = iris.drop(columns="species")
+    chosen = ly.fit(numbers, target="petal_width", model="ridge", fit_intercept=False)
+    given = ly.fit(numbers, like=chosen, alpha=2.0)
+    assert given.estimator.get_params()["alpha"] == 2.0
+    assert not given.estimator.fit_intercept
+    again = ly.fit(numbers, like=given, alphas=[1.0, 3.0])
+    assert again.estimator.alphas == [1.0, 3.0]
+    with pytest.raises(ValueError, match="'linear' has no parameter 'alphas'"):
+        ly.fit(numbers, like=ly.fit(numbers, target="petal_width"), alphas=[1.0])
+
+
+@pytest.mark.parametrize("name", ["lda", "qda", "least-squares"])
+def test_a_formula_without_a_constant_is_refused_where_the_model_has_one(iris, name):
+    with pytest.raises(ValueError, match=f"Model '{name}' always has a constant"):
+        ly.fit(iris, formula="species ~ petal_width + petal_length - 1", model=name)

@@ -182,3 +182,19 @@ def test_directories_that_do_not_fit_together_are_named(tmp_path):
     parts(tmp_path / "three", a_is_1__a_is_2=ROWS)
     with pytest.raises(ValueError, match=r"below two directories a=…"):
         file_tables(tmp_path / "three")
+
+
+@pytest.mark.parametrize("key", ["year=2024", "kind=01"])
+def test_levels_that_look_like_numbers_are_text_in_files_with_keys_too(tmp_path, key):
+    old = tmp_path / "old.csv"
+    old.write_text("level,kind,y\n01,01,1\n02,01,2\n0X,0X,4\n01,0X,1.5\n02,02,2.5\n0X,02,5\n")
+    model = ly.fit(old, target="y")
+    plain = tmp_path / "plain.csv"
+    plain.write_text("level,kind\n01,01\n02,01\n")
+    below = tmp_path / "rows" / key / "p.csv"
+    below.parent.mkdir(parents=True)
+    below.write_text("level\n01\n02\n" if key == "kind=01" else plain.read_text())
+    np.testing.assert_array_equal(model.predict(tmp_path / "rows"), model.predict(plain))
+    # A file that says its types does not keep the others from being read as text.
+    pq.write_table(pa.table({"level": ["01", "02"], "kind": ["01", "01"]}), tmp_path / "typed.parquet")
+    np.testing.assert_array_equal(model.predict([plain, tmp_path / "typed.parquet"]), [*model.predict(plain)] * 2)

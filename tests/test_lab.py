@@ -151,6 +151,16 @@ def test_linear_scores_predict_like_the_model(points, name):
         assert_allclose(P / P.sum(axis=1, keepdims=True), film.model.predict_proba(X), atol=1e-9)
 
 
+def test_qda_of_points_at_one_height_is_drawn_as_it_scores():
+    points = tuple((float(i), 1.0, i % 2) for i in range(20))
+    film = Session(replace(preset("xor"), algorithm="qda", parameters={}, points=points)).film()
+    X = np.array(points)[:, :2]
+    x, y = X.T
+    scores = np.column_stack([np.ones_like(x), x, y, x * x, x * y, y * y]) @ film.fields.T
+    told = film.model.predict_log_proba(X)
+    assert_allclose(scores - scores[:, :1], told - told[:, :1], rtol=1e-7, atol=1e-7)
+
+
 @pytest.mark.parametrize("parameters", [{}, {"shrinkage": 0.4}, {"priors": "equal"}])
 @pytest.mark.parametrize("points", ["ellipses", "three", "digits"])
 def test_conics_are_the_scores_of_qda(points, parameters):
@@ -438,6 +448,12 @@ def test_a_csv_becomes_points():
     assert (state.names, state.classes, note) == (("height", "weight"), ("cat", "dog"), "")
     assert state.points[3] == (3.5, 9.0, 0)
     assert len(state.points) == 40
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_where_those_of_a_file_do(end):
+    text = end.join(["a,b,c", "1,2,u\u2028v", '3,4,"u\x0cv"', '5,6,"u\nv"', ""])
+    assert columns_of_text(text) == {"a": ["1", "3", "5"], "b": ["2", "4", "6"], "c": ["u\u2028v", "u\x0cv", "u\nv"]}
 
 
 def test_columns_are_chosen_where_none_are_named():

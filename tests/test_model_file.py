@@ -262,6 +262,19 @@ def test_a_loaded_perceptron_goes_on_learning(tmp_path, model, target):
     assert before.estimator.n_updates_ == after.estimator.n_updates_
 
 
+@pytest.mark.parametrize("model", ["perceptron", "averaged"])
+def test_a_loaded_perceptron_goes_on_learning_on_a_cluster(tmp_path, model):
+    dask = pytest.importorskip("dask.dataframe")
+    before = fitted(model, "two")
+    before.save(tmp_path / "m.json")
+    after = ly.load(tmp_path / "m.json")
+    more = dask.from_pandas(frame(60, seed=5).to_pandas(), npartitions=3)
+    for each in (before, after):
+        each.estimator.partial_fit(each.rows(more))
+    assert np.array_equal(before.estimator.coef_, after.estimator.coef_)
+    assert before.estimator.n_updates_ == after.estimator.n_updates_
+
+
 def test_chow_test_of_two_files_is_the_textbooks(tmp_path):
     # Savings on income, United States 1970-1995, billions of dollars; Gujarati, Basic Econometrics (4th ed.), table 8.9
     # and section 8.8: RSS 1785.032, 10005.22 and 23248.30, F = 10.69 on 2 and 22 df. More digits by R's lm.

@@ -84,7 +84,7 @@ def fit(
         if unseen != "error":
             raise ValueError("like= brings its own levels, and what becomes of those it has not: leave unseen= out.")
         design, chosen, note = like.design, like.model if model == "auto" else model, ""
-        params = {**like.estimator.get_params(), **params} if chosen == like.model else params
+        params = _like_params(like, params) if chosen == like.model else params
         if missing != "error":
             design = replace(design, missing=missing)
     else:
@@ -102,9 +102,13 @@ def fit(
             f"The target {design.target.factor.label!r} has one class only, {shown(design.target.classes[0])}: a "
             "classifier needs rows of at least two classes."
         )
-    if not design.intercept:
-        params = {"fit_intercept": False, **params}
     estimator = estimator_of(chosen, params)
+    if not design.intercept and "fit_intercept" not in params:
+        if not hasattr(estimator, "fit_intercept"):
+            raise ValueError(
+                f'Model {chosen!r} always has a constant: leave "- 1" out of the formula, or choose model="logistic".'
+            )
+        estimator.set_params(fit_intercept=False)
     plain = DesignRows(tables, design)
     rows = LedgerRows(kept(plain) if MODELS[chosen].iterates else plain)
     estimator.fit(rows)
@@ -166,6 +170,14 @@ def _choose(model: str, design: Design) -> tuple[str, str]:
             'model="logistic", or another classifier.'
         )
     return model, ""
+
+
+def _like_params(like: Model, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a model, changed as asked; of ridge with an alpha of its own and without, what both have."""
+    known: dict[str, Any] = like.estimator.get_params()
+    if not params.keys() <= known.keys():
+        known = {name: value for name, value in known.items() if name == "fit_intercept"}
+    return known | params
 
 
 def _refuse_namesakes(design: Design) -> None:

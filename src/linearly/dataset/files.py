@@ -156,14 +156,16 @@ class FileTables:
         return FileTables(self.files, wanted, self._hook)
 
     def with_text(self, columns: Sequence[str]) -> FileTables:
-        """The same rows, with some columns of files that do not say their types as text."""
+        """The same rows, with some columns as text, but for those of which some file says another type."""
         import pyarrow as pa
 
-        files: list[Any] = self.files
-        if not all(hasattr(file, "with_text") for file in files):
-            return self
-        fields = [(one.name, pa.string() if one.name in columns else one.type) for one in self.wanted]
-        return FileTables([file.with_text(columns) for file in files], pa.schema(fields), self._hook)
+        given: list[Any] = self.files
+        files = [file.with_text(columns) if hasattr(file, "with_text") else file for file in given]
+        said = [file.schema for file in files if not hasattr(file, "types_from_text")]
+        others = {one.name for schema in said for one in schema if one.type != pa.string()}
+        texts = set(columns) - others
+        fields = [(one.name, pa.string() if one.name in texts else one.type) for one in self.wanted]
+        return FileTables(files, pa.schema(fields), self._hook)
 
     def __iter__(self) -> Iterator[Chunk]:
         """The chunks in order, one empty chunk if there are no rows."""

@@ -52,6 +52,13 @@ class KeyedFile:
         if hasattr(file, "types_from_text"):
             self.types_from_text = True
 
+    def with_text(self, columns: Sequence[str]) -> KeyedFile:
+        """The same rows, with some keys as text, and some columns of a file that does not say their types."""
+        file: Any = self.file
+        file = file.with_text(columns) if hasattr(file, "with_text") else file
+        kinds = {name: pa.string() if name in columns else kind for name, kind in self.kinds.items()}
+        return KeyedFile(file, self.location, kinds)
+
     @property
     def n_rows(self) -> int | None:
         """How many rows there are."""

@@ -180,7 +180,15 @@ class Course:
         if have != (intercept, averaged, intercept and averaged):
             raise Refused("the training does not fit the parameters of the perceptron")
         vectors, p = self.coef.shape
-        training = Training(vectors, p, intercept=intercept, averaged=averaged, shuffle=shuffle, exponent=self.exponent)
+        training = Training(
+            vectors,
+            p,
+            intercept=intercept,
+            averaged=averaged,
+            shuffle=shuffle,
+            exponent=self.exponent,
+            mixes=self.log is None,
+        )
         weights = training.weights
         weights.W, weights.b, weights.U, weights.c = self.coef, self.intercept, self.coef_sum, self.intercept_sum
         weights.seen, weights.largest = self.seen, self.largest

@@ -78,12 +78,14 @@ def qda_film(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[s
 
 def conics(model: QuadraticDiscriminantAnalysis) -> Array:
     """The scores of QDA as coefficients of 1, x, y, x², xy, y², one row a class."""
-    found = []
-    for mean, covariance, prior in zip(model.means_, model.covariances_, model.priors_, strict=True):
-        P = np.linalg.inv(covariance)
-        linear = P @ mean
-        constant = np.log(prior) - 0.5 * np.linalg.slogdet(covariance)[1] - 0.5 * mean @ linear
-        found.append([constant, *linear, -0.5 * P[0, 0], -P[0, 1], -0.5 * P[1, 1]])
+    # From the roots that the model scores with: a covariance may be singular, and has no inverse then.
+    found, K = [], len(model.classes_)
+    for root, moved, constant in zip(
+        np.hsplit(model._roots, K), np.split(model._moved, K), model._constants, strict=True
+    ):
+        P, mean = root @ root.T, model._center @ root + moved
+        linear = root @ mean
+        found.append([constant - 0.5 * mean @ mean, *linear, -0.5 * P[0, 0], -P[0, 1], -0.5 * P[1, 1]])
     return np.array(found)
 
 

@@ -19,11 +19,12 @@ _DELIMITERS = ",;\t|"
 
 def columns_of_text(text: str) -> dict[str, list[str]]:
     """The columns of a CSV text with a header; comma, semicolon, tab or bar, whichever the header has most of."""
-    lines = text.lstrip("\ufeff").splitlines()
-    if not lines:
+    lines = io.StringIO(text.lstrip("\ufeff"), newline=None)  # str.splitlines would end a line at U+2028, too
+    header = lines.readline()
+    if not header:
         raise ValueError("The file is empty: it needs a line with the names of its columns, and rows.")
-    delimiter = max(_DELIMITERS, key=lines[0].count)
-    reader = csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter)
+    lines.seek(0)
+    reader = csv.reader(lines, delimiter=max(_DELIMITERS, key=header.count))
     try:
         names = [name.strip() for name in next(reader)]
         if len(names) > _MOST_COLUMNS:

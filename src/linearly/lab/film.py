@@ -38,7 +38,6 @@ class Film:
     at, curves  where fitted curves are given, and frames × places of them
     wave        one number a frame, for the timeline; `wave_name` says what it is
     rows        the point that made each frame, −1 for none
-    ticks       the label of that point
     marks       frames with a name
     stills      frame → what evidence is drawn from
     """

@@ -264,7 +264,7 @@ class Session:
             "facts": [[name, _plain(value)] for name, value in still.facts],
             "terms": [[name, _plain(value), _plain(error)] for name, value, error in still.terms],
             "code": None if self._dragging is not None else listing(state, still.code),
-            **_judged(state, film, still),
+            **_judged(state, still),
         }
         if film.shade == "votes":
             told["votes"] = _votes(film, still, at, state, coarse=self._dragging is not None)
@@ -351,7 +351,7 @@ def _film(state: State, quick: bool) -> Film:
     return make(X, y, state.names, settings)  # type: ignore[no-any-return]
 
 
-def _judged(state: State, film: Film, still: Still) -> dict[str, Any]:
+def _judged(state: State, still: Still) -> dict[str, Any]:
     """Confusion matrix and figures of a frame, from `evaluate`."""
     if still.model is None:
         return {"metrics": [], "confusion": None}
