@@ -104,6 +104,22 @@ def test_the_same_rows_are_not_added_twice(iris, model):
         both + second
 
 
+@pytest.mark.parametrize("other", ["exact", "qr"])
+def test_the_same_rows_are_not_added_twice_however_exactly_they_were_computed(iris, other):
+    first, second = (ly.fit(part, target="petal_width", features=["petal_length"]) for part in (iris[::2], iris[1::2]))
+    again = ly.fit(iris[::2], target="petal_width", features=["petal_length"], method=other)
+    for a, b in ((first, again), (again, first), (first + second, again)):
+        with pytest.raises(ValueError, match=r"1 block of rows is in both models already"):
+            a + b
+    with pytest.raises(ValueError, match="added to this model in another precision"):
+        (first + second) - again
+    # One cell of one row: a correction is not what was learnt.
+    corrected = iris[::2].copy()
+    corrected.iloc[-1, corrected.columns.get_loc("petal_length")] += 1e-6
+    with pytest.raises(ValueError, match="never added"):
+        (first + second) - ly.fit(corrected, target="petal_width", features=["petal_length"])
+
+
 def test_like_meets_gaps_as_asked_and_brings_its_own_levels(iris):
     whole = ly.fit(iris, target="petal_width")
     gaps = iris.copy()
