@@ -919,3 +919,12 @@ def test_a_small_file_cannot_ask_for_many_columns():
 
 def test_a_saved_expression_reads_its_columns_only():
     assert columns_of(parse("log(`net price`) + x * x - a.b")) == ("net price", "x", "a.b")
+
+
+@pytest.mark.parametrize("powers", ["poly(x, 4)", "poly(I(x - 10000), 4, raw=True)"])
+def test_powers_far_from_zero_are_fitted_as_the_guide_says(powers):
+    x = np.linspace(1e4, 1e4 + 10, 60)
+    u = (x - 1e4) / 10
+    y = 1 + u - 2 * u**2 + 3 * u**3 - u**4
+    model = ly.fit({"x": x, "y": y}, formula=f"y ~ {powers}")
+    np.testing.assert_allclose(model.predict({"x": x}), y, rtol=1e-11)

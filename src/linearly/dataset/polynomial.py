@@ -18,7 +18,8 @@ class Polynomial:
     """The columns x, x², …, x^degree of a vector x. `fit` and `predict` take it like any X.
 
     The powers are formed one block at a time in double-double and keep the digits that float64 would drop:
-    on NIST's Filip data a float64 power matrix allows 8 correct digits, these columns 14.
+    on NIST's Filip data a float64 power matrix allows 8 correct digits, these columns 14. That is true of the
+    coefficients; predictions are computed from rounded powers, so centre an x that is far from 0.
     """
 
     def __init__(self, x: NDArray[np.float64], degree: int, name: str = "x") -> None:
