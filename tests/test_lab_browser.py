@@ -221,6 +221,38 @@ def test_play_runs_to_the_end_and_scrubbing_goes_back(page):
     settled(page, "() => document.querySelector('#where').textContent.startsWith('update 0 ')")
 
 
+def both(page):
+    """The frame that is drawn and the one that the panel speaks of, once nothing is on its way."""
+    settled(
+        page, "() => { const lab = document.querySelector('.linearly-lab').lab; return !lab.busy && !lab.planned; }"
+    )
+    return page.evaluate(
+        "() => { const { frame, still } = document.querySelector('.linearly-lab').lab; return [frame, still.at]; }"
+    )
+
+
+@pytest.mark.parametrize(
+    ("box", "value"), [("#preset", "overlapping"), ("#algorithm", "averaged"), ("#algorithm", "lda")]
+)
+def test_the_panel_speaks_of_the_frame_that_is_drawn(page, box, value):
+    choose(page, "#preset", "xor")
+    settled(page, "() => document.querySelector('.linearly-lab').lab.film.count > 100")
+    page.evaluate("() => document.querySelector('.linearly-lab').lab.seek(10)")
+    settled(page, "() => document.querySelector('#verdict').textContent.includes('After 10 updates')")
+    script = """([box, value]) => {
+        const lab = document.querySelector('.linearly-lab').lab, chosen = document.querySelector(box);
+        lab.before = lab.film;
+        chosen.value = value;
+        chosen.dispatchEvent(new Event('change'));
+        lab.seek(7);  // while the other film is on its way
+    }"""
+    page.evaluate(script, [box, value])
+    settled(page, "() => { const lab = document.querySelector('.linearly-lab').lab; return lab.film !== lab.before; }")
+    drawn, said = both(page)
+    assert drawn == said == page.evaluate("() => document.querySelector('.linearly-lab').lab.film.count - 1")
+    assert f"After {drawn} updates" in page.locator("#verdict").inner_text() or value == "lda"
+
+
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_the_picture_is_saved(page, kind, tmp_path):
     choose(page, "#algorithm", "lda")

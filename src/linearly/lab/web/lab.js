@@ -19,6 +19,7 @@ const SHAPES = [
   "M-2 -5.8H2V-2H5.8V2H2V5.8H-2V2H-5.8V-2H-2Z",
 ];
 const SPEEDS = [["slow", 2], ["steady", 8], ["quick", 30], ["fast", 120]];
+const AFRESH = ["open", "preset", "algorithm", "restore", "load"];  // messages after which a film is seen from its end
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 const NIGHT = matchMedia("(prefers-color-scheme: dark)");
 
@@ -786,7 +787,7 @@ class Lab {
     const [key, { message, resolve }] = this.waiting.entries().next().value;
     this.waiting.delete(key);
     const full = { ...message };
-    if (message.do !== "frame" && message.do !== "columns" && !this.atEnd) full.at = this.frame;
+    if (message.do !== "frame" && message.do !== "columns" && !AFRESH.includes(message.do) && !this.atEnd) full.at = this.frame;
     if (["open", "preset", "load", "view"].includes(message.do) && !message.view && this.main.height > 2) full.aspect = Math.max(0.3, Math.min(4, this.main.width / this.main.height));
     const begun = performance.now();
     let reply;
@@ -818,7 +819,7 @@ class Lab {
     this.still = reply.answer.still;
     this.rivalFilm = reply.rival && reply.rival.film ? new Film(reply.rival, this.state.classes) : null;
     const last = this.film ? this.film.count - 1 : 0;
-    if (["preset", "algorithm", "restore", "load", "open"].includes(message.do)) { this.atEnd = true; this.pause(); }
+    if (AFRESH.includes(message.do)) { this.atEnd = true; this.pause(); }
     this.frame = this.atEnd ? last : Math.min(this.frame, last);
     if (this.selected != null && this.selected >= this.state.points.length) this.selected = null;
     this.label = Math.min(this.label, this.state.classes.length - 1);
@@ -898,7 +899,8 @@ class Lab {
     this.atEnd = this.frame === last;
     this.plan();
     if (ask) this.send({ do: "frame", at: this.frame }, "frame").then((reply) => {
-      if (!reply || !reply.still) return;
+      // A frame asked for before another film came is not the one that is drawn; while it plays, the panel may lag.
+      if (!reply || !reply.still || (reply.still.at !== this.frame && !this.playing)) return;
       this.still = reply.still;
       this.dirty.evidence = true;
       this.plan();
