@@ -203,6 +203,12 @@ def test_separation_grows_without_bound_and_firth_tames_it():
     assert grows.picture["series"][1]["values"][0] == pytest.approx(np.linalg.norm(firth.model.coef_))
 
 
+def test_separation_is_said_once():
+    reply = session_of("separable", "logistic").reply()["answer"]
+    assert "linearly separable" in reply["film"]["scene"]["certificate"]["sentence"]
+    assert reply["warnings"] == []
+
+
 @pytest.mark.parametrize("points", ["cloud", "ruined", "curved"])
 @pytest.mark.parametrize("degree", [1, 4])
 def test_curves_are_least_squares(points, degree):
@@ -498,6 +504,37 @@ def test_a_file_is_loaded_by_message():
     assert told[-1]["labels"] == 2
     reply = session.handle({"do": "load", "text": CSV, "x": "weight", "y": "height", "target": "kind"})
     assert reply["state"]["names"] == ["weight", "height"]
+
+
+IRIS = """sepal length (cm),sepal width (cm),species
+""" + "".join(
+    f"{x},{y},{name}\n"
+    for name, places in {
+        "setosa": [(5.1, 3.5), (4.9, 3.0), (4.7, 3.2), (5.4, 3.9)],
+        "versicolor": [(7.0, 3.2), (6.4, 3.2), (5.8, 2.7), (6.3, 3.3)],
+        "virginica": [(6.3, 3.3), (5.8, 2.7), (7.1, 3.0), (6.5, 3.0)],
+    }.items()
+    for x, y in places
+)
+
+
+@pytest.mark.parametrize("name", ["perceptron", "pocket", "averaged", "voted", "batch", "logistic"])
+def test_more_than_two_classes_have_scores_and_no_line(name):
+    iris, _ = state_of(columns_of_text(IRIS))
+    verdicts = {}
+    for state in (iris, preset("three"), preset("masking")):
+        session = Session(replace(state, algorithm=name, parameters={}))
+        proof = session.film().scene["certificate"]
+        verdicts[proof["verdict"]] = proof["badge"]
+        said = [proof["sentence"], proof["badge"], *session.reply()["answer"]["warnings"]]
+        said += [session.still(t)["words"] for t in frames(session.film().count)]
+        assert not re.search(r"hyperplane|\bline\b|\blines\b|wrong side", " ".join(said))
+        assert "inear scores" in proof["sentence"]
+    assert verdicts == {
+        "separable": "Linear scores separate these classes",
+        "quasi-separable": "Linear scores separate these classes only in part",
+        "overlapping": "Linear scores cannot separate these classes",
+    }
 
 
 # --- the server -------------------------------------------------------------------------------------

@@ -104,6 +104,9 @@ def logistic_film(
         model = LogisticRegression(**given).fit(X, y)
     classes = tuple(map(str, model.classes_.tolist()))
     certificate = separability(X, y, names=names)
+    separation = getattr(model, "separation_", None)
+    if separation is not None:  # its words and its remedy stand above the warnings already
+        notes = [note for note in notes if separation.sentence() not in note]
     gauge = Gauge.of(next(iter(as_rows(X, None))), None, coarse=1)
     grows = certificate.verdict != "overlapping" and not given.keys() - {"solver"}
     if grows and "solver" not in given:

@@ -16,6 +16,7 @@ from linearly.algorithm.mistake_log import MistakeLog, followed
 from linearly.algorithm.separability import separability
 from linearly.dataset.rows import Rows, as_rows
 from linearly.lab.film import Array, Film, Still, Weighted, counted, heard, joined, linear_terms
+from linearly.lab.verdicts import about_scores, badge_of, sentence_of
 from linearly.models.batch_perceptron import BatchPerceptron, Correction
 from linearly.models.perceptron import AveragedPerceptron, Perceptron, VotedPerceptron
 from linearly.models.pocket import PocketPerceptron
@@ -66,7 +67,8 @@ class Reel:
         fitted: str, notes: tuple[str, ...],
     ) -> None:  # fmt: skip
         self.model, self.certificate, self.rows = model, certificate, rows
-        self.classes, self.names, self.fitted, self.notes = classes, names, fitted, notes
+        self.classes, self.names, self.fitted = classes, names, fitted
+        self.notes = notes if len(classes) == 2 else tuple(map(about_scores, notes))
 
     def online(self, name: str) -> Film:
         """Perceptron, pocket, averaged and voted: one frame an update."""
@@ -123,7 +125,8 @@ class Reel:
             assert log is not None
             judged: Any = Voters(self.model.classes_, until(log, t))
             facts.append(("voters", t + 1))
-            words = f"After {counted(t, made)}, {counted(t + 1, 'line')} vote."
+            who = counted(t + 1, "line") if len(self.classes) == 2 else f"{t + 1} sets of scores"
+            words = f"After {counted(t, made)}, {who} vote."
             code = self._until(log, t) + "votes = log.vote(X)"
             terms: Any = ()
         else:
@@ -132,7 +135,8 @@ class Reel:
             words, code = self._words(name, log, trail, wrong, best, t, n, made)
         end = t == len(trail) - 1
         if end:
-            words += f" Stopped: {self.model.stopped_because_}."
+            why = self.model.stopped_because_
+            words += f" Stopped: {why if len(self.classes) == 2 else about_scores(why)}."
             truncated = name != "batch" and self.model.n_updates_ > t
             if truncated:
                 words = f"The first {t} of {self.model.n_updates_} updates are shown."
@@ -143,16 +147,20 @@ class Reel:
     ) -> tuple[str, str]:
         vectors = trail.shape[1]
         after = _TRAIL.format(last=t - 1, update=t) if t else _START.format(vectors=vectors)
-        now = f"After {counted(t, made)} the line gets {int(wrong[t])} of {n} points wrong."
+        two = vectors == 1
+        gets = "the line gets" if two else "the scores get"
+        now = f"After {counted(t, made)} {gets} {int(wrong[t])} of {n} points wrong."
         if name == "pocket":
             least = int(wrong[best[t]])
-            words = f"{now} In the pocket: the line after update {int(best[t])}, with {counted(least, 'error')}."
+            kept = f"{'the line' if two else 'those'} after update {int(best[t])}"
+            words = f"{now} In the pocket: {kept}, with {counted(least, 'error')}."
             if t == len(trail) - 1:
                 return words, "w, b = model.coef_, model.intercept_  # from the pocket"
             return words, _TRAIL.format(last=best[t] - 1, update=best[t]) if best[t] else self._begin()
         if name == "averaged":
             assert log is not None
-            return f"{now} The bold line is the mean of all so far.", self._until(log, t) + "w, b = log.average()"
+            mean = "The bold line is the mean of all so far." if two else "What is drawn is their mean so far."
+            return f"{now} {mean}", self._until(log, t) + "w, b = log.average()"
         if name == "batch":
             until = f"model = ly.BatchPerceptron(max_passes={t}).fit(X, y)\nw, b = model.coef_, model.intercept_"
             return now, until if t else _START.format(vectors=vectors)
@@ -225,7 +233,9 @@ def first_best(wrong: Array) -> NDArray[np.intp]:
 
 def scene_of(certificate: Certificate) -> dict[str, Any]:
     """The proof as something to draw."""
-    told: dict[str, Any] = {"verdict": certificate.verdict, "sentence": certificate.sentence()}
+    told: dict[str, Any] = {
+        "verdict": certificate.verdict, "badge": badge_of(certificate), "sentence": sentence_of(certificate),
+    }  # fmt: skip
     if certificate.verdict == "separable" and len(certificate.classes) == 2:
         assert certificate.coef is not None
         told["margin"] = certificate.margin

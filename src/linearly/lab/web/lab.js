@@ -1173,9 +1173,7 @@ class Lab {
   evidence() {
     const { reply, still, film } = this, answer = reply.answer;
     const proof = film && film.scene.certificate, said = [];
-    const names = { separable: "A line separates these classes", "quasi-separable": "Only a line through points separates", overlapping: "This cannot be separated" };
-    const several = film && film.classes.length > 2;
-    if (proof) said.push(h("div", { class: "badge", "data-kind": proof.verdict }, several && proof.verdict === "separable" ? "Linear scores separate these classes" : names[proof.verdict]));
+    if (proof) said.push(h("div", { class: "badge", "data-kind": proof.verdict }, proof.badge));
     else said.push(h("div", { class: "badge" }, answer.trouble ? "Not yet" : this.algorithm().title));
     said.push(h("p", { class: "words" }, still ? still.words : answer.trouble));
     if (proof) said.push(h("p", { class: "proof" }, proof.sentence));
