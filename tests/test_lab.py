@@ -263,6 +263,34 @@ def test_a_rate_beyond_two_diverges():
     json.dumps(session.reply(), allow_nan=False)
 
 
+def test_a_rate_of_two_is_the_limit_and_is_said_to_be():
+    session = session_of("cloud", "gradient_descent", rate=2.0, steps=300)
+    film = session.film()
+    assert film.wave[-1] > film.wave[1] - 1  # tenfold nearer would be 1 less
+    assert "is the limit" in session.still()["words"]
+    assert "converges" not in session.still()["words"]
+    assert "below 2/L it still converges" in session_of("cloud", "gradient_descent", rate=1.95).still()["words"]
+
+
+@pytest.mark.parametrize("steps", [5, 60])
+def test_the_slider_of_steps_says_how_many(steps):
+    film = session_of("cloud", "gradient_descent", rate=0.05, steps=steps).film()
+    assert film.count == steps + 1
+
+
+@pytest.mark.parametrize("truth", ["sine", "points"])
+def test_the_sum_of_the_parts_is_a_sum(truth):
+    session = session_of("curved", "bias_variance", truth=truth)
+    for t in range(session.film().count):
+        still = session.still(t)
+        parts = re.search(
+            r"noise (\S+) \+ bias² (\S+) \+ variance (\S+) make (\S+); .* error is (\S+)\. ", still["words"]
+        )
+        noise, bias2, variance, total, measured = map(float, parts.groups())
+        assert total == pytest.approx(noise + bias2 + variance, rel=0.02)
+        assert measured == pytest.approx(dict(still["facts"])["expected error"], rel=0.01)
+
+
 def test_bias_and_variance_are_the_librarys():
     session = session_of("cloud", "bias_variance", degree=5)
     film = session.film()

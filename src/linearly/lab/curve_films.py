@@ -89,7 +89,8 @@ def gradient_descent_film(x: Array, y: Array, view: Any, name: str, settings: di
         exact = LinearRegression(fit_intercept=False).fit(X, y)
         rate = settings["rate"] * float(model.path_.step[0])  # path_.step is 1/L
         gram = model.summary_.select(None, False)
-        _, path = descend(gram, exact.solution_, step=rate, steps=settings["steps"])
+        # The start is a place on the path too.
+        _, path = descend(gram, exact.solution_, step=rate, steps=settings["steps"] + 1)
     notes = [note for note in notes if "Gradient descent stopped" not in note]
     places = path.coef[:, :, 0]
     fine = np.asarray((np.abs(places) < _TOP).all(axis=1))
@@ -103,10 +104,12 @@ def gradient_descent_film(x: Array, y: Array, view: Any, name: str, settings: di
     def still(t: int) -> Still:
         b, w = (float(v) for v in places[t])
         fact = f"{settings['rate']:g}/L"
-        if settings["rate"] > 2:
+        if math.isclose(settings["rate"], 2):
+            words = "Rate 2/L is the limit: every step lands as far up the other side, and the loss stays up."
+        elif settings["rate"] > 2:
             words = f"Rate {fact} is beyond 2/L: every step overshoots by more than the last, and the loss grows."
         elif settings["rate"] > 1:
-            words = f"Rate {fact} overshoots the valley and comes back; up to 2/L it still converges."
+            words = f"Rate {fact} overshoots the valley and comes back; below 2/L it still converges."
         else:
             words = (
                 f"Rate {fact}: step {t} of {T - 1}, the loss is {max(losses[t] - floor, 0.0):.3g} above its minimum."
@@ -172,7 +175,7 @@ def bias_variance_film(points: Any, settings: dict[str, Any]) -> Film:
         f"result = ly.bias_variance(x, truth=truth, noise={settings['noise']!r}, degrees={degrees!r},\n"
         "                          resamples={k}, random_state={seed})"
     )
-    return _complexity_film(results, degree, at, scene, code, seed, "sets of targets")
+    return _complexity_film(results, degree, at, scene, code, seed, "sets of targets", "on fresh targets")
 
 
 def _bootstrap_film(points: Any, degree: int, seed: int) -> Film:
@@ -195,17 +198,21 @@ def _bootstrap_film(points: Any, degree: int, seed: int) -> Film:
         "sample": points.tolist(),
     }  # fmt: skip
     code = f"result = ly.bias_variance(X[:, 0], y, degrees={degrees!r}, resamples={{k}}, random_state={{seed}})"
-    return _complexity_film(results, degree, at, scene, code, seed, "bootstrap samples")
+    return _complexity_film(results, degree, at, scene, code, seed, "bootstrap samples", "on rows left out")
 
 
-def _complexity_film(results: list[Any], degree: int, at: Array, scene: Any, code: str, seed: int, what: str) -> Film:
+def _complexity_film(
+    results: list[Any], degree: int, at: Array, scene: Any, code: str, seed: int, what: str, where: str
+) -> Film:
     def still(t: int) -> Still:
         result = results[t]
         row = next(row for row in result.table if row["degree"] == degree)
+        # The error is measured apart, on targets of its own: it comes near the sum and need not be it.
+        total = row["noise"] + row["bias2"] + row["variance"]
         words = (
-            f"{result.resamples} {what}. At degree {degree} the expected error {row['epe']:.3g} is noise "
-            f"{row['noise']:.3g} + bias² {row['bias2']:.3g} + variance {row['variance']:.3g}; "
-            f"degree {result.best} is best."
+            f"{result.resamples} {what}. At degree {degree} noise {row['noise']:.3g} + bias² {row['bias2']:.3g} + "
+            f"variance {row['variance']:.3g} make {total:.3g}; measured {where} the expected error is "
+            f"{row['epe']:.3g}. Degree {result.best} is best."
         )
         named = {"epe": "expected error", "noise": "noise", "bias2": "bias²", "variance": "variance"}
         facts = [(title, float(row[key])) for key, title in named.items()]
