@@ -514,6 +514,21 @@ def test_too_many_labels_are_refused_by_name():
         state_of(columns_of_text("a,b,c\n" + rows), "a", "b", "c")
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("a,b\nu,v\nw,z\n", "no column of numbers"), ("a,g\n1,u\n2,v\n", "one column of numbers, 'a'")],
+)
+def test_a_file_with_too_few_numbers_is_refused(text, why):
+    for message in ({"do": "columns"}, {"do": "load"}, {"do": "load", "x": "", "y": "", "target": ""}):
+        with pytest.raises(ValueError, match=why):
+            Session().handle({**message, "text": text})
+
+
+def test_one_column_is_not_both_axes():
+    with pytest.raises(ValueError, match="'height' stands across and up"):
+        Session().handle({"do": "load", "text": CSV, "x": "height", "y": "height", "target": "kind"})
+
+
 def test_data_frames_and_files_are_read(tmp_path):
     pd = pytest.importorskip("pandas")
     columns = columns_of_text(CSV)

@@ -75,6 +75,15 @@ def described(columns: Columns) -> list[dict[str, Any]]:
     return told
 
 
+def refuse_few(told: list[dict[str, Any]]) -> list[str]:
+    """The columns of numbers; a plane needs two."""
+    numeric = [column["name"] for column in told if column["numeric"]]
+    if len(numeric) < 2:
+        found = f"one column of numbers, {numeric[0]!r}" if numeric else "no column of numbers"
+        raise ValueError(f"The file has {found}: the lab needs two, one across and one up.")
+    return numeric
+
+
 def state_of(columns: Columns, x: Any = None, y: Any = None, target: Any = None) -> tuple[State, str]:
     """Points of two columns and a target, and a sentence about what was left out.
 
@@ -86,7 +95,10 @@ def state_of(columns: Columns, x: Any = None, y: Any = None, target: Any = None)
         if name and name not in columns:
             listed = ", ".join(list(columns)[:12])
             raise ValueError(f"There is no column {name!r}; the columns are {listed}.")
-    numeric = [column["name"] for column in told if column["numeric"]]
+    numeric = refuse_few(told)
+    x, y = x or None, y or None
+    if x is not None and x == y:
+        raise ValueError(f"{x!r} stands across and up: choose two columns.")
     if target is None:
         labelled = [c["name"] for c in told if c["labels"] is not None and c["labels"] > 1 and c["name"] not in (x, y)]
         target = labelled[-1] if labelled and len(numeric) > (labelled[-1] in numeric) + 1 else ""

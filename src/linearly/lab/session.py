@@ -16,7 +16,7 @@ import numpy as np
 from linearly.evidence.evaluation import evaluate
 from linearly.lab import classifier_films, curve_films
 from linearly.lab.catalogue import ALGORITHMS, catalogue
-from linearly.lab.columns import columns_of_text, described, state_of
+from linearly.lab.columns import columns_of_text, described, refuse_few, state_of
 from linearly.lab.film import Film, Still, heard
 from linearly.lab.listing import listing
 from linearly.lab.perceptron_films import ESTIMATORS, perceptron_film, until
@@ -226,7 +226,9 @@ class Session:
 
     def columns(self, text: Any) -> dict[str, Any]:
         """The columns of a CSV text, to choose from."""
-        return {"columns": described(self._columns(text))}
+        told = described(self._columns(text))
+        refuse_few(told)  # before somebody chooses from a list of none
+        return {"columns": told}
 
     def frame(self) -> dict[str, Any]:
         """The evidence of one frame, no more."""

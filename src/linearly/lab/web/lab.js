@@ -1407,12 +1407,14 @@ class Lab {
     const reply = await this.send({ do: "columns", text });
     if (!reply) return;
     const numeric = reply.columns.filter((one) => one.numeric), labelled = reply.columns.filter((one) => one.labels > 1);
-    const target = labelled.at(-1)?.name ?? "";
-    const free = numeric.filter((one) => one.name !== target);
+    const rest = (name) => numeric.filter((one) => one.name !== name);
+    const last = labelled.at(-1)?.name ?? "", target = rest(last).length > 1 ? last : "", free = rest(target);
+    const many = reply.columns.filter((one) => !one.numeric && one.labels == null).map((one) => one.name);
+    const why = `Columns of 2 to ${SHAPES.length} labels can be the colour.` + (many.length ? ` ${many.slice(0, 4).join(", ")}${many.length > 4 ? ", …" : ""} ${many.length > 1 ? "have" : "has"} more.` : "");
     const pick = (id, title, list, value) => h("label", {}, h("span", { class: "name" }, title), h("select", { id, name: id }, ...list.map((one) => h("option", { value: one, selected: one === value }, one || "none: fit a curve"))));
     const form = h("form", { method: "dialog" }, h("h2", {}, file.name),
       pick("column-x", "Across", numeric.map((one) => one.name), free[0]?.name), pick("column-y", "Up", numeric.map((one) => one.name), free[1]?.name),
-      pick("column-target", "Colour", ["", ...labelled.map((one) => one.name)], target),
+      pick("column-target", "Colour", ["", ...labelled.map((one) => one.name)], target), h("p", { class: "hint" }, why),
       h("div", { class: "row" }, h("button", { type: "submit", value: "", formnovalidate: true }, "Cancel"), h("button", { id: "load", type: "submit", value: "load", class: "primary" }, "Load")));
     this.dialog.replaceChildren(form);
     this.dialog.onclose = () => {
