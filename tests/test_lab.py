@@ -119,6 +119,34 @@ def test_votes_are_the_voted_perceptrons(points):
     assert_allclose(ran(session.still()["code"])["votes"], model.mistake_log_.vote(X))
 
 
+@pytest.mark.parametrize("points", ["overlapping", "three"])
+def test_the_averages_words_count_what_is_drawn_too(points):
+    session = session_of(points, "averaged")
+    X, labels = session.state.columns()
+    truth = np.array(session.state.classes)[labels]
+    for t in frames(session.film().count)[1:]:
+        still = session.still(t)
+        last, n, mean = map(
+            int, re.search(r"gets? (\d+) of (\d+) points wrong; .* gets (\d+)\.", still["words"]).groups()
+        )
+        assert (last, n) == (session.film().wave[t], len(X))
+        assert mean == n - np.trace(still["confusion"]["counts"])
+        assert mean == np.count_nonzero(session.film().stills(t).model.predict(X) != truth)
+
+
+@pytest.mark.parametrize("points", ["overlapping", "three"])
+@pytest.mark.parametrize("name", ["perceptron", "pocket", "averaged", "voted", "batch"])
+def test_before_the_first_update_there_is_no_line(points, name):
+    session = session_of(points, name)
+    still = session.still(0)
+    kind, wrong, n = re.search(r"no (?:line|scores) yet: .* “(\w+)”, (\d+) of (\d+) wrongly", still["words"]).groups()
+    X, _ = session.state.columns()
+    assert set(session.film().stills(0).model.predict(X)) == {kind}
+    assert int(wrong) == int(n) - np.trace(still["confusion"]["counts"])
+    assert "the line" not in still["words"]
+    assert "yet" not in session_of(points, "pocket", init="least_squares").still(0)["words"]
+
+
 def test_pocket_frames_hold_the_best_so_far():
     film = session_of("outlier", "pocket").film()
     wrong = film.wave

@@ -95,8 +95,10 @@ def state_of(columns: Columns, x: Any = None, y: Any = None, target: Any = None)
         if name and name not in columns:
             listed = ", ".join(list(columns)[:12])
             raise ValueError(f"There is no column {name!r}; the columns are {listed}.")
-    numeric = refuse_few(told)
     x, y = x or None, y or None
+    # A column that is named may have few numbers: rows without are left out, and that is said.
+    named = x is not None or y is not None
+    numeric = [column["name"] for column in told if column["numeric"]] if named else refuse_few(told)
     if x is not None and x == y:
         raise ValueError(f"{x!r} stands across and up: choose two columns.")
     if target is None:

@@ -88,7 +88,8 @@ class Reel:
             stills=partial(self._still, name, log, trail, weights, wrong, best),
             weights=None if name == "voted" else weights, walk=trail if name == "voted" else walk,
             shade="votes" if name == "voted" else "region",
-            wave=wrong, wave_name="errors on all points", marks=marks,
+            wave=wrong, wave_name="errors of each line" if name in ("averaged", "voted") else "errors on all points",
+            marks=marks,
             rows=(-1, *log.rows[: len(trail) - 1].tolist()),
             scene=scene_of(self.certificate), picture={"kind": "weights"}, notes=self.notes,
         )  # fmt: skip
@@ -126,13 +127,13 @@ class Reel:
             judged: Any = Voters(self.model.classes_, until(log, t))
             facts.append(("voters", t + 1))
             who = counted(t + 1, "line") if len(self.classes) == 2 else f"{t + 1} sets of scores"
-            words = f"After {counted(t, made)}, {who} vote."
+            words = f"After {counted(t, made)}, {who} vote." if t else self._start(wrong, n)
             code = self._until(log, t) + "votes = log.vote(X)"
             terms: Any = ()
         else:
             judged = Weighted(self.model.classes_, weights[t])
             terms = linear_terms(self.names, self.classes, weights[t])
-            words, code = self._words(name, log, trail, wrong, best, t, n, made)
+            words, code = self._words(name, log, trail, weights, wrong, best, t, n, made)
         end = t == len(trail) - 1
         if end:
             why = self.model.stopped_because_
@@ -143,28 +144,47 @@ class Reel:
         return Still(judged, words, tuple(facts), terms, self.fitted + "\n" + code)
 
     def _words(
-        self, name: str, log: MistakeLog | None, trail: Array, wrong: Array, best: Any, t: int, n: int, made: str
-    ) -> tuple[str, str]:
+        self, name: str, log: MistakeLog | None, trail: Array, weights: Array, wrong: Array, best: Any, t: int, n: int,
+        made: str,
+    ) -> tuple[str, str]:  # fmt: skip
         vectors = trail.shape[1]
         after = _TRAIL.format(last=t - 1, update=t) if t else _START.format(vectors=vectors)
         two = vectors == 1
         gets = "the line gets" if two else "the scores get"
         now = f"After {counted(t, made)} {gets} {int(wrong[t])} of {n} points wrong."
+        if not trail[t].any():
+            now = self._start(wrong, n)
         if name == "pocket":
             least = int(wrong[best[t]])
-            kept = f"{'the line' if two else 'those'} after update {int(best[t])}"
+            kept = f"{'the line' if two else 'those'} after update {int(best[t])}" if best[t] else "the start"
             words = f"{now} In the pocket: {kept}, with {counted(least, 'error')}."
             if t == len(trail) - 1:
                 return words, "w, b = model.coef_, model.intercept_  # from the pocket"
             return words, _TRAIL.format(last=best[t] - 1, update=best[t]) if best[t] else self._begin()
         if name == "averaged":
             assert log is not None
-            mean = "The bold line is the mean of all so far." if two else "What is drawn is their mean so far."
-            return f"{now} {mean}", self._until(log, t) + "w, b = log.average()"
+            if t:
+                mean = Weighted(self.model.classes_, weights[t]).predict(self.certificate.X)
+                left = int(np.count_nonzero(mean != self.certificate.y))
+                whose = (
+                    "the bold line, the mean of all so far, gets" if two else "their mean so far, which is drawn, gets"
+                )
+                now = (
+                    f"After {counted(t, made)} the last {'line gets' if two else 'scores get'} {int(wrong[t])} of {n} "
+                )
+                now += f"points wrong; {whose} {left}."
+            return now, self._until(log, t) + "w, b = log.average()"
         if name == "batch":
             until = f"model = ly.BatchPerceptron(max_passes={t}).fit(X, y)\nw, b = model.coef_, model.intercept_"
             return now, until if t else _START.format(vectors=vectors)
         return now, after
+
+    def _start(self, wrong: Array, n: int) -> str:
+        """All weights zero draw nothing, and a tie goes to one class."""
+        two = len(self.classes) == 2
+        kind = self.classes[1] if two else self.classes[0]
+        what = "There is no line yet" if two else "There are no scores yet"
+        return f"{what}: all weights are 0, and all points count as “{kind}”, {int(wrong[0])} of {n} wrongly."
 
     def _begin(self) -> str:
         start = self.model.mistake_log_.start
