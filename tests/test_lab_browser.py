@@ -319,6 +319,31 @@ def test_everything_to_press_has_a_name(page):
     assert page.evaluate(script) == []
 
 
+def test_sliders_and_charts_are_named_as_they_are_read_out(page):
+    choose(page, "#algorithm", "bias_variance")
+    settled(page, "() => document.querySelector('.linearly-lab').lab.state.algorithm === 'bias_variance'")
+    for name in ("Degree", "Noise σ", "Points a sample", "Draw"):
+        assert page.get_by_role("slider", name=name, exact=True).count() == 1
+    assert page.get_by_role("img", name="Error against degree").count() == 1
+    unnamed = (
+        "() => [...document.querySelectorAll('svg[role=img]')].filter((one) => !one.getAttribute('aria-label')).length"
+    )
+    assert page.evaluate(unnamed) == 0
+
+
+def test_figures_far_from_one_are_short(page):
+    choose(page, "#preset", "cloud")
+    choose(page, "#algorithm", "gradient_descent")
+    settled(page, "() => document.querySelector('[data-name=rate]')")
+    script = """() => {
+        const lab = document.querySelector('.linearly-lab').lab, turn = { do: 'parameter' };
+        lab.send({ ...turn, name: 'steps', value: 300 });
+        lab.send({ ...turn, name: 'rate', value: 2.2 });
+    }"""
+    page.evaluate(script)
+    settled(page, "() => /R²\\s*−\\d\\.\\d\\de\\d+/.test(document.querySelector('#metrics').textContent)")
+
+
 def test_the_widget_runs_in_a_notebooks_page(browser, tmp_path):
     """anywidget's contract: the module's `render` gets a model that sends to and hears from Python."""
     try:

@@ -89,6 +89,11 @@ function told(value) {
   return shown.replace("-", "−");
 }
 
+// A share to three digits; R² can be far below zero.
+function share(value) {
+  return Math.abs(value) < 100 ? value.toFixed(3).replace("-", "−") : told(value);
+}
+
 function ticks(low, high, about) {
   const raw = (high - low) / about, power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= raw * 0.999);
@@ -1067,7 +1072,7 @@ class Lab {
       const input = box.querySelector(`[data-name="${one.name}"]`), value = settings[one.name];
       if (one.kind === "flag") input.checked = value;
       else if (document.activeElement !== input || one.kind === "choice") input.value = value;
-      const output = input.closest("label").querySelector("output");
+      const output = input.closest("label").querySelector(".value");
       if (output) output.textContent = told(value);
     }
   }
@@ -1077,9 +1082,10 @@ class Lab {
     if (one.kind === "flag") return h("label", { class: "flag" }, h("input", { type: "checkbox", "data-name": one.name, onchange: (event) => change(event.target.checked) }), one.title);
     if (one.kind === "choice") return h("label", {}, h("span", { class: "name" }, one.title),
       h("select", { "data-name": one.name, onchange: (event) => change(event.target.value) }, ...one.options.map(([value, title]) => h("option", { value }, title))));
-    const output = h("output");
+    // An <output> could be labelled itself, and the label belongs to what comes first.
+    const output = h("span", { class: "value" });
     return h("label", {}, h("span", { class: "name" }, one.title, output), h("input", {
-      type: "range", min: one.low, max: one.high, step: one.step, value: one.default, "data-name": one.name,
+      type: "range", "aria-label": one.title, min: one.low, max: one.high, step: one.step, value: one.default, "data-name": one.name,
       oninput: (event) => { output.textContent = told(Number(event.target.value)); change(Number(event.target.value)); },
     }));
   }
@@ -1167,6 +1173,7 @@ class Lab {
     this.pictureBox.hidden = false;
     if (kind === "weights" && this.film.partial) return;  // it shows all frames, which come at the end of the drag
     const [title, svg] = PICTURES[kind](this, this.film, Math.min(this.frame, this.film.count - 1));
+    if (!svg.hasAttribute("aria-label")) set(svg, { "aria-label": title });
     this.pictureBox.replaceChildren(h("figcaption", {}, title), svg);
   }
 
@@ -1214,10 +1221,10 @@ class Lab {
         const other = rival ? rival.metrics.find((one) => one[0] === name) : null;
         const unit = ["accuracy", "precision", "recall", "F1", "R²"].includes(name) && low != null && high != null;
         const bar = s("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" });
-        if (unit) bar.append(s("path", { d: "M0 6H100", stroke: p.rule, "stroke-width": 3 }), s("path", { d: `M${100 * Math.max(0, low)} 6H${100 * high}`, stroke: p.accent, "stroke-opacity": 0.4, "stroke-width": 5 }), s("path", { d: `M${Math.max(0.6, Math.min(99.4, 100 * value))} 1V11`, stroke: p.accent, "stroke-width": 2, "vector-effect": "non-scaling-stroke" }));
-        return h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "n" }, value == null ? "–" : unit ? value.toFixed(3) : told(value)),
-          rival ? h("td", { class: "n" }, other && other[1] != null ? (unit ? other[1].toFixed(3) : told(other[1])) : "–")
-            : h("td", { class: "bar", title: unit ? `95 %: ${low.toFixed(3)} to ${high.toFixed(3)}` : null }, unit ? bar : ""));
+        if (unit) bar.append(s("path", { d: "M0 6H100", stroke: p.rule, "stroke-width": 3 }), s("path", { d: `M${100 * Math.max(0, low)} 6H${100 * Math.max(0, high)}`, stroke: p.accent, "stroke-opacity": 0.4, "stroke-width": 5 }), s("path", { d: `M${Math.max(0.6, Math.min(99.4, 100 * value))} 1V11`, stroke: p.accent, "stroke-width": 2, "vector-effect": "non-scaling-stroke" }));
+        return h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "n" }, value == null ? "–" : unit ? share(value) : told(value)),
+          rival ? h("td", { class: "n" }, other && other[1] != null ? (unit ? share(other[1]) : told(other[1])) : "–")
+            : h("td", { class: "bar", title: unit ? `95 %: ${share(low)} to ${share(high)}` : null }, unit ? bar : ""));
       });
       parts.push(h("table", { class: "figures" }, rival ? h("thead", {}, h("tr", {}, h("th"), h("th", {}, this.algorithm().title), h("th", {}, this.algorithm(this.state.rival).title))) : null, h("tbody", {}, ...rows)));
     }
