@@ -212,6 +212,69 @@ def test_labels_in_numbers_leave_two_columns_for_the_plane(page):
     settled(page, "() => document.querySelector('.linearly-lab').lab.state.names.join() === 'x,label'")
 
 
+def test_classes_with_names_have_a_legend(page):
+    assert not page.locator("#plot .legend text").count()  # blue is called blue
+    given(page, CSV)
+    page.wait_for_selector("dialog[open]")
+    page.click("#load")
+    settled(page, "() => document.querySelectorAll('#plot .legend text').length === 2")
+    assert page.locator("#plot .legend text").all_text_contents() == ["cat", "dog"]
+    fills = "() => [...document.querySelectorAll('#plot .legend path')].map((one) => one.getAttribute('fill'))"
+    drawn = "() => [...document.querySelectorAll('#plot .point')].slice(0, 2).map((one) => one.getAttribute('fill'))"
+    assert page.evaluate(fills) == page.evaluate(drawn)[::-1]
+    choose(page, "#algorithm", "least_squares")
+    settled(page, "() => !document.querySelectorAll('#plot .legend text').length")
+
+
+LONG = ["the_average_number_of_customers_per_week_in_the_north", "Total household income before taxes in thousands"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_names_leave_room_for_numbers(browser, lab, width):
+    rows = "".join(f"{i % 7}.5,{i * 3 % 11},{'a long name of a class' if i % 2 else 'dog'}\n" for i in range(40))
+    with opened(browser, lab.url, viewport={"width": width, "height": 800}) as page:
+        given(page, f"{LONG[0]},{LONG[1]},kind\n{rows}")
+        page.wait_for_selector("dialog[open]")
+        page.click("#load")
+        settled(page, "() => document.querySelectorAll('#terms td.n').length === 3")
+        panel = page.locator(".evidence").bounding_box()
+        for cell in page.locator("#terms td.n").all():
+            box = cell.bounding_box()
+            assert box["x"] + box["width"] <= panel["x"] + panel["width"]
+        script = """() => {
+            const boxes = [...document.querySelectorAll('.plane .grid text')].map((one) => one.getBoundingClientRect());
+            boxes.push(document.querySelector('.plane .legend rect').getBoundingClientRect());
+            const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+            return boxes.every((a, i) => boxes.slice(0, i).every((b) => apart(a, b)));
+        }"""
+        assert page.evaluate(script)
+
+
+@pytest.mark.parametrize("points", ["overlapping", "separable", "three"])
+def test_narrow_planes_have_a_scale(browser, lab, points):
+    with opened(browser, lab.url, viewport={"width": 390, "height": 800}) as page:
+        choose(page, "#preset", points)
+        choose(page, "#rival", "qda")
+        settled(page, "() => document.querySelectorAll('.plane').length === 2")
+        planes = "axis => [...document.querySelectorAll('.plane')]"
+        for axis in ("x", "y"):
+            settled(page, planes + ".every((one) => one.querySelectorAll(`.tick.${axis}`).length > 1)", axis)
+
+
+@pytest.mark.parametrize("name", ["perceptron", "voted", "lda"])
+def test_every_wrong_point_has_a_ring(page, name):
+    choose(page, "#preset", "overlapping")
+    choose(page, "#algorithm", name)
+    settled(page, "name => document.querySelector('.linearly-lab').lab.state.algorithm === name", name)
+    script = """() => {
+        const { counts } = document.querySelector('.linearly-lab').lab.still.confusion;
+        const wrong = counts.flat().reduce((a, b) => a + b) - counts.reduce((sum, row, i) => sum + row[i], 0);
+        const rings = document.querySelector('.plane .rings path')?.getAttribute('d') ?? '';
+        return wrong > 0 && rings.split('M').length - 1 === wrong;
+    }"""
+    settled(page, script)
+
+
 def test_a_link_restores_the_state(browser, lab, page):
     choose(page, "#preset", "xor")
     choose(page, "#algorithm", "logistic")

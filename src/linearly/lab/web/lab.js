@@ -18,6 +18,7 @@ const SHAPES = [
   "M0 6.2L5.7 -4.3H-5.7Z",
   "M-2 -5.8H2V-2H5.8V2H2V5.8H-2V2H-5.8V-2H-2Z",
 ];
+const COLOURS = ["blue", "orange", "green", "purple", "sky", "yellow"];  // what classes are called that nobody named
 const SPEEDS = [["slow", 2], ["steady", 8], ["quick", 30], ["fast", 120]];
 const AFRESH = ["open", "preset", "algorithm", "restore", "load"];  // messages after which a film is seen from its end
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
@@ -100,6 +101,23 @@ function ticks(low, high, about) {
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(Math.abs(k * step) < 1e-12 * step ? 0 : Number((k * step).toPrecision(12)));
   return found;
+}
+
+// Places on an axis, each with its number where that fits; closer together until two numbers fit, for one gives no scale.
+function labelled(low, high, about, fits) {
+  for (let n = about; ; n *= 1.4) {
+    const found = ticks(low, high, n);
+    if (found.filter(fits).length > 1 || n > 6 * about) return found.map((v) => [v, fits(v) ? told(v) : ""]);
+  }
+}
+
+// Leaves of a text what fits, and the whole as a tooltip.
+function shorten(mark, text, room) {
+  const whole = mark.getComputedTextLength();
+  if (whole <= room) return;
+  let n = Math.max(3, Math.ceil((text.length * room) / whole));
+  do mark.textContent = `${text.slice(0, n).trimEnd()}…`; while (--n > 2 && mark.getComputedTextLength() > room);
+  mark.append(s("title", {}, text));
 }
 
 function rgb(hex) {
@@ -197,10 +215,10 @@ class Plane {
     // What changes from frame to frame lies under the points, which stay: hundreds of them need not be drawn again.
     this.under = s("svg", { class: "under", "aria-hidden": "true" });
     this.layer = {};
-    for (const name of ["grid", "regions", "band", "faint", "squares", "walk", "boundary", "curve", "gaussians", "witness"]) {
+    for (const name of ["grid", "regions", "band", "faint", "squares", "walk", "boundary", "curve", "gaussians", "witness", "rings"]) {
       this.under.append((this.layer[name] = s("g", { class: name })));
     }
-    for (const name of ["points", "over"]) {
+    for (const name of ["points", "legend", "over"]) {
       this.svg.append((this.layer[name] = s("g", { class: name, "pointer-events": name === "points" ? null : "none" })));
     }
     this.caption = h("div", { class: "caption" });
@@ -274,23 +292,59 @@ class Plane {
     const p = this.lab.palette, g = this.layer.grid, [l, r, b, t] = this.view;
     g.replaceChildren();
     const names = this.lab.experimentView() ? ["x", "y"] : this.lab.state.names;
-    for (const x of ticks(l, r, this.width / 110)) {
+    const across = labelled(l, r, this.width / 110, (x) => this.X(x) > 30 && this.X(x) < this.width - 34);
+    for (const [x, told] of across) {
       g.append(s("path", { d: `M${this.X(x)} 0V${this.height}`, stroke: p.rule, "stroke-opacity": x === 0 ? 1 : 0.55, "stroke-width": x === 0 ? 1.5 : 1 }));
-      if (this.X(x) > 30 && this.X(x) < this.width - 90) g.append(s("text", { x: this.X(x) + 4, y: this.height - 7, fill: p.muted, "font-size": 11 }, told(x)));
+      if (told) g.append(s("text", { class: "tick x", x: this.X(x) + 4, y: this.height - 7, fill: p.muted, "font-size": 11 }, told));
     }
-    for (const y of ticks(b, t, this.height / 90)) {
+    const up = labelled(b, t, this.height / 90, (y) => this.Y(y) > (this.caption.textContent ? 74 : 36) && this.Y(y) < this.height - 20);
+    for (const [y, told] of up) {
       g.append(s("path", { d: `M0 ${this.Y(y)}H${this.width}`, stroke: p.rule, "stroke-opacity": y === 0 ? 1 : 0.55, "stroke-width": y === 0 ? 1.5 : 1 }));
-      if (this.Y(y) > (this.caption.textContent ? 84 : 46) && this.Y(y) < this.height - 26) g.append(s("text", { x: 7, y: this.Y(y) - 4, fill: p.muted, "font-size": 11 }, told(y)));
+      if (told) g.append(s("text", { class: "tick y", x: 7, y: this.Y(y) - 4, fill: p.muted, "font-size": 11 }, told));
     }
-    g.append(s("text", { x: this.width - 10, y: this.height - 7, "text-anchor": "end", fill: p.ink, "font-size": 13, "font-weight": 600 }, names[0]));
-    g.append(s("text", { x: 7, y: this.caption.textContent ? 58 : 20, fill: p.ink, "font-size": 13, "font-weight": 600 }, names[1]));
+    // The name across stands above its numbers, so that neither needs to make room for the other.
+    const name = (text, room, look) => {
+      const mark = s("text", { class: "axis", fill: p.ink, "font-size": 13, "font-weight": 600, ...look }, text);
+      g.append(mark);
+      shorten(mark, text, room);
+    };
+    name(names[0], this.width - 70, { x: this.width - 10, y: this.height - 24, "text-anchor": "end" });
+    this.legend();
+    name(names[1], this.legendLeft - 20, { x: 7, y: this.caption.textContent ? 58 : 20 });
+  }
+
+  legend() {
+    // Which colour is which class, unless the classes are called after their colours.
+    const { palette: p, state } = this.lab, layer = this.layer.legend;
+    const found = used(state), key = [this.main && this.lab.task(), this.width, p.plane, found, ...state.classes].join("\n");
+    if (this.legendKey === key) return;  // texts are measured, which is slow while the plane is moved
+    this.legendKey = key;
+    this.legendLeft = this.width;
+    layer.replaceChildren();
+    if (!this.main || this.lab.task() !== "classes" || found.every((k) => state.classes[k] === COLOURS[k])) return;
+    const back = s("rect", { rx: 5, fill: p.plane, "fill-opacity": 0.8 }), rows = [];
+    layer.append(back);
+    for (const [i, k] of found.entries()) {
+      const y = 22 + 18 * i, text = s("text", { y: y + 4, "font-size": 12, fill: p.ink }, state.classes[k]);
+      const mark = s("path", { d: SHAPES[k % 6], fill: p.classes[k % 6] });
+      layer.append(mark, text);
+      shorten(text, state.classes[k], Math.min(190, 0.34 * this.width));
+      rows.push({ mark, text, y, wide: text.getComputedTextLength() });
+    }
+    const widest = Math.max(...rows.map((row) => row.wide)), left = this.width - 14 - widest;
+    for (const { mark, text, y } of rows) {
+      set(mark, { transform: `translate(${(left - 13).toFixed(1)} ${y})` });
+      set(text, { x: left.toFixed(1) });
+    }
+    this.legendLeft = left - 26;
+    set(back, { x: this.legendLeft.toFixed(1), y: 8, width: (widest + 34).toFixed(1), height: 18 * found.length + 10 });
   }
 
   points() {
     const { palette: p, state, selected } = this.lab, layer = this.layer.points;
     const hidden = Boolean(this.lab.experimentView());
     const curve = this.lab.task() !== "classes";
-    const size = (state.points.length > 800 ? 0.6 : state.points.length > 250 ? 0.8 : state.points.length > 100 ? 1 : 1.25) * (this.width < 480 ? 0.9 : 1);
+    const size = this.size = (state.points.length > 800 ? 0.6 : state.points.length > 250 ? 0.8 : state.points.length > 100 ? 1 : 1.25) * (this.width < 480 ? 0.9 : 1);
     while (this.marks.length > state.points.length || (hidden && this.marks.length)) this.marks.pop().remove();
     if (hidden) return;
     while (this.marks.length < state.points.length) {
@@ -305,7 +359,6 @@ class Plane {
       // Most points stay where they are while one is dragged.
       if (shown && shown.x === x && shown.y === y && shown.label === label && shown.large === large && shown.all === all) return;
       mark.shown = { x, y, label, large, all };
-      mark.wrong = undefined;
       set(mark, {
         d: SHAPES[curve ? 0 : label % 6], fill: curve ? p.ink : p.classes[label % 6], stroke: p.plane, "stroke-width": 1.1,
         transform: `translate(${this.X(x).toFixed(2)} ${this.Y(y).toFixed(2)}) scale(${large ? size * 1.35 : size})`,
@@ -526,7 +579,7 @@ class Plane {
       const middle = [0, 1].map((d) => points.reduce((sum, point) => sum + point[d], 0) / points.length);
       const ring = [...points].sort((a, b) => Math.atan2(a[1] - middle[1], a[0] - middle[0]) - Math.atan2(b[1] - middle[1], b[0] - middle[0]));
       layer.append(s("path", { class: "hull", d: this.path(ring), fill: p.classes[label % 6], "fill-opacity": 0.14, stroke: p.classes[label % 6], "stroke-width": 2.4, "stroke-linejoin": "round" }));
-      for (const [x, y] of points) layer.append(s("circle", { cx: this.X(x), cy: this.Y(y), r: 10.5, fill: "none", stroke: p.classes[label % 6], "stroke-width": 2 }));
+      for (const [x, y] of points) layer.append(s("circle", { cx: this.X(x), cy: this.Y(y), r: 12.5, fill: "none", stroke: p.classes[label % 6], "stroke-width": 2 }));
     }
     if (proof.meeting) {
       const [x, y] = [this.X(proof.meeting[0]), this.Y(proof.meeting[1])];
@@ -536,25 +589,22 @@ class Plane {
   }
 
   judge(film, frame) {
-    // Points on the wrong side of this frame get a ring in the colour of what is wrong.
+    // Points that this frame gets wrong have a ring around them: one apart from the point is seen on every colour.
     const p = this.lab.palette, scorer = film && film.labels.length ? film.scorer(frame) : null;
     const scores = new Float64Array(film ? film.labels.length : 0);
     const votes = film && film.shade === "votes" ? this.lab.votes(this.main) : null, wrongs = votes && new Set(votes.wrong);
+    const r = 7.3 * this.size, rings = [];
     this.lab.state.points.forEach(([x, y, label], i) => {
-      const mark = this.marks[i];
-      if (!mark) return;
+      if (!this.marks[i]) return;
       let wrong = false;
       if (wrongs) wrong = wrongs.has(i);
       else if (scorer) {
         scorer(x, y, scores);
         wrong = film.labels[film.winner(scores)] !== label;
       }
-      if (mark.wrong !== wrong || mark.tint !== p.plane) {
-        mark.wrong = wrong;
-        mark.tint = p.plane;
-        set(mark, { stroke: wrong ? p.wrong : p.plane, "stroke-width": wrong ? (this.marks.length > 250 ? 1.7 : 2.6) : 1.1 });
-      }
+      if (wrong) rings.push(`M${(this.X(x) - r).toFixed(1)} ${this.Y(y).toFixed(1)}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`);
     });
+    this.strokes(this.layer.rings, rings.length ? [[rings.join(""), { stroke: p.wrong, "stroke-width": this.marks.length > 250 ? 1.5 : 2.2 }]] : []);
   }
 
   over(film, frame) {
@@ -564,7 +614,7 @@ class Plane {
     const row = film && film.rows.length ? film.rows[frame] : -1;
     if (row >= 0 && state.points[row]) {
       const [x, y, label] = state.points[row], [px, py] = [this.X(x), this.Y(y)];
-      layer.append(s("circle", { class: "current", cx: px, cy: py, r: 14, fill: "none", stroke: p.ink, "stroke-width": 2.4 }));
+      layer.append(s("circle", { class: "current", cx: px, cy: py, r: 15.5, fill: "none", stroke: p.ink, "stroke-width": 2.4 }));
       const array = film.walk || film.weights;
       if (array && array.shape[1] === 1) this.push(layer, film, array, frame, px, py, p.classes[label % 6]);
     }
@@ -584,7 +634,7 @@ class Plane {
     const dx = (now[1] - then[1]) * (this.view[1] - this.view[0]) / this.width, dy = -(now[2] - then[2]) * (this.view[3] - this.view[2]) / this.height;
     const norm = Math.hypot(dx, dy);
     if (!(norm > 0)) return;
-    const [ux, uy] = [dx / norm, dy / norm], [sx, sy] = [px + 15 * ux, py + 15 * uy], [ex, ey] = [px + 62 * ux, py + 62 * uy];
+    const [ux, uy] = [dx / norm, dy / norm], [sx, sy] = [px + 17 * ux, py + 17 * uy], [ex, ey] = [px + 62 * ux, py + 62 * uy];
     layer.append(s("path", { class: "update", d: `M${sx} ${sy}L${ex} ${ey}`, stroke: colour, "stroke-width": 3.4 }));
     layer.append(s("path", { d: `M${ex + 9 * ux} ${ey + 9 * uy}L${ex - 7 * uy} ${ey + 7 * ux}L${ex + 7 * uy} ${ey - 7 * ux}Z`, fill: colour }));
     const right = ux > -0.2;
@@ -741,6 +791,11 @@ const PICTURES = {
   },
 };
 
+// The classes that there are points of.
+function used(state) {
+  return [...new Set(state.points.map((point) => point[2]))].sort((a, b) => a - b);
+}
+
 // --- the lab
 
 class Lab {
@@ -828,7 +883,7 @@ class Lab {
     this.frame = this.atEnd ? last : Math.min(this.frame, last);
     if (this.selected != null && this.selected >= this.state.points.length) this.selected = null;
     this.label = Math.min(this.label, this.state.classes.length - 1);
-    if (!before || before.algorithm !== this.state.algorithm || before.rival !== this.state.rival || before.names.join() !== this.state.names.join()) this.dirty.view = true;
+    if (!before || before.algorithm !== this.state.algorithm || before.rival !== this.state.rival || before.names.join() !== this.state.names.join() || before.classes.join() !== this.state.classes.join() || used(before).join() !== used(this.state).join()) this.dirty.view = true;
     this.dirty.points = this.dirty.film = this.dirty.evidence = this.dirty.controls = true;
     this.dirty.drag = message.drag === "on";
     if (reply.note && reply.note !== this.noted) this.notice(reply.note);
