@@ -157,20 +157,26 @@ def look_again(model: Model, rows: Rows) -> dict[str, Any]:
     from linearly.models.least_squares import LeastSquares
 
     if isinstance(model.estimator, LeastSquares):
-        return {"tests": _residual_tests(model.estimator, rows), "two_values": _two_values(rows)}
+        values = _few_values(rows)
+        return {
+            "tests": _residual_tests(model.estimator, rows),
+            "two_values": values if len(values) == 2 else None,
+            "constant": values[0] if len(values) == 1 else None,
+        }
     return {"training": _hits(model.estimator, rows)}
 
 
-def _two_values(rows: Rows) -> list[float] | None:
-    """The two values of a target that has no more than those."""
+def _few_values(rows: Rows) -> list[float]:
+    """The values of a target that has one or two; of one that has more, none."""
     import numpy as np
 
     found: set[float] = set()
     for block in rows:
-        found.update(np.unique(np.asarray(block.y, dtype=np.float64))[:3].tolist())
+        y = np.asarray(block.y, dtype=np.float64).ravel()
+        found.update(np.unique(y if block.weight is None else y[block.weight > 0])[:3].tolist())
         if len(found) > 2:
-            return None
-    return sorted(found) if len(found) == 2 else None
+            return []
+    return sorted(found)
 
 
 def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:

@@ -307,6 +307,9 @@ def _once(cells: list[str]) -> list[str]:
 
 def _remarks(facts: Facts) -> list[str]:
     lines = []
+    if facts.get("constant") is not None:
+        always = f"{facts['target']} is {compact(facts['constant'])} in every row: there is nothing to explain"
+        lines.append(wrapped(always, "target      "))
     tests = {found["test"]: found["p_value"] for found in facts.get("tests", ())}
     told = []
     if "shapiro_wilk" in tests:

@@ -35,7 +35,11 @@ class Portrait:
     """What one pass over the rows of a regression gathers; portraits of blocks add up."""
 
     n: int
+    weight: float
     rss: float
+    press: float  # squared errors of rows left out of their own fit: e/(1 − h) (Allen 1974)
+    n_above: int  # rows whose Cook's distance is over 4/n
+    ends: tuple[float, float]  # smallest and largest target
     weighted: bool
     drawn: Sample  # _ROW, then the features
     tested: Sample  # residuals
@@ -58,9 +62,16 @@ class Portrait:
         cooks = np.where(np.isfinite(told[:, 4]), -told[:, 4], np.inf)
         u = model.solution_.coordinates(X) * root[:, None]
         steps = Differences.of(residual[present], u[present]) if present.any() else None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left_out = (residual / (1 - told[:, 2]))[present]
+        seen = y[present]
         return Portrait(
             int(present.sum()),
+            float(weight.sum()),
             float((residual**2).sum()),
+            float((left_out**2).sum()),
+            int((-cooks[np.isfinite(cooks)] > _line(model.solution_.n)).sum()),
+            (float(seen.min(initial=np.inf)), float(seen.max(initial=-np.inf))),
             block.weight is not None,
             Sample.of(DRAWN, keys, block, lambda kept: np.column_stack([told[kept], X[kept]])),
             Sample.of(TESTED, keys, block, lambda kept: residual[kept, None]),
@@ -73,7 +84,11 @@ class Portrait:
         steps = self.steps if other.steps is None else other.steps if self.steps is None else self.steps + other.steps
         return Portrait(
             self.n + other.n,
+            self.weight + other.weight,
             self.rss + other.rss,
+            self.press + other.press,
+            self.n_above + other.n_above,
+            (min(self.ends[0], other.ends[0]), max(self.ends[1], other.ends[1])),
             self.weighted or other.weighted,
             self.drawn + other.drawn,
             self.tested + other.tested,
@@ -99,6 +114,8 @@ def regression_facts(model: LeastSquares, rows: Rows, level: float) -> dict[str,
         "weighted": portrait.weighted,
         "training": fitted_to,
         "perfect": noise,
+        "constant": portrait.ends[0] if fitted_to and portrait.ends[0] == portrait.ends[1] else None,
+        "left_out": float(np.sqrt(portrait.press / portrait.weight)) if fitted_to and not noise else None,
         "alpha": solution.alpha,
         "intercept": solution.has_intercept,
         "covariance": model.covariance,
@@ -180,16 +197,16 @@ def _influence(model: LeastSquares, rows: Rows, portrait: Portrait) -> dict[str,
         return None
     values, cooks = top.values, -top.keys
     # 4/n is the customary look-at-me line; rows below it are named but not taken out.
-    out = cooks > 4 / portrait.n
+    out = cooks > _line(portrait.n)
     out = out if out.any() else np.arange(len(cooks)) == 0
     names = ("place", "y", *_ROW[:5])
     columns = [top.places, values[:, 6], *(values[:, j] for j in range(5))]
     found: dict[str, Any] = {
         "rows": dict(zip(names, columns, strict=True)) | {"out": out},
         "largest": float(cooks[0]),
-        "line": 4 / portrait.n,
+        "line": _line(portrait.n),
         "n_out": int(out.sum()),
-        "n_above": int((cooks > 4 / portrait.n).sum()),
+        "n_above": portrait.n_above,
         "terms": list(term_names(model)),
     }
     solution = model.solution_
@@ -208,6 +225,10 @@ def _influence(model: LeastSquares, rows: Rows, portrait: Portrait) -> dict[str,
         "with": before, "without": after, "without_first": first, "moved": moved, "r_squared": r_squared,
         "sigma": float(np.sqrt(rest.sigma2[0])) if rest.dof > 0 else None,
     }  # fmt: skip
+
+
+def _line(n: int) -> float:
+    return 4 / n
 
 
 def _without(summary: Gram, values: NDArray[np.float64]) -> Gram:

@@ -45,6 +45,8 @@ def good(facts: Facts) -> list[str]:
             f"It accounts for {percent(max(r2['value'] or 0.0, 0.0))} of their variance.",
         ]
     said = []
+    if facts["constant"] is not None:
+        return [f"{facts['target']} is {told(facts['constant'])} in every row: there is nothing to explain."]
     if found["r_squared"] is not None:
         said.append(f"It accounts for {percent(found['r_squared'])} of the variance of {facts['target']}.")
     if found["sigma"] is not None:
@@ -72,7 +74,16 @@ def findings(facts: Facts) -> list[Finding]:
                 "fit",
             )
         )
-    if facts["perfect"]:
+    if facts["constant"] is not None:
+        found.append(
+            Finding(
+                "bad",
+                f"{facts['target']} is always {told(facts['constant'])}, so these rows cannot tell what it depends on.",
+                f"Take rows in which {facts['target']} differs.",
+                "fit",
+            )
+        )
+    elif facts["perfect"]:
         found.append(
             Finding(
                 "look",

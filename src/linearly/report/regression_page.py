@@ -135,6 +135,8 @@ def _strongest(columns: dict[str, list[Any]]) -> list[int]:
 def _lead_coefficients(facts: Facts, clear: list[int]) -> str:
     columns = facts["terms"]
     known = sum(low is not None for low in columns["conf_low"])
+    if facts["constant"] is not None:
+        return f"{facts['target']} is the same in every row, so no column has anything to explain."
     if not known:
         return "There are no intervals: as many terms as rows."
     if not clear:
@@ -191,8 +193,10 @@ def _fit(facts: Facts) -> list[Part]:
     for name, row in metrics(facts).items():
         if name != "r_squared":
             what = "Root mean squared error" if name == "rmse" else "Mean absolute error"
-            meaning = f"On these rows; {interval(row['conf_low'], row['conf_high'])} on others like them."
-            rows.append([what, told(row["value"]), meaning])
+            rows.append([what, told(row["value"]), _error_meaning(facts, row)])
+    if facts["left_out"] is not None:
+        meaning = "The root mean squared error of each row by a fit without it: what to expect on new rows."
+        rows.append(["Error on a row left out", told(facts["left_out"]), meaning])
     rows += [
         ["AIC", told(found["aic"]), "For comparing models of the same rows only: lower is better."],
         ["BIC", told(found["bic"]), "The same, harder on columns."],
@@ -200,6 +204,18 @@ def _fit(facts: Facts) -> list[Part]:
     own = "" if facts["training"] else "R², σ, F, AIC and BIC are of the rows of the fit, the two errors of these rows."
     lead = text("How much of the target is explained, and how far off predictions are.", own)
     return [lead, table("Statistics of the fit", ["what", "value", "meaning"], rows, words=(2,))]
+
+
+def _error_meaning(facts: Facts, row: dict[str, Any]) -> str:
+    """What an error on these rows tells about others, which depends on whether the fit has seen these."""
+    reach = interval(row["conf_low"], row["conf_high"])
+    if facts["perfect"]:
+        return "On the rows of the fit: rounding, and nothing else."
+    if facts["training"]:
+        return (
+            f"On the rows of the fit, where it is {reach} as chance has it. The fit has seen them: new rows do worse."
+        )
+    return f"On these rows; {reach} on others like them, if the fit has seen none of these."
 
 
 def _residuals(facts: Facts) -> list[Part]:
@@ -278,8 +294,9 @@ def _influence(facts: Facts) -> list[Part]:
         parts.append(table(caption, head, rows, words=(6,)))
     if "refused" in found:
         return [*parts, text(f"What leaving them out would change cannot be worked out: {found['refused']}")]
-    out = f"the {count(found['n_out'], 'row')}" if above else "the first row"
-    several = found["n_out"] > 1
+    several, all_of_them = found["n_out"] > 1, above == found["n_out"]
+    out = f"the {count(found['n_out'], 'row')}" if all_of_them else f"the {found['n_out']} that weigh most"
+    taken = f"{out} above 4/n" if all_of_them else f"{out} of {whole(above)} above 4/n"
     first = found["rows"]["place"][0] if found.get("rows") else "the first row"
     rows = []
     shown = [aligned(found[name]) for name in ("with", "without_first", *(["without"] if several else []))]
@@ -295,8 +312,8 @@ def _influence(facts: Facts) -> list[Part]:
         *([f"without {out}"] if several else []),
         "change in standard errors",
     ]
-    what = f"{out} above 4/n" if several else first
-    caption = f"Coefficients with all rows, and without {first}" + (f" or {out} above 4/n" if several else "")
+    what = taken if several else first
+    caption = f"Coefficients with all rows, and without {first}" + (f" or {taken}" if several else "")
     return [
         *parts,
         table(caption, [*head, "meaning"], rows, words=(len(head),)),

@@ -103,7 +103,7 @@ def whole(n: float | None) -> str:
     """A count, in groups of three digits; with decimals only where it is a sum of weights."""
     if n is None:
         return NOTHING
-    return f"{n:,.0f}".replace(",", THIN) if float(n).is_integer() else told(n, 6)
+    return f"{n:,.0f}".replace("-", "−").replace(",", THIN) if float(n).is_integer() else told(n, 6)
 
 
 def aligned(values: Sequence[float | None], n: int = 3) -> list[str]:

@@ -49,7 +49,10 @@ function refit(summary, kept, alpha) {
   const identity = kept.map((_, a) => kept.map((_, k) => (a === k ? 1 : 0)));
   const M = identity.map((row) => solve(L, row));
   const Ab = A.map((row) => row.reduce((sum, v, k) => sum + v * b[k], 0));
-  const rss = Math.max(1 - b.reduce((sum, v, a) => sum + v * (2 * c[a] - Ab[a]), 0), 0) * total * yUnit * yUnit;
+  const left = 1 - b.reduce((sum, v, a) => sum + v * (2 * c[a] - Ab[a]), 0);
+  // Of a target that the columns give away, rounding is left: its root, 1e-8, would look like an error.
+  const rounding = 8 * Number.EPSILON * b.reduce((sum, v, a) => sum + Math.abs(v) * (2 * Math.abs(c[a]) + Math.abs(Ab[a])), 1);
+  const rss = left > rounding ? left * total * yUnit * yUnit : 0;
   let used = 0;
   for (let a = 0; a < kept.length; a++) for (let k = 0; k < kept.length; k++) used += M[a][k] * A[k][a];
   const dof = n - used - (intercept ? 1 : 0);
