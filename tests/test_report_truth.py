@@ -65,7 +65,9 @@ def screen(tmp_path, data, *arguments):
     """What `linearly fit` shows, in one line."""
     path = tmp_path / "data.csv"
     data.to_csv(path, index=False)
-    ran = CliRunner().invoke(cli, ["fit", str(path), *arguments])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ran = CliRunner().invoke(cli, ["fit", str(path), *arguments])
     assert ran.exit_code == 0, ran.output
     return " ".join(ran.output.split())
 
@@ -137,3 +139,111 @@ def test_a_perfect_fit_leaves_nothing_over(tmp_path, require):
     assert all_of_them["sigma"] == 0
     assert all_of_them["error"] == [0, 0]
     assert one["sigma"] > 0.5
+
+
+@pytest.mark.parametrize(("arguments", "advice"), [((), "try --param covariance=HC3"), (("--cv",), "with care")])
+def test_advice_on_the_screen_can_be_followed(tmp_path, arguments, advice):
+    data = linear(400).assign(y=lambda rows: rows["y"] * np.exp(rows["x0"]))
+    asked = ("-t", "y", "-m", "ridge" if arguments else "linear", *arguments)
+    said = screen(tmp_path, data, *asked)
+    assert advice in said
+    offered = re.search(r"try (--param \S+)", said)
+    assert (offered is None) == bool(arguments)
+    if offered:
+        screen(tmp_path, data, *asked, *offered[1].split())
+
+
+# --- classification -------------------------------------------------------------------------------
+
+
+def labelled(K, apart, n=20, seed=1, p=2):
+    """K labels around the corners of a polygon, strictly apart or not."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(K), n)
+    corners = np.c_[np.cos(2 * np.pi * y / K), np.sin(2 * np.pi * y / K)]
+    X = apart * corners + rng.normal(size=(K * n, 2)).clip(-2, 2)
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": [f"k{k}" for k in y]})
+
+
+def test_statistics_of_separable_classes_are_called_limits(tmp_path):
+    data = labelled(2, 8.0)
+    found, page = reported(data, "kind", "logistic")
+    assert found["separated"] == "separable"
+    rows = [row for row in told(page, "computed").split("\n") if row.startswith(("Deviance", "Pseudo", "AIC"))]
+    assert len(rows) == 3
+    assert all("A limit that no coefficients reach" in row for row in rows)
+    said = screen(tmp_path, data, "-t", "kind")
+    assert "pseudo-R² below 1.000 deviance above 0 on 37 df" in said
+    assert "limits that are never reached" in said
+    _, page = reported(labelled(2, 0.5), "kind", "logistic")
+    assert "limit" not in told(page, "computed")
+    assert "below" not in screen(tmp_path, labelled(2, 0.5), "-t", "kind")
+
+
+@pytest.mark.parametrize("apart", [0.5, 12.0])
+@pytest.mark.parametrize("model", ["perceptron", "lda"])
+def test_three_labels_have_scores_and_no_hyperplane(apart, model):
+    found, page = reported(labelled(3, apart), "kind", model)
+    verdict = {0.5: "overlapping", 12.0: "separable"}[apart]
+    assert found["separability"]["verdict"] == verdict
+    section = next(section for section in page.sections if section.name == "separability")
+    said = told(page, "separability") + section.title + trust(page)
+    assert "hyperplane" not in said
+    assert "linear scores" in said
+    assert "hyperplane" in told(reported(labelled(2, apart), "kind", model)[1], "separability")
+
+
+def test_almost_separable_labels_tie():
+    data = labelled(3, 12.0)
+    data.loc[data["kind"] == "k2", ["a", "b"]] = data.loc[data["kind"] == "k1", ["a", "b"]].to_numpy()
+    found, page = reported(data, "kind", "lda")
+    assert found["separability"]["verdict"] == "quasi-separable"
+    assert "put no rival above the label of any row, but some tie with it" in told(page, "separability")
+
+
+def test_a_witness_of_three_labels_names_the_rivals():
+    data = pd.DataFrame(
+        {"a": [0, 0, -2, 2, -3, 1], "b": [5, 0, -2, -3, -3, 1], "kind": ["k0", "k0", "k1", "k1", "k2", "k2"]}
+    )
+    found, page = reported(data, "kind", "lda")
+    witness = found["separability"]["witness"]
+    assert len(set(witness["label"] + witness["rival"])) == 3
+    assert "row | label | held against | share" in told(page, "separability")
+    # For every label, the rows that have it weigh as much as those that are held against it.
+    for label in set(witness["label"]):
+        own, against = (
+            sum(share for name, share in zip(witness[key], witness["multiplier"], strict=True) if name == label)
+            for key in ("label", "rival")
+        )
+        assert own == pytest.approx(against)
+
+
+def test_the_mean_of_average_precision_is_not_that_of_the_line_above():
+    _, page = reported(labelled(3, 1.0), "kind", "lda")
+    row = next(row for row in told(page, "right").split("\n") if row.startswith("Average precision, mean"))
+    assert row.endswith("Precision over all thresholds, weighted by what each adds in recall; mean over labels.")
+
+
+def test_worse_than_the_commonest_label_is_called_worse():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.normal(size=300), "kind": np.where(np.arange(300) < 15, "rare", "fine")})
+    model = fit(data, target="kind", model="lda", priors=(0.02, 0.98))
+    _, page = reported(data, "kind", "lda", priors=(0.02, 0.98))
+    assert model.predict(data).tolist().count("rare") > 200
+    assert "It is worse than always saying fine" in trust(page)
+    assert "not clearly better" not in trust(page)
+
+
+def test_shrinkage_that_nobody_asked_for_is_said():
+    data = pd.DataFrame({"u": [0, 1, 5, 6.0], "v": [0, 1.0, 5, 7], "kind": ["a", "a", "b", "b"]})
+    for model, who in (("qda", "the covariance of a and b"), ("lda", "their common covariance")):
+        same = data if model == "qda" else data.assign(w=[1, 0, 3, 2])
+        _, page = reported(same, "kind", model)
+        assert f"The rows do not tell {who}" in trust(page), model
+        assert "Shrinkage used | 0.1" in told(page, "computed")
+        _, page = reported(same, "kind", model, shrinkage=0.2)
+        assert "singular" not in trust(page)
+
+
+def test_figures_of_a_classifier_are_not_promised_for_new_rows():
+    assert "on its own rows it looks better" in told(reported(labelled(2, 1.0), "kind", "lda")[1], "right")

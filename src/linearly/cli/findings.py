@@ -399,6 +399,6 @@ def _separable(tables: Tables, design: Any, n: int, but: str) -> Iterator[Findin
         return
     apart = "without an error" if certificate.verdict == "separable" else "but for ties"
     columns = ", ".join(column for column, _ in certificate.separating_columns[:4])
-    rule = "; ".join(certificate.rules[:2]) or f"by a hyperplane in {columns}"
+    rule = "; ".join(certificate.rules[:2]) or f"by {'a hyperplane' if K == 2 else 'linear scores'} in {columns}"
     remedy = "logistic regression has no estimate: --alpha 1, or --model lda; or does a column give the answer away?"
     yield Finding("problem", name, f"labels can be told apart {apart} ({rule})", remedy, (("--alpha", "1"),))

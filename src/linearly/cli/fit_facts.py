@@ -86,6 +86,7 @@ def _least_squares(model: Model) -> dict[str, Any]:
     solution = estimator.solution_
     facts: dict[str, Any] = {"statistics": glance(estimator).row(0), "terms": _terms(model, tidy(estimator))}
     facts["covariance"] = estimator.covariance
+    facts["covariance_settable"] = "covariance" in estimator.get_params()
     facts["aliased"] = [model.names[j] for j in solution.aliased]
     if len(model.names) > 1 and solution.has_intercept:
         facts["vif"] = list(vif(estimator))
@@ -102,6 +103,8 @@ def _logistic(model: Model) -> dict[str, Any]:
 
     estimator = model.estimator
     facts: dict[str, Any] = {"statistics": glance(estimator).row(0), "separated": estimator.separation_ is not None}
+    if estimator.separation_ is not None:
+        facts["separation"] = str(estimator.separation_.verdict)
     if len(model.classes) > 2:
         facts["reference"] = plain_label(estimator.reference_)
     if estimator._root is None:

@@ -67,9 +67,14 @@ def _statistics(facts: Facts) -> list[str]:
         return [flowing(parts, indent="  ")]
     classes = facts["classes"]
     told = f"log-odds of {classes[1]!r}" if len(classes) == 2 else f"log-odds against {facts['reference']!r}"
-    parts = [told, f"pseudo-R² {_figure(found['pseudo_r_squared'])}"]
-    parts.append(f"deviance {found['deviance']:.5g} on {found['df_residual']} df (null {found['null_deviance']:.5g})")
-    parts.append(f"AIC {found['aic']:.5g}")
+    parts = [told]
+    limits = facts.get("separation") == "separable"  # what coefficients without end would have, and these do not
+    parts.append(f"pseudo-R² {'below ' * limits}{_figure(found['pseudo_r_squared'])}")
+    df = f"on {found['df_residual']} df (null {found['null_deviance']:.5g})"
+    parts.append(f"deviance {'above ' * limits}{found['deviance']:.5g} {df}")
+    parts.append(f"AIC {'above ' * limits}{found['aic']:.5g}")
+    if limits:
+        parts.append("limits that are never reached")
     if "alpha" in facts:
         parts.append(f"alpha {facts['alpha']:.4g}")
     return [flowing(parts, indent="  "), *_training(facts)]
@@ -321,7 +326,9 @@ def _remarks(facts: Facts) -> list[str]:
             f"{'constant' if steady else 'unequal'} variance (Breusch-Pagan {probability(tests['breusch_pagan'])})"
         )
         if not steady and facts["covariance"] == "classical":
-            told.append("try --param covariance=HC3")
+            told.append(
+                "try --param covariance=HC3" if facts["covariance_settable"] else "take the intervals with care"
+            )
     if told:
         lines.append(flowing(["residuals", *told], indent="            "))
     if facts.get("vif"):

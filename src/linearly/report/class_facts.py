@@ -55,6 +55,7 @@ def class_facts(model: Any, rows: Rows, level: float) -> dict[str, Any]:
         "coefficients": _coefficients(model),
         "scales": _scales(rows) if model.n_features_in_ <= _MOST_COLUMNS else None,
         "training": _training(model),
+        "shrunk": _shrunk(model, labels),
         "separability": _separability(model, rows, evaluation),
         "plane": _plane(model, drawn, rows.names) if model.n_features_in_ == 2 else None,
     }
@@ -182,6 +183,16 @@ def _training(model: Any) -> dict[str, Any] | None:
     }
 
 
+def _shrunk(model: Any, labels: list[str]) -> dict[str, Any] | None:
+    """The shrinkage that a discriminant analysis took on its own, and the labels that were in need of it."""
+    if not hasattr(model, "shrinkage_") or model.shrinkage:
+        return None
+    used = np.broadcast_to(model.shrinkage_, len(labels))
+    needy = [label for label, share in zip(labels, used, strict=True) if share > 0]
+    each = np.ndim(model.shrinkage_) > 0  # one covariance a label, or one for all
+    return {"share": float(used.max()), "labels": needy if each else None} if needy else None
+
+
 def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> dict[str, Any] | None:
     """The verdict with its proof, where the rows are few enough to be searched."""
     n, p = evaluation.n, model.n_features_in_
@@ -206,6 +217,7 @@ def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> dict[str, A
         "margin": certificate.margin,
         "bound": certificate.mistake_bound(),
         "columns": [name for name, _ in certificate.separating_columns[:8]],
+        "n_labels": len(certificate.classes),
         "checked": certificate.check(),
         "errors": round((1 - evaluation["accuracy"]) * n) if not _weighted(blocks) else None,
     }
@@ -234,6 +246,7 @@ def _witness(
         "witness": {
             "place": [places[i] for i in at],
             "label": [str(label) for label in y[at].tolist()],
+            "rival": [str(label) for label in certificate.witness.rivals[:12].tolist()],
             "multiplier": [float(m) for m in certificate.witness.multipliers[:12]],
             "names": list(map(str, names)),
             "X": X[at],

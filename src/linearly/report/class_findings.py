@@ -57,7 +57,8 @@ def good(facts: Facts, evaluation: Told) -> list[str]:
 
 def findings(facts: Facts, evaluation: Told) -> list[Finding]:
     """What speaks for and against it, the worst first, and what to do."""
-    found = [*_worth(facts, evaluation), *_probability_findings(evaluation), *_proof_findings(facts)]
+    found = [*_worth(facts, evaluation), *_probability_findings(evaluation), *_shrunk_findings(facts)]
+    found += _proof_findings(facts)
     marks = ("bad", "look", "good")
     found.sort(key=lambda finding: marks.index(finding.mark))
     found.append(
@@ -74,7 +75,17 @@ def findings(facts: Facts, evaluation: Told) -> list[Finding]:
 def _worth(facts: Facts, evaluation: Told) -> list[Finding]:
     accuracy, base = metric(evaluation, "accuracy"), facts["baseline"]
     found = []
-    if accuracy["conf_low"] > base["share"]:
+    if accuracy["conf_high"] < base["share"]:
+        found.append(
+            Finding(
+                "bad",
+                f"It is worse than always saying {base['label']}: right on {percent(accuracy['value'])}, not "
+                f"{percent(base['share'])}.",
+                "Look for columns that tell more, or take a model with probabilities: logistic, say.",
+                "right",
+            )
+        )
+    elif accuracy["conf_low"] > base["share"]:
         found.append(Finding("good", "It beats always saying the most frequent label, beyond chance.", where="right"))
     else:
         found.append(
@@ -128,6 +139,22 @@ def _probability_findings(evaluation: Told) -> list[Finding]:
     return [Finding("good", "Probabilities are as true as chance allows.", where="calibration")]
 
 
+def _shrunk_findings(facts: Facts) -> list[Finding]:
+    found = facts["shrunk"]
+    if found is None:
+        return []
+    who = "their common covariance" if found["labels"] is None else f"the covariance of {listed(found['labels'])}"
+    return [
+        Finding(
+            "look",
+            f"The rows do not tell {who}, which is singular: shrinkage {told(found['share'], 2)} was used, though "
+            "none was asked for.",
+            "Set shrinkage yourself, leave out columns that do not vary within a label, or add rows.",
+            "computed",
+        )
+    ]
+
+
 def _proof_findings(facts: Facts) -> list[Finding]:
     if facts.get("separated") is not None:
         return [
@@ -143,11 +170,15 @@ def _proof_findings(facts: Facts) -> list[Finding]:
     if proof is None or training is None:
         return []
     if proof["verdict"] == "separable":
-        return [Finding("good", "It is proven that a hyperplane separates these rows.", where="separability")]
+        said = "It is proven that a hyperplane separates these rows."
+        if proof["n_labels"] > 2:
+            said = "It is proven that linear scores, one for each label, separate these rows."
+        return [Finding("good", said, where="separability")]
+    none = "no hyperplane separates" if proof["n_labels"] == 2 else "no linear scores separate"
     return [
         Finding(
             "look",
-            "It is proven that no hyperplane separates these rows, so a perceptron never settles on its own.",
+            f"It is proven that {none} these rows, so a perceptron never settles on its own.",
             "Use the pocket or averaged perceptron, or logistic.",
             "separability",
         )

@@ -44,8 +44,27 @@ _METRICS = {
         "How often a row of a label scores higher for it than another; mean over labels.",
     ),
     "average_precision": ("Average precision", "Precision over all thresholds, weighted by what each adds in recall."),
-    "macro_average_precision": ("Average precision, mean", "The same, mean over labels."),
+    "macro_average_precision": (
+        "Average precision, mean",
+        "Precision over all thresholds, weighted by what each adds in recall; mean over labels.",
+    ),
     "calibration_error": ("Calibration error", "How far probabilities are from what happens, on average."),
+}
+_HYPERPLANE = {
+    "separable": "Yes. Some hyperplane has every row strictly on its own side",
+    "quasi-separable": "Almost: a hyperplane has no row on the wrong side, but some lie on it",
+    "overlapping": "No. Whatever hyperplane is drawn, some rows are on the wrong side",
+    "margin": "The distance of the nearest row from the hyperplane.",
+    "floor": "Proven: no hyperplane makes fewer errors on these rows.",
+}
+_SCORES = {  # of three labels and more: one linear score for each, and the largest wins
+    "separable": "Yes. Linear scores, one for each label, have the label of every row strictly above the others",
+    "quasi-separable": (
+        "Almost: linear scores, one for each label, put no rival above the label of any row, but some tie with it"
+    ),
+    "overlapping": "No. Whatever linear scores the labels are given, some rows have a rival above their own label",
+    "margin": "By how much the label of a row leads its best rival at least, by weights of size 1.",
+    "floor": "Proven: no linear scores of which the largest wins make fewer errors on these rows.",
 }
 _SHADES = 8  # of a confusion matrix
 _WIDEST = 16  # labels of a confusion matrix that is shown
@@ -67,7 +86,9 @@ def class_page(facts: Facts) -> Page:
         sections.append(Section("regions", "What it says where", [pictures.regions(facts)]))
     if facts["training"]:
         sections.append(Section("training", "How the training went", _training(facts)))
-    sections.append(Section("separability", "Can a hyperplane separate them?", _separability(facts)))
+    proof = facts["separability"]
+    what = "a hyperplane" if len(facts["classes"]) == 2 or (proof and proof["n_labels"] == 2) else "linear scores"
+    sections.append(Section("separability", f"Can {what} separate them?", _separability(facts)))
     if facts.get("rows"):
         sections.append(
             Section(
@@ -109,7 +130,8 @@ def _right(facts: Facts, evaluation: Told) -> list[Part]:
     parts.append(table(caption, ["what", "value", f"{level} interval", "meaning"], rows, words=(3,)))
     if evaluation.kind != "binary" and evaluation.per_class is not None:
         parts.append(_per_class(evaluation))
-    return [*parts, text(*facts["evaluation"]["notes"])]
+    unseen = "The intervals are true for rows that the model has not learnt from; on its own rows it looks better."
+    return [*parts, text(*facts["evaluation"]["notes"], unseen)]
 
 
 def _confused(evaluation: Told) -> str:
@@ -305,27 +327,23 @@ def _separability(facts: Facts) -> list[Part]:
             )
         ]
     how = "; ".join(proof["rules"]) or (f"columns {listed(proof['columns'])}" if proof["columns"] else "")
-    verdicts = {
-        "separable": f"Yes. Some hyperplane has every row strictly on its own side{f' ({how})' if how else ''}.",
-        "quasi-separable": (
-            f"Almost: a hyperplane has no row on the wrong side, but some lie on it{f' ({how})' if how else ''}."
-        ),
-        "overlapping": "No. Whatever hyperplane is drawn, some rows are on the wrong side.",
-    }
+    verdicts = _HYPERPLANE if proof["n_labels"] == 2 else _SCORES
     meaning = {
         "separable": "A perceptron converges; logistic regression without a penalty has no finite answer.",
         "quasi-separable": "No perceptron converges; logistic regression without a penalty has no finite answer.",
         "overlapping": "No perceptron converges; logistic regression has an answer.",
     }
     checked = "The proof was checked in exact arithmetic." if proof["checked"] else "The proof could not be checked."
-    parts = [text(verdicts[proof["verdict"]], meaning[proof["verdict"]], checked)]
+    verdict = verdicts[proof["verdict"]] + (f" ({how})" if how else "")
+    parts = [text(f"{verdict}.", meaning[proof["verdict"]], checked)]
     rows = []
     if proof["margin"] is not None:
-        rows.append(["Margin", told(proof["margin"]), "The distance of the nearest row from the hyperplane."])
+        rows.append(["Margin", told(proof["margin"]), verdicts["margin"]])
     if proof.get("floor") is not None:
-        rows.append(["Error floor", whole(proof["floor"]), "Proven: no hyperplane makes fewer errors on these rows."])
+        rows.append(["Error floor", whole(proof["floor"]), verdicts["floor"]])
     if proof["errors"] is not None:
-        rows.append(["Errors of this model", whole(proof["errors"]), "On the same rows."])
+        bends = "; its boundaries bend, so the floor is none for it" if "Quadratic" in facts["model"] else ""
+        rows.append(["Errors of this model", whole(proof["errors"]), f"On the same rows{bends}."])
     if rows:
         parts.append(table("What is proven", ["what", "value", "meaning"], rows, words=(2,)))
     if proof.get("witness"):
@@ -342,22 +360,41 @@ def _witness(proof: Facts) -> list[Part]:
             "The rows below prove it: mixed in the shares given, those of one label and those of the other meet in one "
             "point, and a point cannot be on both sides."
         )
-    names = found["names"][:6]
+    names, rivals = found["names"][:6], []
+    if len(set(found["label"] + found["rival"])) > 2:
+        rivals = ["held against"]
+        lead = (
+            "The rows below prove it: weighed by the shares given, what they ask of the scores cancels. So not all of "
+            "them can score higher for their own label than for the one that they are held against."
+        )
     columns = [aligned(column) for column in list(zip(*found["X"], strict=True))[: len(names)]]
-    rows = list(zip(found["place"], found["label"], aligned(found["multiplier"]), *columns, strict=True))
+    told_of = [found["label"], *([found["rival"]] if rivals else []), aligned(found["multiplier"])]
+    rows = list(zip(found["place"], *told_of, *columns, strict=True))
     more = proof["n_witness"] - len(rows)
     caption = f"Witness rows{f' (the first {len(rows)} of {len(rows) + more})' if more else ''}"
-    return [text(lead), table(caption, ["row", "label", "share", *names], rows, left=(1,), small=True)]
+    head = ["row", "label", *rivals, "share", *names]
+    return [text(lead), table(caption, head, rows, left=(1, 2) if rivals else (1,), small=True)]
 
 
 def _computed(facts: Facts) -> list[tuple[str, str, str]]:
-    found = facts.get("statistics")
+    found, shrunk = facts.get("statistics"), facts["shrunk"]
+    if shrunk is not None:
+        where = f" for {listed(shrunk['labels'])}" if shrunk["labels"] else ""
+        return [("Shrinkage used", f"{told(shrunk['share'], 2)}{where}", "The covariance is singular without it.")]
     if not found:
         return []
+    # The statistics of separable classes are those of coefficients without end, which nobody has.
+    apart = {"separable": "A limit that no coefficients reach, those shown here included.",
+             "quasi-separable": "Where the search was stopped; no coefficients reach the best."}  # fmt: skip
+    limit = apart.get(facts["separated"] or "", "")
     return [
-        ("Deviance", told(found["deviance"]), "Twice the log-likelihood that is missing to a perfect fit."),
-        ("Null deviance", told(found["null_deviance"]), "The same without any column."),
-        ("Pseudo-R²", told(found["pseudo_r_squared"]), "McFadden's: the share of the null deviance that is gone."),
-        ("AIC", told(found["aic"]), "For comparing models of the same rows only: lower is better."),
+        ("Deviance", told(found["deviance"]), limit or "Twice the log-likelihood that is missing to a perfect fit."),
+        ("Null deviance", told(found["null_deviance"]), "Twice the log-likelihood missing without any column."),
+        (
+            "Pseudo-R²",
+            told(found["pseudo_r_squared"]),
+            limit or "McFadden's: the share of the null deviance that is gone.",
+        ),
+        ("AIC", told(found["aic"]), limit or "For comparing models of the same rows only: lower is better."),
         ("Converged", "yes" if found["converged"] else "no", "Whether the search ended at the maximum."),
     ]
