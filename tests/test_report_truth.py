@@ -16,9 +16,16 @@ from test_report import diabetes, refitted
 
 import linearly as ly
 from linearly.cli.group import cli
+from linearly.evidence.table import Table
 from linearly.front import fit
+from linearly.report.class_page import _confused
+from linearly.report.classifier_plots import plot_calibration, plot_coefficients, plot_roc
 from linearly.report.facts import facts
+from linearly.report.look import shortened
+from linearly.report.pictures import Told
+from linearly.report.regression_plots import draw_leverage, draw_qq, draw_scale_location
 from linearly.report.render import page_of, render
+from linearly.report.words import factor_told
 
 
 @pytest.fixture(autouse=True)
@@ -247,3 +254,132 @@ def test_shrinkage_that_nobody_asked_for_is_said():
 
 def test_figures_of_a_classifier_are_not_promised_for_new_rows():
     assert "on its own rows it looks better" in told(reported(labelled(2, 1.0), "kind", "lda")[1], "right")
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_levels_are_held_against_a_named_one():
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame({"x": rng.normal(size=90), "kind": np.tile(["elm", "fir", "oak"], 30)})
+    data["y"] = data["x"] + 3 * (data["kind"] == "oak") + 0.5 * rng.normal(size=90)
+    said = told(reported(data, "y")[1], "coefficients")
+    assert "for oak rather than elm" in said
+    assert "reference" not in said
+    data["y"] = np.where(data["y"] + rng.normal(size=90) > 1, "high", "low")
+    assert "kind[oak] rather than elm multiplies the odds by" in told(
+        reported(data, "y", "logistic")[1], "coefficients"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "predicted", "words"),
+    [
+        ("aaabbb", "aababb", "1 that is a was missed, and 1 that is not was taken for it."),
+        ("aaabbb", "abbabb", "2 that are a were missed, and 1 that is not was taken for it."),
+        ("aabbcc", "aabbca", "1 mistake in all: c was taken for a."),
+        ("aabbcc", "aabbaa", "2 mistakes in all: c was always taken for a."),
+        ("aabbcc", "abbacc", "2 mistakes in all: no label was taken for another more than once."),
+        ("aabbcc", "bbbacc", "3 mistakes in all: most often (2) a was taken for b."),
+    ],
+)
+def test_mistakes_are_counted_in_words(said, predicted, words):
+    labels = sorted(set(said))
+    counts = {
+        f"predicted {q}": [sum(pair == (a, q) for pair in zip(said, predicted, strict=True)) for a in labels]
+        for q in labels
+    }
+    confusion = Table({"actual": labels, **counts})
+    kind = "binary" if len(labels) == 2 else "multiclass"
+    evaluation = Told(kind, 6, 0.95, tuple(labels), confusion, confusion, None, None, None, None)
+    assert _confused(evaluation).startswith(words)
+
+
+def test_one_column_has_no_others_and_several_have_intervals():
+    one = told(reported(linear(p=2)[["x0", "y"]], "y")[1], "coefficients")
+    assert "x0 is clear of 0: for one unit more of it" in one
+    assert "other columns" not in one
+    data = linear().assign(y=lambda rows: rows["y"] + rows["x1"])
+    assert "The intervals of 2 terms in all leave out 0." in told(reported(data, "y")[1], "coefficients")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(1.0021, "1.0021"), (0.99985, "0.99985"), (1.0, "1"), (2.5, "2.5"), (None, "–")],
+)
+def test_a_factor_near_one_is_not_one(value, said):
+    assert factor_told(value) == said
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+
+def test_outliers_at_both_ends_are_heavy_tails():
+    values = np.sort(np.r_[np.random.default_rng(0).normal(size=150), 30.0, -70.0])
+    ax = draw_qq(None, values / values.std())
+    assert "have heavy tails" in ax.get_title(loc="left")
+    leaning = np.random.default_rng(0).exponential(size=150) - 1
+    assert "lean to one side" in draw_qq(None, leaning).get_title(loc="left")
+
+
+def test_the_picture_of_the_spread_does_not_contradict_the_test():
+    rng = np.random.default_rng(0)
+    fitted = np.linspace(-1, 1, 200)
+    residual = rng.normal(size=200) * (2 - fitted)
+    assert "The spread falls" in draw_scale_location(None, fitted, residual, ("Breusch-Pagan", 0.01)).get_title("left")
+    message = draw_scale_location(None, fitted, residual, ("Breusch-Pagan", 0.27)).get_title("left")
+    assert " ".join(message.split()) == "The spread seems to fall, but Breusch-Pagan finds no change"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_names_of_rows_do_not_cover_each_other(seed):
+    leverage, residual, cooks = np.full(20, 0.02), np.zeros(20), np.zeros(20)
+    leverage[:3] = 0.1 + 0.002 * np.random.default_rng(seed).normal(size=3)
+    residual[:3], cooks[:3] = [2.0, 2.1, 1.95], [0.3, 0.2, 0.1]
+    ax = draw_leverage(None, leverage, residual, cooks, np.arange(380, 400), 3)
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.texts if text.get_text().startswith("38")]
+    assert len(boxes) == 3
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def test_only_lines_that_are_drawn_are_explained():
+    data = linear()
+    calm = told(reported(data, "y")[1], "residuals")
+    assert "dashed" not in calm
+    assert "The largest are numbered." in calm
+    data.loc[0, ["x0", "y"]] = [30.0, -60.0]
+    assert "Beyond the dashed lines Cook's distance is over 0.5, beyond the full ones over 1." in told(
+        reported(data, "y")[1], "residuals"
+    )
+
+
+def test_the_legend_of_a_calibration_covers_no_point():
+    data = labelled(3, 1.5, n=60)
+    evaluation = fit(data, target="kind", model="lda").evaluate(data)
+    ax = plot_calibration(evaluation)
+    ax.figure.draw_without_rendering()
+    assert ax.get_legend().get_window_extent().y1 < ax.get_window_extent().y0
+
+
+def test_the_title_of_coefficients_is_not_cut():
+    data = labelled(3, 12.0).rename(columns={"a": "a column with a rather long name", "b": "another of the kind"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fit(data, target="kind", model="logistic").estimator
+    ax = plot_coefficients(model)
+    ax.figure.draw_without_rendering()
+    assert ax._left_title.get_window_extent().x1 <= ax.figure.bbox.width
+
+
+def test_long_names_stay_different():
+    names = ["the same long beginning of a column, the " + end for end in ("first", "second", "third")]
+    assert len(set(shortened(names, 28))) == 3
+    assert all(len(name) <= 28 for name in shortened(names, 28))
+
+
+def test_labels_alike_are_neither_best_nor_worst():
+    data = labelled(10, 80.0, n=10)
+    ax = plot_roc(fit(data, target="kind", model="lda").evaluate(data))
+    assert "best" not in ax.get_title(loc="left")
+    assert "about the same" in " ".join(ax.get_title(loc="left").split())

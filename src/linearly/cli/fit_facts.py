@@ -68,16 +68,6 @@ def rows_of(estimator: Any) -> int | None:
     return int(estimator.n_rows_) if hasattr(estimator, "n_rows_") else None
 
 
-def references(model: Model) -> dict[str, Any]:
-    """For each column of the design that is a level of a category: the level it is held against."""
-    found: dict[str, Any] = {}
-    for term in model.design.terms:
-        (factor, *others), full = term.factors, any(term.full)
-        if not others and not full and hasattr(factor, "reference"):
-            found |= dict.fromkeys(term.names(), factor.reference)
-    return found
-
-
 def _least_squares(model: Model) -> dict[str, Any]:
     from linearly.evidence.diagnostics import vif
     from linearly.evidence.inference import glance, tidy
@@ -119,7 +109,9 @@ def _logistic(model: Model) -> dict[str, Any]:
 
 
 def _terms(model: Model, table: Any) -> list[dict[str, Any]]:
-    against = references(model)
+    from linearly.report.facts import references
+
+    against = references(model.design)
     terms = list(table)
     for term in terms:
         if term["term"] in against:

@@ -14,6 +14,8 @@ from linearly.report.words import (
     Section,
     aligned,
     computed_part,
+    factor_interval,
+    factor_told,
     grid,
     interval,
     listed,
@@ -142,17 +144,25 @@ def _confused(evaluation: Told) -> str:
     total = sum(part for part, _, _ in wrong)
     if not total:
         return "Every row is right."
-    kind = "The mistakes are" if total > 1 else "The one mistake is"
+    legend = "Rows are what is true, columns what was predicted."
     if len(labels) == 2:
         (_, missed), (false, _) = counts[0], counts[1]
         return (
-            f"{whole(missed)} that are {labels[0]} were missed, and {whole(false)} that are not were taken for "
-            "it. Rows are what is true, columns what was predicted."
+            f"{whole(missed)} that {_was(missed, 'is', 'are')} {labels[0]} {_was(missed)} missed, and {whole(false)} "
+            f"that {_was(false, 'is', 'are')} not {_was(false)} taken for it. {legend}"
         )
-    return (
-        f"{kind} {whole(total)} in all; most often ({whole(most)}) {actual} was taken for {said}. Rows are what "
-        "is true, columns what was predicted."
-    )
+    often = [pair for pair in wrong if pair[0] == most]
+    if len([pair for pair in wrong if pair[0]]) == 1:
+        which = f"{actual} was always taken for {said}" if most != 1 else f"{actual} was taken for {said}"
+    elif len(often) > 1:
+        which = f"no label was taken for another more than {'once' if most == 1 else f'{whole(most)} times'}"
+    else:
+        which = f"most often ({whole(most)}) {actual} was taken for {said}"
+    return f"{whole(total)} {'mistake' if total == 1 else 'mistakes'} in all: {which}. {legend}"
+
+
+def _was(n: float, one: str = "was", many: str = "were") -> str:
+    return one if n == 1 else many
 
 
 def _confusion(evaluation: Told) -> Part:
@@ -252,8 +262,10 @@ def _logits(facts: Facts) -> list[Part]:
         cells = [estimates[at], errors[at], p_told(terms["p_value"][at])]
         name = [term] if label is None else [term, str(label)]
         spread = scale.get(term)
-        said = "not an estimate" if facts.get("separated") else _odds(terms["estimate"][at], spread, low, high)
-        rows.append([*name, *cells, told(ratio, 3), interval(low, high), said])
+        against = facts["references"].get(term)
+        step = f"{term} rather than {against}" if against is not None else "it"
+        said = "not an estimate" if facts.get("separated") else _odds(terms["estimate"][at], spread, step, low, high)
+        rows.append([*name, *cells, factor_told(ratio), factor_interval(low, high), said])
     head = [
         "column",
         *([] if two else ["label"]),
@@ -267,12 +279,12 @@ def _logits(facts: Facts) -> list[Part]:
     return [*parts, table(caption, [*head, "in words"], rows, words=(len(head),), left=() if two else (1,))]
 
 
-def _odds(estimate: Any, spread: float | None, low: Any, high: Any) -> str:
+def _odds(estimate: Any, spread: float | None, step: str, low: Any, high: Any) -> str:
     """One unit may be far more than the column ever varies, so the sentence is about a standard deviation."""
     if estimate is None:
         return "not known"
-    factor = told(math.exp(min(estimate * (spread or 1.0), 700.0)), 3)
-    said = f"{told(spread, 2)} more, a standard deviation, multiplies" if spread else "it multiplies"
+    factor = factor_told(math.exp(min(estimate * (spread or 1.0), 700.0)))
+    said = f"{told(spread, 2)} more, a standard deviation, multiplies" if spread else f"{step} multiplies"
     clear = low is not None and high is not None and (low > 1 or high < 1)
     return f"{said} the odds by {factor}" + ("" if clear else "; could be none")
 

@@ -258,6 +258,8 @@ def _best_and_worst(areas: dict[str, float]) -> str:
     if len(areas) <= _NAMED or not known:
         return ""
     best, worst = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
+    if look.percent(known[best]) == look.percent(known[worst]):
+        return "; all about the same"
     return f"; best {best}, worst {worst}"
 
 
@@ -293,7 +295,8 @@ def plot_calibration(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-0.02, 1.02)
     ax.set_aspect("equal")
-    look.legend(ax, loc="upper left")
+    # Points may be anywhere, so the legend stands below the picture.
+    look.legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     error = evaluation.metrics.row(evaluation.metrics["metric"].tolist().index("calibration_error"))
     verdict = "no more than chance would do" if error["conf_low"] <= 0 else "more than chance would do"
     message = f"Probabilities are off by {100 * error['value']:.2g} points on average, {verdict}"
@@ -377,6 +380,7 @@ def draw_coefficients(
     look.frame(ax, message, unit)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
+    look.wrap_again(ax, message)
     return ax
 
 

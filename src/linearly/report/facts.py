@@ -43,6 +43,7 @@ def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False)
         "target": getattr(model, "target", "y"),
         "names": list(map(str, column_names(estimator))),
         "levels": _levels(getattr(model, "design", None)),
+        "references": references(getattr(model, "design", None)),
         "p": int(estimator.n_features_in_),
         "level": float(level),
         "parameters": {name: _told(value) for name, value in estimator.get_params(deep=False).items()},
@@ -86,6 +87,16 @@ def _without_values(found: Facts) -> None:
         found["separability"] = {key: value for key, value in found["separability"].items() if key not in told}
     if found.get("plane"):
         found.pop("plane")
+
+
+def references(design: Any) -> dict[str, Any]:
+    """For each column that is a level of one category: the level that it is held against."""
+    found: dict[str, Any] = {}
+    for term in () if design is None else design.terms:
+        (factor, *others), full = term.factors, any(term.full)
+        if not others and not full and hasattr(factor, "reference"):
+            found |= dict.fromkeys(term.names(), factor.reference)
+    return found
 
 
 def plain_data(value: Any) -> Any:

@@ -53,13 +53,26 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = SIZE) -> Axes:
 
 def frame(ax: Axes, message: str, x: str = "", y: str = "") -> Axes:
     """Titles the picture with its message, names its axes, and takes away the lines that hold nothing."""
-    inches = ax.bbox.width / ax.figure.dpi
-    ax.set_title(textwrap.fill(message, max(int(_WIDTH * inches), 20)), loc="left", fontsize=TITLE)
+    _title(ax, message)
     ax.set_xlabel(x, fontsize=TEXT)
     ax.set_ylabel(y, fontsize=TEXT)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _title(ax: Axes, message: str) -> None:
+    inches = ax.bbox.width / ax.figure.dpi
+    ax.set_title(textwrap.fill(message, max(int(_WIDTH * inches), 20)), loc="left", fontsize=TITLE)
+
+
+def wrap_again(ax: Axes, message: str) -> None:
+    """Breaks the lines of a title for the room that long names and a legend have left beside it."""
+    root = ax.get_figure(root=True)
+    layout = None if root is None else root.get_layout_engine()
+    if root is not None and layout is not None:
+        layout.execute(root)
+        _title(ax, message)
 
 
 def legend(ax: Axes, **where: Any) -> None:
@@ -122,5 +135,10 @@ def count(n: int, one: str, many: str = "") -> str:
 
 
 def shortened(names: Sequence[str], width: int) -> list[str]:
-    """Names that fit."""
-    return [name if len(name) <= width else name[: width - 1] + "…" for name in names]
+    """Names that fit: cut in the middle, at the start or at the end, wherever most of them stay different."""
+
+    def cut(name: str, head: int) -> str:
+        return name if len(name) <= width else f"{name[:head]}…{name[len(name) - (width - 1 - head) :]}"
+
+    ways = [[cut(name, head) for name in names] for head in (width - 1, (width - 1) * 2 // 3, 0)]
+    return max(ways, key=lambda way: len(set(way)))

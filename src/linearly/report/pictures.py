@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from linearly.report import look, svg
 from linearly.report.classifier_plots import draw_coefficients, plot_calibration, plot_precision_recall, plot_roc
 from linearly.report.plane import Plane, draw_points, draw_regions, draw_wrong
 from linearly.report.plots import draw_mistakes, draw_pocket
-from linearly.report.regression_plots import draw_leverage, draw_qq, draw_residuals, draw_scale_location
+from linearly.report.regression_plots import cook_lines, draw_leverage, draw_qq, draw_residuals, draw_scale_location
 from linearly.report.words import Part, figure, whole
 
 Facts = dict[str, Any]
@@ -121,10 +122,12 @@ def residuals(facts: Facts) -> list[Part]:
             f"{drawn}Residuals in order of size beside what normal ones of their number would be.",
         )
     )
+    uneven = [("Breusch-Pagan", test["p_value"]) for test in facts["tests"] if test["test"] == "breusch_pagan"]
+    test = uneven[0] if uneven and uneven[0][1] is not None else None
     found.append(
         picture(
             "spread",
-            lambda ax: draw_scale_location(ax, sample["fitted"], sample["standardized_residual"]),
+            lambda ax: draw_scale_location(ax, sample["fitted"], sample["standardized_residual"], test),
             f"{drawn}The size of the residuals, its root so that few large ones do not hide the rest. {trend}",
         )
     )
@@ -134,21 +137,29 @@ def residuals(facts: Facts) -> list[Part]:
 def _leverage(facts: Facts, sample: dict[str, NDArray[np.float64]], drawn: str) -> Part:
     columns = [sample[name] for name in ("leverage", "standardized_residual", "cooks_distance")]
     number = sample["row"].astype(int).astype(object)
-    influence = facts.get("influence") or {}
+    influence, by_line = facts.get("influence") or {}, False
     if influence.get("rows"):
         top = influence["rows"]
         extra = [numbers(top[name]) for name in ("leverage", "standardized_residual", "cooks_distance")]
-        places = np.array([*(place.removeprefix("row ") for place in top["place"]), None], dtype=object)[:-1]
+        # The name of the file is the same for all, and too long to stand beside a point.
+        by_line = any(place.startswith("line ") for place in top["place"])
+        short = [re.sub(r"^(?:row|line) (\d+)(?: of .*)?$", r"\1", place) for place in top["place"]]
+        places = np.array([*short, None], dtype=object)[:-1]
         apart = ~np.isin(columns[2], extra[2])
         columns = [np.concatenate([part[apart], added]) for part, added in zip(columns, extra, strict=True)]
         number = np.concatenate([number[apart], places])
     leverage, standardized, cooks = columns
     k = len(facts["terms"]["term"]) - len(facts["aliased"])
+    crossed = [distance for distance, _, _ in cook_lines(leverage, standardized, k)]
+    lines = "" if crossed else "Cook's distance is below 0.5 everywhere in the picture. "
+    if crossed:
+        lines = "Beyond the dashed lines Cook's distance is over 0.5"
+        lines += ", beyond the full ones over 1. " if 1.0 in crossed else ". "
     return picture(
         "leverage",
         lambda ax: draw_leverage(ax, leverage, standardized, cooks, number, k),
-        f"{drawn}How far a row's columns are from those of the others, and how badly it is fitted. Beyond the dashed "
-        "lines Cook's distance is over 0.5, beyond the full ones over 1. The three largest are numbered.",
+        f"{drawn}How far a row's columns are from those of the others, and how badly it is fitted. {lines}"
+        f"The largest are numbered{', by their lines' if by_line else ''}.",
     )
 
 

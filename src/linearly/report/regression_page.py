@@ -110,7 +110,7 @@ def _coefficients(facts: Facts) -> list[Part]:
         estimate, low, high = (columns[name][i] for name in ("estimate", "conf_low", "conf_high"))
         number, error, *pull = (column[i] for column in shown)
         cells = [term, number, error, interval(low, high), p_told(columns["p_value"][i]), *pull]
-        rows.append([*cells, _reading(term, target, estimate, low, high)])
+        rows.append([*cells, _reading(facts, term, estimate, low, high)])
     parts.append(table(f"Coefficients of {target}, with {level} intervals", head, rows, words=(len(head) - 1,)))
     if biased:
         parts.append(text("“Pull” is how far the penalty moved a coefficient; the intervals do not account for it."))
@@ -145,26 +145,33 @@ def _lead_coefficients(facts: Facts, clear: list[int]) -> str:
             "still matter; the F test says."
         )
     i = clear[0]
-    value = columns["estimate"][i]
-    more = f" {count(len(clear), 'column')} in all leave out 0." if len(clear) > 1 else ""
+    term, value = columns["term"][i], columns["estimate"][i]
+    more = f" The intervals of {count(len(clear), 'term')} in all leave out 0." if len(clear) > 1 else ""
+    alone = "" if facts["p"] == 1 else ", the other columns held as they are"
     return (
-        f"The surest is {columns['term'][i]}: {_step(columns['term'][i])}, {facts['target']} is "
-        f"{told(abs(value), 3)} {'higher' if value > 0 else 'lower'}, the other columns held as they are.{more}"
+        f"{f'{term} is clear of 0' if facts['p'] == 1 else f'The surest is {term}'}: {_step(facts, term)}, "
+        f"{facts['target']} is {told(abs(value), 3)} {'higher' if value > 0 else 'lower'}{alone}.{more}"
     )
 
 
-def _step(term: str) -> str:
-    level = re.fullmatch(r".+\[(.+)\]", term)
-    return f"for {level[1]} rather than the reference level" if level else UNIT
+def _step(facts: Facts, term: str) -> str:
+    against = facts["references"].get(term)
+    level = re.fullmatch(r".+?\[(.+)\]", term)
+    if level is None or term not in facts["levels"]:
+        return UNIT
+    if against is not None:
+        return f"for {level[1]} rather than {against}"
+    return f"for {level[1]}" if ":" not in term else "where these levels meet"
 
 
-def _reading(term: str, target: str, estimate: Any, low: Any, high: Any) -> str:
+def _reading(facts: Facts, term: str, estimate: Any, low: Any, high: Any) -> str:
     if term == "Intercept":
-        return f"{target} where every column is 0"
+        zero = "every column is 0" if not facts["references"] else "every column is 0, or the level held against"
+        return f"{facts['target']} where {zero}"
     if estimate is None:
         return "not known"
     way = "higher" if estimate > 0 else "lower"
-    step = _step(term)
+    step = _step(facts, term)
     said = f"{told(abs(estimate), 3)} {way} {'per unit' if step == UNIT else step}"
     if low is None:
         return f"{said}; how sure is not known"

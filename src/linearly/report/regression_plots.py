@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 SIZE = (5.4, 4.1)
 _MOST_DRAWN = 5000
 _CLEAR = 3.0  # standard errors from which on a bend or a trend is called one
+_BEYOND = 0.5  # standard deviations by which an end of heavy tails is off the line
 _NAMED = 3  # rows that get their number
 STRONG = 0.5  # Cook's distance from which on a row moves the fit
 
@@ -84,15 +85,24 @@ def draw_qq(ax: Axes | None, standardized: Array) -> Axes:
     if p >= 0.05:
         message = "Close to the line: the residuals are about normal"
     elif np.isfinite(p):
-        skew = float((values**3).mean() / (values**2).mean() ** 1.5)
-        tails = float((values**4).mean() / (values**2).mean() ** 2)
-        what = "lean to one side" if abs(skew) > 0.7 else "have heavy tails" if tails > 3.5 else "are not normal"
-        message = f"Off the line: the residuals {what}"
+        message = f"Off the line: the residuals {_shape_of(values, expected)}"
     return look.frame(ax, message, "what a normal residual would be", "standardised residual")
 
 
-def draw_scale_location(ax: Axes | None, fitted: Array, standardized: Array) -> Axes:
-    """The root of the size of residuals against fitted values."""
+def _shape_of(values: Array, expected: Array) -> str:
+    """How sorted residuals that are not normal differ from what normal ones would be."""
+    skew = float((values**3).mean() / (values**2).mean() ** 1.5)
+    tails = float((values**4).mean() / (values**2).mean() ** 2)
+    # A few outliers make any skewness: residuals lean only if one end falls short of the line.
+    if min(expected[0] - values[0], values[-1] - expected[-1]) > _BEYOND:
+        return "have heavy tails"
+    return "lean to one side" if abs(skew) > 0.7 else "have heavy tails" if tails > 3.5 else "are not normal"
+
+
+def draw_scale_location(
+    ax: Axes | None, fitted: Array, standardized: Array, test: tuple[str, float] | None = None
+) -> Axes:
+    """The root of the size of residuals against fitted values; `test` is one of equal variance, and its p-value."""
     ax = look.axes(ax, SIZE)
     known = np.isfinite(standardized)
     fitted, size = fitted[known], np.sqrt(np.abs(standardized[known]))
@@ -105,6 +115,8 @@ def draw_scale_location(ax: Axes | None, fitted: Array, standardized: Array) -> 
         message = "Size of residuals against fitted values"
     elif abs(t) > _CLEAR:
         message = f"The spread {'grows' if t > 0 else 'falls'} with the fitted value"
+        if test is not None and test[1] >= 0.05:
+            message = f"The spread seems to {'grow' if t > 0 else 'fall'}, but {test[0]} finds no change"
     ax.set_ylim(bottom=0)
     return look.frame(ax, message, "fitted value", "√|standardised residual|")
 
@@ -119,29 +131,27 @@ def draw_leverage(
     ax.axhline(0, color=GREY, linewidth=1, linestyle=":")
     x, y = _few(leverage, standardized)
     look.dots(ax, x, y)
-    right = 1.12 * float(leverage.max(initial=0.02))
-    top = 1.25 * float(np.abs(standardized).max(initial=2.0))
-    along = np.linspace(right / 200, min(right, 0.999), 200)
-    for distance in (STRONG, 1.0):
-        # D = r² h / (k (1 − h)), solved for r.
-        edge = np.sqrt(distance * k * (1 - along) / along)
-        if edge.min() < top:
-            for sign in (1, -1):
-                ax.plot(along, sign * edge, color=VERMILION, linewidth=1, linestyle="--" if distance < 1 else "-")
-            ax.text(
-                along[-1], min(edge[-1], top), f" {distance:g}", color=BLACK, fontsize=look.SMALL, va="center",
-                clip_on=False,
-            )  # fmt: skip
+    right, top = _reach(leverage, standardized)
+    for distance, along, edge in cook_lines(leverage, standardized, k):
+        for sign in (1, -1):
+            ax.plot(along, sign * edge, color=VERMILION, linewidth=1, linestyle="--" if distance < 1 else "-")
+        ax.text(
+            along[-1], min(edge[-1], top), f" {distance:g}", color=BLACK, fontsize=look.SMALL, va="center",
+            clip_on=False,
+        )  # fmt: skip
     worst = np.argsort(-cooks, kind="stable")[:_NAMED]
-    for place, i in enumerate(worst.tolist()):
+    taken: list[tuple[float, float, float, float]] = []
+    for i in worst.tolist():
         strong = cooks[i] > STRONG
         ax.plot(
             leverage[i], standardized[i], marker="o", markersize=7, linestyle="", markerfacecolor="none",
             color=VERMILION if strong else BLUE,
         )  # fmt: skip
+        at = (leverage[i] / right, (standardized[i] / top + 1) / 2)
+        after, above = _beside(at, str(number[i]), taken)
         ax.annotate(
-            str(number[i]), (leverage[i], standardized[i]), xytext=(6, -12 if place == 1 else 4),
-            textcoords="offset points", fontsize=look.SMALL, color=BLACK,
+            str(number[i]), (leverage[i], standardized[i]), xytext=(6 if after else -6, 4 if above else -12),
+            textcoords="offset points", fontsize=look.SMALL, color=BLACK, ha="left" if after else "right",
         )  # fmt: skip
     ax.set_xlim(0, right)
     ax.set_ylim(-top, top)
@@ -151,6 +161,39 @@ def draw_leverage(
         several = look.count(len(strong), "row alone moves", "rows alone move")
         message = f"{several} the fit: beyond the dashed line"
     return look.frame(ax, message, "leverage", "standardised residual")
+
+
+def cook_lines(leverage: Array, standardized: Array, k: int) -> list[tuple[float, Array, Array]]:
+    """The Cook's distances whose contours cross the picture, each with its contour."""
+    right, top = _reach(leverage, standardized)
+    along = np.linspace(right / 200, min(right, 0.999), 200)
+    # D = r² h / (k (1 − h)), solved for r.
+    edges = [(distance, np.sqrt(distance * k * (1 - along) / along)) for distance in (STRONG, 1.0)]
+    return [(distance, along, edge) for distance, edge in edges if edge.min() < top]
+
+
+def _reach(leverage: Array, standardized: Array) -> tuple[float, float]:
+    """How far the axes of leverage and of residuals go."""
+    known = np.isfinite(standardized) & np.isfinite(leverage)
+    return 1.12 * float(leverage[known].max(initial=0.02)), 1.25 * float(np.abs(standardized[known]).max(initial=2.0))
+
+
+def _beside(at: tuple[float, float], text: str, taken: list[tuple[float, float, float, float]]) -> tuple[bool, bool]:
+    """Whether a name stands after and above its point, where it covers no other name; all in shares of the axes."""
+    wide, high = 0.022 * len(text), 0.06
+    boxes = {}
+    for after, above in ((True, True), (True, False), (False, True), (False, False)):
+        x = at[0] + 0.015 if after else at[0] - 0.015 - wide
+        y = at[1] + 0.01 if above else at[1] - 0.01 - high
+        boxes[after, above] = (x, y, x + wide, y + high)
+    free = [
+        way
+        for way, (x, y, u, v) in boxes.items()
+        if x >= 0 and u <= 1.04 and all(u < a or c < x or v < b or d < y for a, b, c, d in taken)
+    ]
+    way = free[0] if free else (True, True)
+    taken.append(boxes[way])
+    return way
 
 
 def _rows(model: Any, X: Any, y: Any) -> dict[str, Array]:

@@ -140,6 +140,18 @@ def interval(low: float | None, high: float | None, n: int = 3) -> str:
     return NOTHING if low is None or high is None else f"{told(low, n)} to {told(high, n)}"
 
 
+def factor_told(value: float | None) -> str:
+    """A factor to three digits, and to two of what it differs from 1: 1.0021 is not 1."""
+    if value is None or not 1e-9 < abs(value - 1) < 0.05:
+        return told(value, 3)
+    return f"{value:.{1 - math.floor(math.log10(abs(value - 1)))}f}"
+
+
+def factor_interval(low: float | None, high: float | None) -> str:
+    """From low to high, of factors."""
+    return NOTHING if low is None or high is None else f"{factor_told(low)} to {factor_told(high)}"
+
+
 def listed(names: Sequence[Any], most: int = 5) -> str:
     """a, b and c; or a, b, c and 7 more."""
     shown = [str(name) for name in names[:most]]
