@@ -3,6 +3,7 @@
 import re
 import shutil
 import warnings
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -16,6 +17,8 @@ from test_report import diabetes, refitted
 
 import linearly as ly
 from linearly.cli.group import cli
+from linearly.demos import wine
+from linearly.demos.story import Story
 from linearly.evidence.table import Table
 from linearly.front import fit
 from linearly.report.class_page import _confused
@@ -383,3 +386,26 @@ def test_labels_alike_are_neither_best_nor_worst():
     ax = plot_roc(fit(data, target="kind", model="lda").evaluate(data))
     assert "best" not in ax.get_title(loc="left")
     assert "about the same" in " ".join(ax.get_title(loc="left").split())
+
+
+def test_circles_of_the_wine_demo_are_drawn_as_circles():
+    aspects = []
+
+    class Watched(Story):
+        def picture(self, name, draw, caption, *more, **options):
+            def watched(ax):
+                draw(ax)
+                aspects.append(ax.get_aspect())
+
+            return super().picture(name, watched, caption, *more, **options)
+
+    wine.tell(Watched("wine", "Three wines", lambda line: None), None)
+    assert 1.0 in aspects
+
+
+def test_tables_hint_at_what_is_out_of_sight_and_print_whole():
+    style = (Path(ly.__file__).parent / "report" / "templates" / "page.css").read_text(encoding="utf-8")
+    scroll = re.search(r"\.scroll \{[^}]*\}", style)[0]
+    assert scroll.count("local") == scroll.count("no-repeat scroll") == 2
+    printed = style.split("@media print")[1]
+    assert "table.matrix { width: 100%; table-layout: fixed;" in printed

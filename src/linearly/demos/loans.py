@@ -180,7 +180,7 @@ def _bend(story: Story) -> None:
         for row in result.table
     ]
     head = ["degree", "noise", "bias²", "variance", "error on new", "error on training"]
-    story.table("Expected squared error = noise + bias² + variance", head, rows)
+    story.table("Error on new customers, measured apart from what it is made of: noise, bias² and variance", head, rows)
     last = result.table.row(len(result.table) - 1)
     story.tell(
         f"A straight line is too stiff, and its error is bias. Degree {last['degree']} is too free: its training error "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -99,11 +100,17 @@ def _gaussians(story: Story, two: Columns) -> None:
 
 
 def _draw(
-    story: Story, fitted: LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis, X: object, y: object
-) -> None:
+    story: Story, fitted: LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis, X: object, y: object,
+    *, equal: bool = False,
+) -> None:  # fmt: skip
+    def draw(ax: Any) -> None:
+        plot_gaussians(fitted, X, y, ax)
+        if equal:
+            ax.set_aspect("equal")
+
     story.picture(
         type(fitted).__name__,
-        lambda ax: plot_gaussians(fitted, X, y, ax),
+        draw,
         "Means, and ellipses that hold 50 % and 95 % of a class if it is as the model takes it to be.",
     )
 
@@ -171,7 +178,7 @@ def _all(story: Story, wines: Columns) -> None:
     flat = LinearDiscriminantAnalysis().fit(plane, y)
     flat.feature_names_in_ = np.array(["first direction", "second direction"], dtype=object)
     with story.listening():
-        _draw(story, flat, plane, y)
+        _draw(story, flat, plane, y, equal=True)  # else circles would be drawn as ellipses
     if certificate.verdict == "separable":
         with story.listening():
             estimator_of("logistic", {}).fit(X, y)

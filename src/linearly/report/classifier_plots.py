@@ -296,7 +296,7 @@ def plot_calibration(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
     ax.set_ylim(-0.02, 1.02)
     ax.set_aspect("equal")
     # Points may be anywhere, so the legend stands below the picture.
-    look.legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
+    look.legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     error = evaluation.metrics.row(evaluation.metrics["metric"].tolist().index("calibration_error"))
     verdict = "no more than chance would do" if error["conf_low"] <= 0 else "more than chance would do"
     message = f"Probabilities are off by {100 * error['value']:.2g} points on average, {verdict}"
