@@ -697,3 +697,12 @@ def test_a_fit_without_a_hessian_has_no_covariance():
     assert not hasattr(model, "covariance_")
     with pytest.raises(ValueError, match="need the Hessian"):
         ly.tidy(model)
+
+
+def test_many_classes_are_not_proven_for_minutes():
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 150, 1200)
+    X = np.column_stack([rng.normal(y / 10, 0.2), rng.standard_normal(1200)])
+    with pytest.warns(ly.SeparationWarning, match="too many rows, or classes, to tell"):
+        model = ly.LogisticRegression().fit(X, y)
+    assert model.separation_ is None

@@ -49,6 +49,8 @@ _OF_ONE_TARGET = (  # what a fit to several labels a row has not, and would keep
     "reference_",
     "separation_",
 )
+_FEW_CLASSES = 50
+_PROVABLE = 2**25  # unknowns times inequalities of more classes: 60 of 30 rows take seconds, 150 of 8 rows minutes
 _GATHERED = 2**24  # numbers that may come here from elsewhere to prove that they are separable: 128 MB
 
 
@@ -316,7 +318,7 @@ class LogisticRegression(ScoreClassifier):
             )
 
     def _verdict(self, X: Any, y: Any, sample_weight: Any, counted: CountedRows) -> tuple[str, Certificate | None]:
-        """Whether the classes can be separated, with the proof if they can; "unknown" of rows too many to gather."""
+        """Whether the classes can be separated, with the proof if they can; "unknown" where that takes too long."""
         from linearly.algorithm.halfspaces import Halfspaces
         from linearly.algorithm.overlap import overlap_for_sure
         from linearly.algorithm.separability import separability
@@ -331,14 +333,18 @@ class LogisticRegression(ScoreClassifier):
         intercept, names = bool(self.fit_intercept), column_names(self)
         if overlap_for_sure(Halfspaces(X, y, fit_intercept=intercept, names=names)):
             return "overlapping", None
+        K, q = len(self.classes_), int(intercept) + self.n_features_in_
+        if K > _FEW_CLASSES and self.n_rows_ * q * (K - 1) ** 2 > _PROVABLE:
+            return "unknown", None
         certificate = separability(X, y, fit_intercept=intercept, names=names)
         return certificate.verdict, replace(certificate, index=index)
 
     def _say_separated(self, certificate: Certificate | None) -> None:
         if certificate is None:
             remark(
-                "The coefficients grow without end, as they do where a hyperplane separates the classes; rows "
-                'are too many to prove it. Use bias_reduction="firth" or alpha > 0 for finite coefficients.',
+                "Some probabilities are next to 0, as where hyperplanes separate the classes and coefficients grow "
+                "without end; there are too many rows, or classes, to tell. Use "
+                'bias_reduction="firth" or alpha > 0 for finite coefficients.',
                 SeparationWarning,
             )
             return
