@@ -53,7 +53,7 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = SIZE) -> Axes:
 
 def frame(ax: Axes, message: str, x: str = "", y: str = "") -> Axes:
     """Titles the picture with its message, names its axes, and takes away the lines that hold nothing."""
-    _title(ax, message)
+    _title(ax, message, ax.bbox.width)
     ax.set_xlabel(x, fontsize=TEXT)
     ax.set_ylabel(y, fontsize=TEXT)
     ax.tick_params(labelsize=SMALL)
@@ -61,8 +61,8 @@ def frame(ax: Axes, message: str, x: str = "", y: str = "") -> Axes:
     return ax
 
 
-def _title(ax: Axes, message: str) -> None:
-    inches = ax.bbox.width / ax.figure.dpi
+def _title(ax: Axes, message: str, room: float) -> None:
+    inches = room / ax.figure.dpi
     ax.set_title(textwrap.fill(message, max(int(_WIDTH * inches), 20)), loc="left", fontsize=TITLE)
 
 
@@ -72,7 +72,7 @@ def wrap_again(ax: Axes, message: str) -> None:
     layout = None if root is None else root.get_layout_engine()
     if root is not None and layout is not None:
         layout.execute(root)
-        _title(ax, message)
+        _title(ax, message, 0.95 * (root.bbox.width - ax.bbox.x0))
 
 
 def legend(ax: Axes, **where: Any) -> None:

@@ -179,7 +179,7 @@ def _reach(leverage: Array, standardized: Array) -> tuple[float, float]:
 
 
 def _beside(at: tuple[float, float], text: str, taken: list[tuple[float, float, float, float]]) -> tuple[int, int]:
-    """By how many points a name is moved from its own, to cover no other name; `at` is in shares of the axes."""
+    """By how many points a name is moved from its own so that it covers no other; `at` is in shares of the axes."""
     point = 0.0038  # of the height; widths are those of letters of 8.5 points
     wide, high = 0.018 * len(text), 11 * point
     for right, up in ((6, 4), (6, -12), (-6, 4), (-6, -12), (6, 18), (6, -26), (-6, 18), (-6, -26)):
