@@ -444,6 +444,58 @@ def test_a_column_to_leave_out_is_one_of_the_table(run):
     assert found["place[b]", "problem"]["options"] == [["--without", "place"]]
 
 
+@pytest.mark.parametrize(
+    ("code", "others"),
+    [(-999, "10 to 69"), (9999, "10 to 69"), (-1, "10 to 69"), (99, "1 to 5")],
+)
+def test_check_doubts_numbers_that_are_codes_for_missing_values(run, code, others):
+    low, high = map(int, others.split(" to "))
+    x = [code if i % 15 == 7 else low + i % (high - low + 1) for i in range(120)]
+    y = np.random.default_rng(0).normal(size=120)
+    told = f"is exactly {code} in 8 rows, far from the rest ({others}): a code for missing values?"
+    assert found_in(run, {"x": x, "y": y})["x", "note"]["text"] == told
+    assert "values? If so, leave those cells empty" in " ".join(run("check", "table.csv", "-t", "y").out.split())
+    found_in(run, {"x": y, "y": x})
+    assert f"the target {told}"[:60] in " ".join(run("check", "table.csv", "-t", "y").out.split())
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        [*[99] * 5, *range(20, 100)],
+        [*[-1] * 20, *[0] * 20, *[1] * 20],
+        [*[-1] * 20, *[1] * 20],
+        [*[-1] * 20, *range(60)],
+        [*range(60), 999],
+    ],
+    ids=["the oldest", "three steps", "two", "steps", "once"],
+)
+def test_check_accuses_no_ordinary_number_of_being_a_code(run, x):
+    y = np.random.default_rng(0).normal(size=len(x))
+    assert not [one for one in found_in(run, {"x": x, "y": y}).values() if "exactly" in one["text"]]
+
+
+def test_codes_at_an_edge_add_up_wherever_the_rows_are_split():
+    from linearly.cli.codes import Edge
+
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        values = rng.choice([-999.0, -99.0, -9.0, -1.0, 3.0, 4.0, 99.0], size=8)
+        for sign in (1, -1):
+            for cut in range(9):
+                assert Edge.of(values[:cut], sign).plus(Edge.of(values[cut:], sign), sign) == Edge.of(values, sign)
+
+
+def test_check_doubts_codes_with_leading_zeros(run):
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.integers(501, 99999):05d},{1 + i % 12:02d},{rng.normal():.3f}" for i in range(60)]
+    Path("t.csv").write_text("\n".join(["zip,month,y", *rows]) + "\n")
+    checked = run("check", "t.csv", "-t", "y")
+    assert "zip: has leading zeros ('0" in checked.out
+    assert "month: has" not in checked.out
+    assert checked.err == "next: linearly fit t.csv --target y --without zip\n"
+
+
 NUMBERS = [f"{1.5 * i}" for i in range(60)]
 
 

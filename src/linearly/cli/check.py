@@ -134,5 +134,6 @@ def _cut(text: str, most: int) -> str:
 
 def _line(one: Any) -> str:
     lead = f"{one.level:<8} "
-    text = f"{one.about}: {one.text}" + (f". {one_line(one.remedy[0].upper() + one.remedy[1:])}" if one.remedy else "")
+    text = f"{one.about}: {one.text}"
+    text = f"{one_line(text)} {one_line(one.remedy[0].upper() + one.remedy[1:])}" if one.remedy else text
     return click.style(f"{one.level:<8}", fg=COLOURS[one.level]) + wrapped(brief(text), lead)[8:]

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.gram import Gram, diagonal
 from linearly.algorithm.triangular import rounded
+from linearly.cli.codes import codes_of, leading_zeros
 from linearly.cli.options import option
 from linearly.cli.profile import Column, Profile
-from linearly.cli.screen import count, percent
+from linearly.cli.screen import compact, count, percent
 from linearly.dataset.design import DesignRows, design_of
 from linearly.dataset.misread import is_number, misread
 from linearly.dataset.tables import Tables
@@ -59,6 +60,7 @@ def findings(tables: Tables, found: Profile, target: str | None, weight: str | N
             usable[name] = column
         else:
             yield finding
+    yield from _codes(tables, {name: column for name, column in found.columns.items() if name != weight}, target)
     if target is not None:
         doubt = _meant_for_numbers(tables, target, found.columns[target], "the target ")
         yield from [doubt] if doubt else _target(target, found.columns[target], n)
@@ -112,6 +114,23 @@ def _words(tables: Tables, name: str) -> Iterator[tuple[str, str]]:
         for i, value in enumerate(text_of(chunk.frame[name]).to_list()):
             if value is not None and not is_number(value):
                 yield chunk.where(i), value
+
+
+def _codes(tables: Tables, columns: dict[str, Column], target: str | None) -> Iterator[Finding]:
+    """Numbers that are no quantities."""
+    for name, column in columns.items():
+        for value, rows, low, high in codes_of(column):
+            text = "the target " if name == target else ""
+            text += f"is exactly {value:.0f} in {count(rows, 'row')}, far from the rest"
+            text += f" ({compact(low)} to {compact(high)}): a code for missing values?"
+            yield Finding("note", name, text, "if so, leave those cells empty, and --missing drop leaves the rows out")
+    whole = [name for name, c in columns.items() if c.kind == "whole numbers" and not c.numbers_rows and name != target]
+    for name, cell in leading_zeros(tables, whole).items():
+        remedy = f"leave it out: --without {option(name)}"
+        if len(columns[name].levels) <= MOST_LEVELS:
+            remedy += f"; or, as levels, write it as C({name}) in a --formula"
+        options = _drop(name) if len(columns) > 2 else ()  # the only feature stays
+        yield Finding("note", name, f"has leading zeros ({shown(cell)}): a code, not a quantity", remedy, options)
 
 
 def _unusable(name: str, column: Column) -> Finding | None:

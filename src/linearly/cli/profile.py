@@ -9,6 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from linearly.cli.codes import NO_EDGE, Edge
 from linearly.dataset.tables import Chunk, Tables
 from linearly.dataset.terms import MOST_LEVELS, text_of
 
@@ -26,6 +27,8 @@ class Column:
     total: float = 0.0
     levels: frozenset[Any] = frozenset()  # distinct values, at most one more than a category may have
     counts: Counter[Any] | None = None  # of each value, where that was asked for
+    bottom: Edge = NO_EDGE
+    top: Edge = NO_EDGE
 
     def __add__(self, other: Column) -> Column:
         levels = self.levels if len(self.levels) > MOST_LEVELS else self.levels | other.levels
@@ -40,6 +43,8 @@ class Column:
             self.total + other.total,
             levels,
             counts,
+            self.bottom.plus(other.bottom, 1),
+            self.top.plus(other.top, -1),
         )
 
     @property
@@ -102,7 +107,9 @@ def _column(column: nw.Series[Any], counted: bool) -> Column:
     if not len(finite):
         return Column(kind, n, missing, infinite, levels=levels, counts=counts)
     total = float(finite.sum())
-    return Column(kind, n, missing, infinite, float(finite.min()), float(finite.max()), total, levels, counts)
+    bottom, top = Edge.of(finite, 1), Edge.of(finite, -1)
+    low, high = float(finite.min()), float(finite.max())
+    return Column(kind, n, missing, infinite, low, high, total, levels, counts, bottom, top)
 
 
 def _levels(column: nw.Series[Any]) -> frozenset[Any]:

@@ -34,6 +34,7 @@ from linearly.dataset.wording import shown
 PIECE = 2**22  # bytes
 _LONGEST = 2**26  # bytes of one row
 _SAMPLE = 50  # rows that the delimiter is found in
+_HEAD = 1000  # rows in which it is looked how cells are written
 _DELIMITERS = (",", ";", "\t", "|")
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
@@ -208,6 +209,13 @@ class CsvFile:
         # Text that is not UTF-8 will be refused by line.
         kinds = [pa.string() if pa.types.is_binary(kind) else kind for kind in table.schema.types]
         return pa.schema(list(zip(header.names, kinds, strict=True)))
+
+    def texts(self) -> dict[str, list[str]]:
+        """The cells of the first rows as they are written; not of a file that can be read only once."""
+        header, piece = self._first()
+        head = piece.rows(0, min(len(piece), _HEAD)).decode(errors="replace") if len(piece) else ""
+        rows = csv.reader(io.StringIO(head, newline=""), delimiter=header.delimiter)
+        return dict(zip(header.names, map(list, zip(*rows, strict=False)), strict=False))
 
     def with_text(self, columns: Sequence[str]) -> CsvFile:
         """The same rows, with some columns as text whatever the first piece shows; rows to be had once stay so."""
