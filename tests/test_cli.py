@@ -405,7 +405,8 @@ def test_check_names_every_trouble(run):
         "a": a,
         "b": b,
         "twin": a,
-        "scaled": 5 - 2 * b,
+        "scaled": -2 * b,
+        "moved": 5 - 2 * b,
         "both": a + b,
         "near": c,
         "nearly": c + 1e-3 * rng.normal(size=n),
@@ -419,6 +420,7 @@ def test_check_names_every_trouble(run):
     found = found_in(run, columns)
     assert "duplicate of a" in found["twin", "problem"]["text"]
     assert "multiple of b" in found["scaled", "problem"]["text"]
+    assert "linear function of b" in found["moved", "problem"]["text"]
     assert "combination of a, b" in found["both", "problem"]["text"]
     assert "nearest near" in found["nearly", "note"]["text"]
     assert "constant" in found["same", "problem"]["text"]
@@ -1041,6 +1043,20 @@ def test_check_says_what_overlap_leaves_out(run):
     (told,) = [one for one in found if one["about"] == "city" and one["level"] == "problem"]
     assert "1 of its 150 levels have no row of some label ('c7' none of 'yes')" in told["text"]
     assert "--without city" in told["remedy"]
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_numbers_whose_squares_overflow_are_not_said_to_be_given_away(run, size):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    rows = [f"{a!r},{size * (2 + a + b)!r}" for a, b in zip(x.tolist(), rng.normal(size=60).tolist(), strict=True)]
+    Path("t.csv").write_text("\n".join(["x,y", *rows]) + "\n")
+    checked = run("check", "t.csv", "-t", "y").out
+    assert "without an error" not in checked
+    assert ("its squares leave float64" in checked) == (size > 1)
+    if size > 1:
+        reported = run("fit", "t.csv", "-t", "y", "--report", "t.html")
+        assert reported.err.endswith("its squares leave float64, and a page would show no number: rescale y.\n")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from linearly.dataset.terms import MOST_LEVELS, text_of
 from linearly.dataset.wording import shown
 
 PROVEN = 2_000_000  # numbers (rows × columns × classes) up to which separability is decided
+_LARGEST = 1e150  # numbers whose squares, summed over rows, stay in float64
 _FAR = 1e6  # sizes of the mean, in standard deviations, from which a column is far from zero
 _APART = 1e6  # ratio of spreads from which columns are of different size
 _COLLINEAR = 10.0  # variance inflation
@@ -197,6 +198,9 @@ def _target(name: str, column: Column, n: int) -> Iterator[Finding]:
         return
     if column.kind in ("numbers", "whole numbers"):
         values = sorted(column.levels)
+        if max(-column.low, column.high) > _LARGEST:
+            told = f"the target goes up to {max(-column.low, column.high):.4g}, and its squares leave float64"
+            yield Finding("note", name, told, "rescale it, or there are no standard errors")
         if len(values) == 2:
             told = f"the target holds only {values[0]:g} and {values[1]:g}, and would be fitted as a number"
             yield Finding("note", name, told, "if these are labels: --model logistic")
@@ -358,7 +362,10 @@ def _combination(j: int, kept: list[int], correlation: Any, gram: Gram, names: t
         mean = np.asarray(rounded(gram.mean)) * gram.gauge.unit + gram.gauge.shift
         spread = np.sqrt(_squares(gram)) * gram.gauge.unit[: gram.p]
         same = all(np.isclose(sizes[i], sizes[j], rtol=1e-9, atol=1e-9 * spread[i]) for sizes in (spread, mean))
-        twin = "is a duplicate of" if same and correlation[i, j] > 0 else "is a multiple of"
+        times = np.sign(correlation[i, j]) * spread[j] / spread[i]
+        multiple = np.isclose(mean[j], times * mean[i], rtol=1e-9, atol=1e-9 * spread[j])
+        twin = "is a multiple of" if multiple else "is a linear function of"
+        twin = "is a duplicate of" if same and correlation[i, j] > 0 else twin
         return Finding("problem", names[j], f"{twin} {names[i]}", remedy, _drop(source))
     share = np.linalg.lstsq(correlation[np.ix_(kept, kept)], correlation[kept, j], rcond=None)[0]
     parts = [names[i] for i, b in zip(kept, share, strict=True) if abs(b) > 1e-6]

@@ -10,6 +10,7 @@ import click
 
 from linearly.cli.inputs import load_model, read, refuse_output, split
 from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
+from linearly.cli.pages import write_page
 from linearly.cli.progress import Progress
 from linearly.cli.screen import answer, evaluation, note, put_json, quoted, saved, status
 from linearly.models.registry import MODELS
@@ -72,7 +73,7 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
             model.save(output)
             facts["saved"] = output
         if report is not None:
-            model.report(report, training)
+            write_page(model, report, training)
             facts["report"] = report
     if as_json:
         put_json(facts)

@@ -24,11 +24,14 @@ _TAKES_PART = 1e-6  # share of the target's spread that a column must account fo
 def exact_columns(tables: Tables, design: Design) -> list[int]:
     """The columns of a design whose combination is the target, which holds numbers; none if there is no such one."""
     gram = DesignRows(tables, replace(design, weight=None)).fold(Gram.of)
+    # Shares do not depend on units, and in those of the gauge no square of 1e300 overflows.
+    gauge = replace(gram.gauge, shift=gram.gauge.shift / gram.gauge.unit, unit=np.ones_like(gram.gauge.unit))
+    gram = replace(gram, gauge=gauge)
     solution = gram.select(None, True).solve()
     if solution.dof <= 0 or not solution.tss[0] > 0 or solution.rss[0] > _EXACT * solution.tss[0]:
         return []
     squares = np.diagonal(np.asarray(rounded(gram.cross)))
-    spread = np.sqrt(squares) * gram.gauge.unit
+    spread = np.sqrt(squares)
     shared = np.asarray(rounded(gram.cross))[:-1, -1] ** 2
     alone = np.flatnonzero((squares[:-1] > 0) & (shared >= (1 - _EXACT) * squares[:-1] * squares[-1]))
     if len(alone):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +16,10 @@ from linearly.cli.inputs import load_model, read, refuse_output
 from linearly.cli.options import common, data_argument, model_argument
 from linearly.cli.progress import Progress
 from linearly.cli.screen import put_json, saved
+
+if TYPE_CHECKING:
+    from linearly.dataset.tables import Tables
+    from linearly.front import Model
 
 
 @click.command()
@@ -34,11 +40,22 @@ def report(model: str, data: str, output: str, no_rows: bool, as_json: bool) -> 
     refuse_output(output, data, model)
     fitted = load_model(model)
     with Progress() as progress:
-        fitted.report(output, read(data, progress), no_rows=no_rows)
+        write_page(fitted, output, read(data, progress), no_rows=no_rows)
     if as_json:
         put_json({"saved": output, "rows": progress.rows})
         return
     saved(output)
+
+
+def write_page(model: Model, path: str, data: Tables, **options: Any) -> None:
+    """Write a page about a model; where squares of the target overflow on the way, that is the cause to be named."""
+    try:
+        model.report(path, data, **options)
+    except ValueError as failure:
+        if "Input y contains infinity" in str(failure) and not math.isfinite(model.glance()["sigma"][0]):
+            told = f"{model.target} is so large that its squares leave float64, and a page would show no number"
+            raise ValueError(f"{told}: rescale {model.target}.") from None
+        raise
 
 
 @click.command()
