@@ -488,6 +488,17 @@ def test_codes_at_an_edge_add_up_wherever_the_rows_are_split():
                 assert Edge.of(values[:cut], sign).plus(Edge.of(values[cut:], sign), sign) == Edge.of(values, sign)
 
 
+def test_long_levels_do_not_flood_a_screen(run):
+    rng = np.random.default_rng(0)
+    rows = [f"{'lorem ipsum ' * 300}{i % 4},{rng.normal():.3f},{'dolor ' * 300}{i % 3}" for i in range(120)]
+    Path("t.csv").write_text("\n".join(["text,x,label", *rows]) + "\n")
+    for words in (("check", "-t", "x"), ("check", "-t", "label"), ("fit", "-t", "x")):
+        told = run(words[0], "t.csv", *words[1:])
+        assert told.code == 0
+        assert len(told.out) < 3000
+    assert "text against lorem ipsum" in told.out
+
+
 def test_check_doubts_codes_with_leading_zeros(run):
     rng = np.random.default_rng(0)
     rows = [f"{rng.integers(501, 99999):05d},{1 + i % 12:02d},{rng.normal():.3f}" for i in range(60)]

@@ -10,7 +10,21 @@ from linearly.cli.failures import one_line
 from linearly.cli.inputs import read
 from linearly.cli.options import common, data_argument, names, option
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, bold, brief, compact, count, dim, put_json, quoted, seen, status, width, wrapped
+from linearly.cli.screen import (
+    answer,
+    bold,
+    brief,
+    compact,
+    count,
+    dim,
+    put_json,
+    quoted,
+    seen,
+    short,
+    status,
+    width,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from linearly.dataset.tables import Tables
@@ -134,6 +148,6 @@ def _cut(text: str, most: int) -> str:
 
 def _line(one: Any) -> str:
     lead = f"{one.level:<8} "
-    text = f"{one.about}: {one.text}"
+    text = f"{short(one.about)}: {one.text}"
     text = f"{one_line(text)} {one_line(one.remedy[0].upper() + one.remedy[1:])}" if one.remedy else text
     return click.style(f"{one.level:<8}", fg=COLOURS[one.level]) + wrapped(brief(text), lead)[8:]

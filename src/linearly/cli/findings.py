@@ -14,7 +14,7 @@ from linearly.algorithm.triangular import rounded
 from linearly.cli.codes import codes_of, leading_zeros
 from linearly.cli.options import option
 from linearly.cli.profile import Column, Profile
-from linearly.cli.screen import compact, count, percent
+from linearly.cli.screen import compact, count, percent, short
 from linearly.dataset.design import DesignRows, design_of
 from linearly.dataset.misread import is_number, misread
 from linearly.dataset.tables import Tables
@@ -218,14 +218,16 @@ def _balance(name: str, column: Column) -> Iterator[Finding]:
     assert column.counts is not None
     ranked = column.counts.most_common()
     total = sum(column.counts.values())
-    told = ", ".join(f"{label} {rows:,}" for label, rows in ranked[:6]) + (" …" if len(ranked) > 6 else "")
+    told = ", ".join(f"{short(str(label), 30)} {rows:,}" for label, rows in ranked[:6]) + (
+        " …" if len(ranked) > 6 else ""
+    )
     label, rows = ranked[-1]
     if rows < 10:
-        text = f"the label {label!r} has {count(rows, 'row')} only ({told})"
+        text = f"the label {shown(label)} has {count(rows, 'row')} only ({told})"
         yield Finding("problem", name, text, "find more of them, or join labels")
     elif rows < 0.2 * total / len(ranked):  # a fifth of its fair share; with two labels, a tenth of the rows
         always = percent(ranked[0][1] / total)
-        text = f"{label!r} is rare: {told}; always saying {ranked[0][0]!r} is right {always} of the time"
+        text = f"{shown(label)} is rare: {told}; always saying {shown(ranked[0][0])} is right {always} of the time"
         yield Finding("note", name, text, "look at recall, not at accuracy")
     else:
         yield Finding("ok", name, f"the target holds {len(ranked)} labels: {told}")

@@ -16,6 +16,7 @@ from linearly.cli.screen import (
     percent,
     probability,
     seen,
+    short,
     width,
     wrapped,
 )
@@ -165,7 +166,7 @@ def _term_table(facts: Facts) -> list[str]:
             columns = wide
         else:
             levels = dict.fromkeys((t["term"].partition("[")[0], t["against"]) for t in shown if "against" in t)
-            apart = [f"{name} against {level}" for name, level in levels]
+            apart = [f"{short(name)} against {short(str(level))}" for name, level in levels]
             apart += [f"{name} is a combination of others" for name in facts.get("aliased", ())]
             below = [flowing([dim(brief(part)) for part in apart])]
     lines = laid_out(_fitting(columns))

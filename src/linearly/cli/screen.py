@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -18,6 +19,7 @@ from linearly.cli.failures import in_options, one_line
 
 _UNSEEN_WIDTH = 100  # of text that goes to a file or a pipe
 NARROWEST = 60
+_LEVEL = re.compile(r"(?<=\S)\[([^\[\]]+)\]")
 
 
 def width() -> int:
@@ -45,12 +47,14 @@ def wrapped(text: str, lead: str = "") -> str:
 
 
 def brief(text: str, most: int = 50) -> str:
-    """Text in one line, in which words of more letters are cut in the middle."""
+    """Text in one line, in which words of more letters, and levels in brackets, are cut in the middle."""
+    text = _LEVEL.sub(lambda found: f"[{short(found[1], most)}]", text)
+    return " ".join(short(word, most) for word in text.split())
 
-    def cut(word: str) -> str:
-        return word if len(word) <= most else f"{word[: most - most // 3 - 1]}…{word[-(most // 3) :]}"
 
-    return " ".join(map(cut, text.split()))
+def short(name: str, most: int = 50) -> str:
+    """A name of at most so many letters, cut in the middle."""
+    return name if len(name) <= most else f"{name[: most - most // 3 - 1]}…{name[-(most // 3) :]}"
 
 
 def evaluation(found: Any) -> str:
