@@ -246,7 +246,10 @@ def test_lines_are_those_of_an_editor(tmp_path):
         (b"PK\x03\x04" + bytes(60), r"t\.csv is a zip archive or an Excel workbook: unpack it"),
         (b"5,3,8\n1,2,3\n", "holds numbers: put a row of column names"),
         (b"Report,,\na,b,y\n1,2,3\n", "names one of 3 columns: remove what stands above"),
-        (b"# note\na,y\n1,2\n", "Line 2 of .* has 2 fields, but .* 1 column .*Remove what stands above"),
+        (b"Sales\na,y\n1,2\n", "Line 2 of .* has 2 fields, but .* 1 column .*Remove what stands above"),
+        (b"# note\n# mm\na,y\n1,2\n", "Line 3 of .* has 2 fields, but the first row is a remark, '# note': remove"),
+        (b"#a,y\n1,2\n1,2,3\n", "Line 3 of .* has 3 fields, but the first row names 2 columns"),
+        (b"a,y\n1,2,\n3,4,\n", "Line 2 of .* ends with the delimiter ',', the row of column names does not"),
     ],
     ids=[
         "empty",
@@ -265,7 +268,10 @@ def test_lines_are_those_of_an_editor(tmp_path):
         "workbook",
         "no header, whole numbers",
         "title",
+        "title alone",
         "comment",
+        "name with a sign",
+        "delimiter at the end",
     ],
 )
 def test_odd_text(content, message, tmp_path):

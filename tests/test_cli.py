@@ -488,6 +488,19 @@ def test_codes_at_an_edge_add_up_wherever_the_rows_are_split():
                 assert Edge.of(values[:cut], sign).plus(Edge.of(values[cut:], sign), sign) == Edge.of(values, sign)
 
 
+def test_points_beside_decimal_commas_are_not_read_as_fractions(run):
+    rng = np.random.default_rng(0)
+    people, price = rng.integers(1001, 999999, 60), rng.normal(500, 100, 60)
+    rows = [f"{a:,};{b:.2f}".translate(str.maketrans(",.", ".,")) for a, b in zip(people, price, strict=True)]
+    Path("t.csv").write_text("\n".join(["people;price", *rows]) + "\n")
+    checked = run("check", "t.csv", "-t", "price", "--json").json
+    assert [column["kind"] for column in checked["columns"]] == ["text", "numbers"]
+    (doubt,) = [one for one in checked["findings"] if one["about"] == "people"]
+    assert "though its numbers are written like" in doubt["text"]
+    Path("t.csv").write_text("\n".join(["people;price;label", *(f"0.{i:03d};1.5;1,5" for i in range(60))]) + "\n")
+    assert [one["kind"] for one in run("check", "t.csv", "--json").json["columns"]] == ["numbers", "numbers", "text"]
+
+
 def test_long_levels_do_not_flood_a_screen(run):
     rng = np.random.default_rng(0)
     rows = [f"{'lorem ipsum ' * 300}{i % 4},{rng.normal():.3f},{'dolor ' * 300}{i % 3}" for i in range(120)]

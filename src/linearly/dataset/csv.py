@@ -29,7 +29,7 @@ from linearly.dataset.locations import Location, read_already, read_fully, unpac
 from linearly.dataset.rows import Place
 from linearly.dataset.tables import Chunk
 from linearly.dataset.units import Unit, refuse_absent, refuse_twice
-from linearly.dataset.wording import shown
+from linearly.dataset.wording import miscounted, shown
 
 PIECE = 2**22  # bytes
 _LONGEST = 2**26  # bytes of one row
@@ -281,12 +281,7 @@ class CsvFile:
         if row.count('"') % 2:
             return ValueError(f"{where} has a quote that is not closed.")
         if len(fields) != len(header.names):
-            above = "Remove what stands above the column names, if that is it, or correct the line."
-            return ValueError(
-                f"{where} has {_count(len(fields), 'field')}, but the first row names "
-                f"{_count(len(header.names), 'column')} (delimiter {header.delimiter!r}). "
-                + (above if first == 0 else "Correct the line; a field that holds the delimiter stands in quotes.")
-            )
+            return ValueError(miscounted(where, fields, header.names, header.delimiter, top=first == 0))
         for name, kind in types.items():
             if fails(first, first + 1, {name: kind}):
                 value = fields[header.names.index(name)]
@@ -347,14 +342,19 @@ def _first_row(data: bytes, where: str, file: str) -> str:
 
 
 def _decimal(data: bytes, delimiter: str) -> str:
-    """The sign before fractions: a comma where it cannot be between thousands, and no field has a point instead."""
+    """The sign before fractions: a comma where it cannot be between thousands, and no field has a point instead.
+
+    Beside 793,96 a point as in 811.692 stands between thousands: read as a fraction, the number would be 1000 times
+    too small without a word. Such a column is text, which is doubted.
+    """
     if delimiter == "," or b"," not in data:
         return "."
     end = re.escape(delimiter.encode())
     field = rb'(?:^|(?<=[%b\n]))"?[+-]?%%b(?:[eE][+-]?\d+)?"?(?=[%b\r\n]|$)' % (end, end)
     if not re.search(field % rb"(?:0?,\d+|\d+,(?:\d{1,2}|\d{4,})|\d{4,},\d+)", data):
         return "."
-    return "." if re.search(field % rb"\d*\.\d+", data) else ","
+    fraction = rb"(?![1-9]\d{0,2}\.\d{3}(?![\deE]))\d*\.\d+"
+    return "." if re.search(field % fraction, data) else ","
 
 
 def _delimiter(text: str) -> str:
@@ -426,10 +426,6 @@ def _plain(piece: Piece, header: Header, types: dict[str, pa.DataType]) -> pa.Ta
 
 def _widened(types: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
     return {name: pa.float64() if pa.types.is_integer(kind) else kind for name, kind in types.items()}
-
-
-def _count(n: int, thing: str) -> str:
-    return f"{n} {thing}" + ("s" if n != 1 else "")
 
 
 def _kind(kind: pa.DataType) -> str:

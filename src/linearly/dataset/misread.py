@@ -20,6 +20,7 @@ _NUMBER = re.compile(r"[+-]?(?=[.,]?\d)(?:\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*|\d*
 # Signs before a number, or a sign or a unit after it. A word before it makes a name (person 7), and none is stripped.
 _BEFORE = re.compile(r"\s*[<>≤≥~≈=*]+\s*")
 _AFTER = re.compile(r"(?<=[\d.,])\s*([-+*]|[^\W\d_]{1,6}[²³]?(?:/[^\W\d_]{1,4}[²³]?)?|°[CF]?)\s*")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _CODE = re.compile(r"0\d")  # 007x is no amount of x
 _DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}\b.*|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{2,4}\b.*")
 
@@ -63,6 +64,9 @@ def misread(levels: Iterable[Any]) -> Misread | None:
             marked.append(level)
     if numbers < _FEWEST or len(words) > _WORDS * numbers:
         return None
+    if not words and not marked:
+        # Plain numbers that were not read as such: in a file with decimal commas these are thousands.
+        marked = [level for level in levels if _THOUSANDS.fullmatch(level)]
     return Misread(numbers, tuple(sorted(marked)), tuple(sorted(words)))
 
 
