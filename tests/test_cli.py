@@ -501,6 +501,59 @@ def test_points_beside_decimal_commas_are_not_read_as_fractions(run):
     assert [one["kind"] for one in run("check", "t.csv", "--json").json["columns"]] == ["numbers", "numbers", "text"]
 
 
+def test_compare_doubts_a_target_of_two_numbers(run):
+    rng = np.random.default_rng(0)
+    Path("t.csv").write_text("\n".join(["x,y", *(f"{rng.normal():.3f},{i % 2}" for i in range(60))]) + "\n")
+    compared = run("compare", "t.csv", "-t", "y")
+    assert "note: y holds only 0 and 1. If these are labels: --model logistic." in compared.err
+    assert "holds only" not in run("compare", "t.csv", "-t", "y", "-m", "logistic").err
+
+
+def test_evaluate_counts_the_rows_that_it_leaves_out(run, model):
+    assert "note: 24 of 500 rows are left out, having missing values." in run("evaluate", model, "loans.csv").err
+    assert run("evaluate", model, "loans.csv", "--json").json["dropped"] == 24
+
+
+def test_fit_tells_of_a_column_of_one_level(run):
+    fitted = run("fit", "loans.csv", "-t", "repaid", "--without", "customer", "--missing", "drop")
+    assert "note: currency has one level in the rows fitted, and tells nothing: it is left out." in fitted.err
+
+
+def test_remedies_are_those_of_the_command_line(run):
+    Path("few.csv").write_text("x,y\n1,2\n2,3\n4,9\n")
+    assert run("compare", "few.csv", "-t", "y").err.endswith("use fewer, such as --folds 2.\n")
+    Path("folder").mkdir()
+    assert run("show", "folder").err == "error: folder is a directory: name a model file.\n"
+    for name in "ab":
+        Path(f"folder/{name}.csv").write_text("x,y\n1,2\n2,3\n4,9\n")
+    assert "quote the glob: 'folder/*.csv'." in run("fit", "folder/a.csv", "folder/b.csv", "-t", "y").err
+    for name in ("README.txt", "z.txt"):  # read first, and last
+        note = Path("folder") / name
+        note.write_text("hello\n")
+        assert run("check", "folder").err.endswith(f"To leave {name} out, give a glob: 'folder/*.csv'.\n")
+        note.unlink()
+    refused = run("fit", "few.csv", "-t", "y", "--param", "covariance=HC9").err
+    assert refused.startswith("error: covariance must be one of")
+    assert "cluster" not in refused
+    assert "from Python only" in run("fit", "few.csv", "-t", "y", "--param", "covariance=cluster").err
+
+
+def test_a_directory_that_cannot_be_written_to_is_named():
+    absent = FileNotFoundError(2, "No such file or directory", "/proc/.linearly-44cac8f5.saving")
+    assert sentence(absent) == "The directory /proc cannot be written to."
+    denied = PermissionError(13, "Permission denied", "/usr/.linearly-44cac8f5.saving")
+    assert sentence(denied) == "The directory /usr cannot be written to: permission denied."
+
+
+def test_a_reader_that_leaves_ends_the_command_as_any_other(monkeypatch):
+    def gone(*words, **options):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(cli, "main", gone)
+    monkeypatch.setattr(sys, "stdout", sys.stdout)  # put back afterwards
+    assert main(["show", "model.json"]) == 141
+
+
 def test_long_levels_do_not_flood_a_screen(run):
     rng = np.random.default_rng(0)
     rows = [f"{'lorem ipsum ' * 300}{i % 4},{rng.normal():.3f},{'dolor ' * 300}{i % 3}" for i in range(120)]

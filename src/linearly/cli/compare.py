@@ -13,7 +13,7 @@ import click
 from linearly.cli.inputs import read
 from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, bold, count, dim, duration, note, put_json, wrapped
+from linearly.cli.screen import answer, bold, count, dim, duration, note, put_json, two_values, wrapped
 from linearly.models.registry import MODELS
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def compare(data: str, as_json: bool, models: tuple[str, ...], folds: int, **ask
         put_json(found)
         return
     answer(compare_screen(found))
+    if found["two_values"] is not None:
+        note(two_values(found["target"], *found["two_values"]))
     for run in found["models"]:
         if run["warnings"]:
             note(f"{run['model']}: {run['warnings'][0]}")
@@ -74,6 +76,7 @@ def compared(
 ) -> dict[str, Any]:
     """The scores of all models, best first."""
     from linearly.cli.failures import in_options
+    from linearly.cli.fit_facts import few_values
     from linearly.dataset.design import DesignRows
     from linearly.dataset.kept import kept
     from linearly.evidence.cross_validation import cross_validate, interval
@@ -117,12 +120,14 @@ def compared(
         apart, reach = interval(runs[0]["folds"] - run["folds"])
         run |= {"behind": apart, "behind_by_at_least": apart - reach, "within_error": apart - reach <= 0}
     n, baseline = _baseline(rows, design)
+    values = [] if labels else few_values(rows)
     return {
         "target": design.target.factor.label,
         "rows": n,
         "columns": len(design.names),
         "folds": folds,
         "score": score,
+        "two_values": values if len(values) == 2 else None,
         "baseline": baseline,
         "models": runs,
         "refused": refused,
@@ -140,6 +145,7 @@ def _design(tables: Tables, asked: dict[str, Any]) -> Any:
 def _of_fit(message: str) -> str:
     """Advice that names the command which has its options: a comparison takes every model as it is."""
     message = re.sub(r"\bset (?=--alpha)", "run ", message)
+    message = message.replace("use fewer folds", "use fewer, such as --folds 2")
     return re.sub(r"--(?:param|alpha)\b", lambda found: f"linearly fit … {found[0]}", message, count=1)
 
 

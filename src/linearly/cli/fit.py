@@ -12,7 +12,7 @@ from linearly.cli.inputs import load_model, read, refuse_output, split
 from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
 from linearly.cli.pages import write_page
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, evaluation, note, put_json, quoted, saved, status
+from linearly.cli.screen import answer, evaluation, note, put_json, quoted, saved, status, two_values
 from linearly.models.registry import MODELS
 
 if TYPE_CHECKING:
@@ -82,8 +82,9 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
 
     answer(fit_screen(facts))
     if facts.get("two_values") is not None:
-        low, high = facts["two_values"]
-        note(f"{model.target} holds only {low:g} and {high:g}. If these are labels: --model logistic.")
+        note(two_values(model.target, *facts["two_values"]))
+    for name in facts["one_level"]:
+        note(f"{name} has one level in the rows fitted, and tells nothing: it is left out.")
     if holdout is not None:
         answer(f"\nOn the {found.n:,} rows held out:\n{evaluation(found)}")
     for path in filter(None, (output, report)):

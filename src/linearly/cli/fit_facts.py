@@ -43,6 +43,7 @@ def model_facts(model: Model, seen: int | None = None) -> dict[str, Any]:
         "columns": list(model.names),
         "rows": rows_of(estimator) or seen,
         "dropped": model.n_dropped,
+        "one_level": [term.label for term in model.design.terms if term.width == 0],
         "passes": int(estimator.n_passes_) if hasattr(estimator, "n_passes_") else None,
         "note": model.note,
     }
@@ -152,7 +153,7 @@ def look_again(model: Model, rows: Rows) -> dict[str, Any]:
     from linearly.models.least_squares import LeastSquares
 
     if isinstance(model.estimator, LeastSquares):
-        values = _few_values(rows)
+        values = few_values(rows)
         return {
             "tests": _residual_tests(model.estimator, rows),
             "two_values": values if len(values) == 2 else None,
@@ -161,7 +162,7 @@ def look_again(model: Model, rows: Rows) -> dict[str, Any]:
     return {"training": _hits(model.estimator, rows)}
 
 
-def _few_values(rows: Rows) -> list[float]:
+def few_values(rows: Rows) -> list[float]:
     """The values of a target that has one or two; of one that has more, none."""
     import numpy as np
 

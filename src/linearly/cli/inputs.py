@@ -40,6 +40,8 @@ def load_model(path: str) -> Model:
 
     if not os.path.exists(path):
         raise FileNotFoundError(f"There is no model file {path}.{near_files(path)}")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a directory: name a model file.")
     return load(path)
 
 

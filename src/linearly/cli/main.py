@@ -1,6 +1,6 @@
 """The command `linearly`: it runs a command, and turns what goes wrong into one sentence and an exit code.
 
-0 done, 1 failed, 2 not understood, 130 interrupted.
+0 done, 1 failed, 2 not understood, 130 interrupted, 141 when the reader of a pipe has gone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(args: Sequence[str] | None = None) -> int:
             return 130
         except BrokenPipeError:
             sys.stdout = None  # the reader has gone; there is nobody to flush to
-            return 1
+            return 141  # as of any command that a closed pipe ends
         except Exception as failure:
             if debug:
                 import traceback

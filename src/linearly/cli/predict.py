@@ -10,7 +10,7 @@ import click
 from linearly.cli.inputs import load_model, read, refuse_output
 from linearly.cli.options import common, data_argument, level_option, model_argument, names
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, count, evaluation, put_json, saved, status
+from linearly.cli.screen import answer, count, evaluation, note, put_json, saved, status
 
 if TYPE_CHECKING:
     from linearly.dataset.tables import Tables
@@ -97,19 +97,24 @@ def evaluate(model: str, data: str, positive: str | None, level: float, as_json:
       linearly evaluate model.json test.csv --positive yes
     """
     from linearly.dataset.tables import known_columns
+    from linearly.evidence.evaluation import evaluate as scored
 
     fitted = load_model(model)
     with Progress() as progress:
         tables: Tables = read(data, progress)
         assert fitted.design.target is not None
         known_columns(fitted.design.target.factor.needs, tables.schema, "target column")
-        found = fitted.evaluate(tables, positive=_label(fitted, positive), level=level)
+        rows = fitted.rows(tables)
+        found = scored(fitted.estimator, rows, positive=_label(fitted, positive), level=level)
     if not as_json:
         answer(evaluation(found))
+        if rows.n_dropped:
+            note(f"{rows.n_dropped:,} of {rows.n_rows:,} rows are left out, having missing values.")
         return
     parts = {name: getattr(found, name) for name in ("metrics", "confusion", "per_class", "calibration")}
     put_json(
-        {"model": fitted.model, "target": fitted.target, "rows": found.n, "level": level, "labels": found.labels}
+        {"model": fitted.model, "target": fitted.target, "rows": found.n, "dropped": rows.n_dropped}
+        | {"level": level, "labels": found.labels}
         | {name: table for name, table in parts.items() if table is not None}
         | {"notes": found.notes}
     )

@@ -183,6 +183,11 @@ def saved(path: str | os.PathLike[str]) -> None:
     status(f"saved {path} ({size(path)})")
 
 
+def two_values(target: str, low: float, high: float) -> str:
+    """What to say of a target of two numbers that is fitted as numbers."""
+    return f"{target} holds only {low:g} and {high:g}. If these are labels: --model logistic."
+
+
 def quoted(word: str) -> str:
     """A word as the shell wants it."""
     import shlex
