@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from typing import Any
 
 import click
 
@@ -18,11 +19,22 @@ from linearly.cli.predict import evaluate, predict
 from linearly.cli.selftest import selftest
 
 
+class ReaderGone(Exception):
+    """Who reads our answers has closed the pipe."""
+
+
 class InOrder(click.Group):
     """A group whose commands are listed in the order in which one needs them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; of a closed pipe the caller hears, before click turns it into a failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise ReaderGone from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -9,6 +9,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 
+GONE = 141  # as the shell has it of any command that a closed pipe ends
+
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; the answer is the exit code."""
@@ -19,7 +21,7 @@ def main(args: Sequence[str] | None = None) -> int:
     try:
         import click
 
-        from linearly.cli.group import cli
+        from linearly.cli.group import ReaderGone, cli
     except ModuleNotFoundError as absent:
         if absent.name != "click":
             raise
@@ -43,9 +45,9 @@ def main(args: Sequence[str] | None = None) -> int:
         except (click.Abort, KeyboardInterrupt):
             error("Stopped. No half-written file is left.", "interrupted")
             return 130
-        except BrokenPipeError:
+        except (BrokenPipeError, ReaderGone):
             sys.stdout = None  # the reader has gone; there is nobody to flush to
-            return 141  # as of any command that a closed pipe ends
+            return GONE
         except Exception as failure:
             if debug:
                 import traceback
