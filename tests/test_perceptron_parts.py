@@ -895,6 +895,8 @@ def test_a_ledger_counts_blocks_and_refuses_what_was_or_was_not_there():
         a + a
     with pytest.raises(ValueError, match=r"^1 block of rows were never added"):
         a - Ledger.of(["one", "one"])
+    with pytest.raises(ValueError, match="in another precision"):
+        Ledger.of(["0" * 16 + "float64"]) - Ledger.of(["0" * 16 + "doubled"])
     with pytest.raises(ValueError, match=r"^2 blocks of rows were never added"):
         a - Ledger.of(["three", "four", "one"])
 
@@ -911,16 +913,20 @@ def test_a_fingerprint_is_that_of_the_rows():
     ]
     prints = set()
     for summary in summaries:
-        said = fingerprint(summary(Block(X, y)))
-        assert said == fingerprint(summary(Block(X.copy(), y.copy())))
+
+        def said_of(block, summary=summary):
+            return fingerprint(summary(block), block)
+
+        said = said_of(Block(X, y))
+        assert said == said_of(Block(X.copy(), y.copy()))
         prints.add(said)
         other = X.copy()
         other[3, 1] += 0.5
-        prints.add(fingerprint(summary(Block(other, y))))
-        prints.add(fingerprint(summary(Block(X, y, np.full(len(y), 2.0)))))
+        prints.add(said_of(Block(other, y)))
+        prints.add(said_of(Block(X, y, np.full(len(y), 2.0))))
         assert len(said) == 32
     assert len(prints) == 3 * len(summaries)
-    assert fingerprint(X) is None
+    assert fingerprint(X, Block(X, y)) is None
 
 
 def test_digits_below_float64_are_in_the_fingerprint():
@@ -928,7 +934,7 @@ def test_digits_below_float64_are_in_the_fingerprint():
     plain = Gram.of(Block(X, y), exact=True)
     finer = replace(plain, mean=Doubled(plain.mean.high, plain.mean.low * 1.5))
     assert not np.array_equal(finer.mean.low, plain.mean.low)
-    assert fingerprint(finer) != fingerprint(plain)
+    assert fingerprint(finer, Block(X, y)) != fingerprint(plain, Block(X, y))
 
 
 def test_rows_with_a_ledger_write_down_what_a_summary_was_made_of():
@@ -940,7 +946,8 @@ def test_rows_with_a_ledger_write_down_what_a_summary_was_made_of():
     assert len(rows.ledger) == 0
     gram = rows.fold(Gram.of)
     assert gram.n == 30
-    parts = [fingerprint(Gram.of(Block(X[a : a + 10], y[a : a + 10]))) for a in (0, 10, 20)]
+    blocks = [Block(X[a : a + 10], y[a : a + 10]) for a in (0, 10, 20)]
+    parts = [fingerprint(Gram.of(block), block) for block in blocks]
     assert rows.ledger == Ledger.of(parts)
     rows.fold(lambda block: float(block.y.sum()))
     assert rows.ledger == Ledger.of(parts)

@@ -57,7 +57,8 @@ class Ledger:
 
     def __sub__(self, other: Ledger) -> Ledger:
         absent = other.blocks - self.blocks
-        if absent and {name[:_HALF] for name in absent} <= {name[:_HALF] for name in self.blocks}:
+        left = self.blocks - other.blocks
+        if absent and {name[:_HALF] for name in absent} <= {name[:_HALF] for name in left}:
             raise ValueError(
                 "These rows were added to this model in another precision, or some of their features have changed "
                 'since. Fit them with the method that it was fitted with, such as method="exact".'
