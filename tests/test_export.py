@@ -399,3 +399,14 @@ def test_trials_are_rows_that_the_design_can_code():
     assert len(found) >= trial.ROWS // 2
     assert set(found.columns[KIND]) == set(LEVELS)
     assert min(found.columns[PRICE]) > 0
+
+
+def test_powers_that_an_export_must_round_are_told():
+    x = 1e4 + np.linspace(0, 10, 40)
+    model = ly.fit({"x": x, "y": np.sin(x)}, formula="y ~ poly(x, 3, raw=True)")
+    with pytest.warns(ly.PrecisionWarning, match=r"agree with the model's to about \de[-+]\d\d of the spread"):
+        to_python(model)
+    near = ly.fit({"x": x - 1e4, "y": np.sin(x)}, formula="y ~ poly(x, 4, raw=True)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        to_python(near)

@@ -93,7 +93,7 @@ def fit(
     assert design.target is not None
     if classifies(chosen):
         design = design.with_labels()
-    design = learnt(design, tables)
+    design = learnt(_as_read_by(chosen, design), tables)
     _refuse_namesakes(design)
     if like is None:
         _doubt_text(design, tables, certain=model != "auto")
@@ -122,7 +122,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     saved = read(path)
     return Model(
         saved.estimator,
-        saved.design,
+        _as_read_by(saved.model, saved.design),
         saved.model,
         ledger=saved.ledger,
         n_dropped=saved.n_dropped,
@@ -170,6 +170,11 @@ def _choose(model: str, design: Design) -> tuple[str, str]:
             'model="logistic", or another classifier.'
         )
     return model, ""
+
+
+def _as_read_by(model: str, design: Design) -> Design:
+    """The design with powers as a model reads them: least squares has a use for what float64 cannot hold of them."""
+    return replace(design, doubled=not classifies(model))
 
 
 def _like_params(like: Model, params: dict[str, Any]) -> dict[str, Any]:

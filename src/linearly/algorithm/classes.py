@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from linearly import kernels
 from linearly.algorithm.gauge import VANISHED, Gauge
 from linearly.algorithm.gram import Gram, count, outer
-from linearly.algorithm.triangular import Numbers, rounded
 from linearly.dataset.rows import Block, refuse_bad_numbers
-from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.doubled import Array, Doubled, Numbers, rounded
 
 _FAR = 1e-6  # what centring leaves of a square, at least: less would lose more than six digits
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from linearly import kernels
 from linearly.algorithm.gauge import Gauge, without_absent
 from linearly.algorithm.solution import Form, Problem, Solution, form_of
-from linearly.algorithm.triangular import EPS, Numbers, rounded
+from linearly.algorithm.triangular import EPS
 from linearly.dataset.rows import Block, Columns, refuse_bad_numbers
-from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.doubled import Array, Doubled, Numbers, rounded
 
 _LOST_DIGITS = 1e-10  # removing rows may not leave a column with a larger relative error than this
 
@@ -229,6 +229,13 @@ def parts(X: Any) -> tuple[Array, Array | None]:
     if isinstance(X, Doubled):
         return X.high, X.low
     return (X.toarray() if hasattr(type(X), "tocsr") else X), None
+
+
+def dense(X: Any) -> Numbers:
+    """The features of a block as a dense array, in double-double where they are."""
+    if isinstance(X, Doubled):
+        return X
+    return np.asarray(X.toarray() if hasattr(type(X), "tocsr") else X, dtype=np.float64)
 
 
 def _moments(block: Block, Y: Array | None, gauge: Gauge, exact: bool) -> Numbers:

@@ -20,11 +20,10 @@ import numpy as np
 from linearly.algorithm.classes import ByClass
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.triangle import Triangle
-from linearly.algorithm.triangular import Numbers
 from linearly.algorithm.validation import Folds
 from linearly.dataset.elsewhere import partitions_of
 from linearly.dataset.rows import Block, Rows, takes_columns
-from linearly.kernels.doubled import Doubled
+from linearly.kernels.doubled import Doubled, Numbers, rounded
 
 S = TypeVar("S")
 
@@ -160,7 +159,7 @@ def _of_rows(block: Block) -> str:
             bits = np.ascontiguousarray(numbers).view(f"u{numbers.itemsize}")
             digest.update(np.add.reduce(bits, axis=None, dtype=np.uint64).tobytes())
             digest.update(np.ascontiguousarray(numbers[some]).tobytes())
-    digest.update(np.ascontiguousarray(block.X[some], dtype=np.float64).tobytes())
+    digest.update(np.ascontiguousarray(rounded(block.X[some]), dtype=np.float64).tobytes())
     return digest.hexdigest()
 
 

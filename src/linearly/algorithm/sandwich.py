@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from linearly import kernels
 from linearly.algorithm.gauge import power_of_two
-from linearly.algorithm.gram import targets
+from linearly.algorithm.gram import dense, targets
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangular import ratio
@@ -93,13 +93,7 @@ def group_codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
 
 
 def _row_parts(block: Block, solution: Solution) -> tuple[Array, Array, Array]:
-    X = block.X
-    if hasattr(type(X), "tocsr"):
-        X = X.toarray()
-    elif isinstance(X, Doubled):
-        X = X.rounded()
-    X = np.asarray(X, dtype=np.float64)
-    y = targets(block)
+    X, y = dense(block.X), targets(block)
     assert y is not None
     weight = np.ones(len(block)) if block.weight is None else block.weight
     return solution.coordinates(X), y - solution.predict(X), weight
@@ -136,9 +130,12 @@ def _gram_meat(solution: Solution) -> Callable[[Block], Array]:
     coef = ratio(solution.coef, unit[:, None], y_unit)
     at_mean = solution.at_mean - mean.low @ solution.coef
 
+    by_row = _row_meat(solution, "HC0")
+
     def meat(block: Block) -> Array:
+        if isinstance(block.X, Doubled):
+            return by_row(block)
         X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
-        X = X.rounded() if isinstance(X, Doubled) else X
         y = targets(block)
         assert y is not None
         weight = None if block.weight is None else block.weight**2

@@ -17,7 +17,6 @@ from linearly.algorithm.triangular import (
     DEPENDENT,
     EPS,
     ROUNDING,
-    Numbers,
     Pivoted,
     bordered,
     condition,
@@ -26,11 +25,10 @@ from linearly.algorithm.triangular import (
     pivot_triangle,
     product,
     ratio,
-    rounded,
     substitute,
     upper,
 )
-from linearly.kernels.doubled import Array, Doubled, dot
+from linearly.kernels.doubled import Array, Doubled, Numbers, dot, rounded
 
 _HUGE = 2.0**400  # its square, times a few thousand, is still a float64
 _NEGLIGIBLE = 1e-4  # of what a coefficient could be: up to 10⁸ rows, chance alone makes it larger
@@ -64,6 +62,7 @@ class Solution:
     tss: Array  # k, about the mean, or about zero without an intercept
     dof: float  # n − rank − 1 with an intercept; for ridge the trace of the hat matrix takes the place of the rank
     root: Array
+    root_low: Array | None  # what rounding took from `root`, where it was known in double-double
     shrinkage: Array  # root' X'WX root: the identity where there is no penalty
     n: int
     weight: float
@@ -83,24 +82,33 @@ class Solution:
         """Whether `root` has a row for the intercept."""
         return len(self.root) > len(self.coef)
 
-    def coordinates(self, X: Array) -> Array:
+    def coordinates(self, X: Numbers) -> Array:
         """Rows x as u = (1, x) times `root`: leverage w·u'u, variance of the prediction σ² u' shrinkage u.
 
-        Measured about the mean, because an offset of 1e9 in a column of spread 1 would cost nine digits.
+        Measured about the mean, because an offset of 1e9 in a column of spread 1 would cost nine digits. Rows in
+        double-double are powers, of which the differences count: they are multiplied in double-double too.
         """
+        root = self.root if self.root_low is None or not isinstance(X, Doubled) else Doubled(self.root, self.root_low)
         if self.mean is None:
-            return np.asarray(X @ self.root if not self.has_intercept else self.root[0] + X @ self.root[1:])
+            if not self.has_intercept:
+                return rounded(product(X, root))
+            return rounded(product(X, root[1:]) + self.root[0])
         u = np.empty((len(X), self.root.shape[1]))
         u[:, 0] = self.root[0, 0]
-        u[:, 1:] = self._about_mean(X) @ self.root[1:, 1:]
+        u[:, 1:] = rounded(product(self._about_mean(X), root[1:, 1:]))
         return u
 
-    def predict(self, X: Array) -> Array:
-        """Fitted values, n × k; about the mean, for the same reason."""
-        return np.asarray(self._about_mean(X) @ self.coef + self.at_mean)
+    def predict(self, X: Numbers) -> Array:
+        """Fitted values, n × k; about the mean, and of rows in double-double likewise, for the same reasons."""
+        if not isinstance(X, Doubled):
+            return np.asarray(self._about_mean(X) @ self.coef + self.at_mean)
+        coef, intercept = self.exact
+        return rounded(product(self._about_mean(X), coef) + (intercept if self.mean is None else self.at_mean))
 
-    def _about_mean(self, X: Array) -> Array:
-        return X if self.mean is None else (X - self.mean.high) - self.mean.low
+    def _about_mean(self, X: Numbers) -> Numbers:
+        if self.mean is None or isinstance(X, Doubled):
+            return X if self.mean is None else X - self.mean
+        return (X - self.mean.high) - self.mean.low
 
     @property
     def sigma2(self) -> Array:
@@ -229,6 +237,7 @@ class Problem:
         if len(solved.aliased):
             spread = _least_norm(solved, unit)
             coef, root = spread @ rounded(coef), spread @ rounded(root)
+        low = root.low if isinstance(root, Doubled) else None
         mean, at_mean = None, np.zeros(len(y_size))
         intercept = Doubled.of(at_mean)
         effective = float(np.trace(shrinkage)) if self.alpha > 0 else float(len(kept))
@@ -242,6 +251,7 @@ class Problem:
             in_units = ratio(root, self.unit[:, None], np.ones(1))
             center = self.mean if isinstance(root, Doubled) else self.mean.high
             top = -rounded(product(center[None, :], in_units))
+            low = None if low is None else bordered(0.0, 0.0, low)
             root = bordered(1 / np.sqrt(rounded(self.weight)), top, rounded(root))
             shrinkage = bordered(1.0, 0.0, shrinkage)
             effective += 1
@@ -261,6 +271,7 @@ class Problem:
             tss=tss,
             dof=self.n - effective,
             root=rounded(root),
+            root_low=low,
             shrinkage=shrinkage,
             n=self.n,
             weight=float(rounded(self.weight)),

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg import lapack
 
-from linearly.kernels.doubled import Array, Doubled
-
-Numbers = Any  # an Array or a Doubled
+from linearly.kernels.doubled import Array, Doubled, Numbers, rounded
 
 # A column whose part outside its predecessors is below this fraction of it counts as a combination of them.
 # Columns formed in float64 from others leave about 1e-16; NIST's Filip, which has full rank, 1e-10.
@@ -49,9 +45,13 @@ def inverse(R: Numbers) -> Numbers:
 
 def product(A: Numbers, B: Numbers) -> Numbers:
     """The matrix product."""
-    if isinstance(A, Doubled) or isinstance(B, Doubled):
-        return (Doubled.of(A)[:, :, None] * Doubled.of(B)[None, :, :]).sum(axis=1)
-    return A @ B
+    if not (isinstance(A, Doubled) or isinstance(B, Doubled)):
+        return A @ B
+    A, B = Doubled.of(A), Doubled.of(B)
+    total = Doubled.of(np.zeros((A.shape[0], B.shape[1])))
+    for j in range(len(B)):  # one product of a column with a row at a time: all at once would not fit in memory
+        total = total + A[:, j, None] * B[None, j]
+    return total
 
 
 def bordered(corner: Array | float, top: Array | float, A: Array) -> Array:
@@ -59,11 +59,6 @@ def bordered(corner: Array | float, top: Array | float, A: Array) -> Array:
     result = np.zeros((1 + A.shape[0], 1 + A.shape[1]))
     result[0, 0], result[0, 1:], result[1:, 1:] = corner, top, A
     return result
-
-
-def rounded(a: Numbers) -> Array:
-    """The nearest float64 numbers."""
-    return a.rounded() if isinstance(a, Doubled) else np.asarray(a)
 
 
 def ratio(a: Numbers, above: Array, below: Array) -> Numbers:

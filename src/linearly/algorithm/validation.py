@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from linearly.algorithm.gram import Gram, outer, targets
-from linearly.algorithm.triangular import rounded
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
-from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.doubled import Array, Doubled, rounded
 
 _ALONE = 1e-12  # 1 − leverage, without a penalty, of a row that a coefficient hangs on alone: what rounding leaves of 0
 _NEARLY = 1e-8  # the same with a penalty; above, the quotient has more digits than the limit

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.gram import Gram, diagonal
-from linearly.algorithm.triangular import rounded
 from linearly.cli.codes import codes_of, leading_zeros
 from linearly.cli.options import option
 from linearly.cli.profile import Column, Profile
@@ -20,6 +19,7 @@ from linearly.dataset.misread import is_number, misread
 from linearly.dataset.tables import Tables
 from linearly.dataset.terms import MOST_LEVELS, text_of
 from linearly.dataset.wording import shown
+from linearly.kernels.doubled import rounded
 
 PROVEN = 2_000_000  # numbers (rows × columns × classes) up to which separability is decided
 _LARGEST = 1e150  # numbers whose squares, summed over rows, stay in float64

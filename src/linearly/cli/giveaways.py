@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from linearly.algorithm.gram import Gram
-from linearly.algorithm.triangular import rounded
 from linearly.dataset.design import Design, DesignRows
 from linearly.dataset.tables import Chunk, Tables
 from linearly.dataset.terms import text_of
+from linearly.kernels.doubled import rounded
 
 # 1 − R² below is said to be 0. What is measured never gets there (NIST's Norris, a calibration of ozone monitors, has
 # 6e-6), and a float64 Gram knows it to 1e-14 or so.

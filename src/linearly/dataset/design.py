@@ -34,6 +34,7 @@ from linearly.dataset.terms import (
     codes_of,
     found_levels,
 )
+from linearly.kernels.doubled import Doubled, rounded
 
 S = TypeVar("S")
 
@@ -59,7 +60,7 @@ class Target:
             column = chunk.frame[self.factor.name]
             if (column.dtype.is_integer() or column.dtype == nw.Boolean) and not column.null_count():
                 return column.to_numpy()  # whole numbers stay whole: they may be labels
-        return self.factor.values(chunk, False)[:, 0]
+        return rounded(self.factor.values(chunk, False))[:, 0]
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Design:
     intercept: bool = True
     missing: str = "error"
     formula: str | None = None
+    doubled: bool = False  # whether blocks keep what float64 cannot hold of powers, in double-double
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -175,11 +177,12 @@ class Design:
     def _columns(self, chunk: Chunk, plain: Mapping[str, Array]) -> Columns:
         columns: list[Array] = []
         for term, column in zip(self.terms, self._as_they_are, strict=True):
-            columns.extend([plain[column]] if column in plain else np.ascontiguousarray(term.values(chunk).T))
+            columns.extend([plain[column]] if column in plain else np.ascontiguousarray(rounded(term.values(chunk)).T))
         return Columns(columns)
 
-    def _matrix(self, chunk: Chunk, plain: Mapping[str, Array]) -> Array:
+    def _matrix(self, chunk: Chunk, plain: Mapping[str, Array]) -> Array | Doubled:
         X = np.empty((len(chunk), len(self.names)), order="F")
+        low: Array | None = None  # what rounding took from the columns that are in double-double
         at = 0
         for term, column in zip(self.terms, self._as_they_are, strict=True):
             if column in plain:
@@ -187,9 +190,13 @@ class Design:
                 at += 1
                 continue
             values = term.values(chunk)
-            X[:, at : at + values.shape[1]] = values
-            at += values.shape[1]
-        return X
+            own = slice(at, at + values.shape[1])
+            X[:, own] = rounded(values)
+            if self.doubled and isinstance(values, Doubled):
+                low = np.zeros_like(X) if low is None else low
+                low[:, own] = values.low
+            at = own.stop
+        return X if low is None else Doubled(X, low)
 
     @cached_property
     def _as_they_are(self) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ class Polynomial:
     """The columns x, x², …, x^degree of a vector x. `fit` and `predict` take it like any X.
 
     The powers are formed one block at a time in double-double and keep the digits that float64 would drop:
-    on NIST's Filip data a float64 power matrix allows 8 correct digits, these columns 14. That is true of the
-    coefficients; predictions are computed from rounded powers, so centre an x that is far from 0.
+    on NIST's Filip data a float64 power matrix allows 8 correct digits, these columns 14. Predictions and residuals are
+    formed in double-double too.
     """
 
     def __init__(self, x: NDArray[np.float64], degree: int, name: str = "x") -> None:
@@ -43,11 +43,17 @@ class Polynomial:
 
     def cut(self, rows: slice) -> Doubled:
         """The powers of some rows, n × degree, in double-double."""
-        x = Doubled.of(self.x[rows])
-        powers = [x]
-        for _ in range(self.degree - 1):
-            powers.append(powers[-1] * x)
-        return Doubled(np.stack([q.high for q in powers], axis=1), np.stack([q.low for q in powers], axis=1))
+        return powers_of(self.x[rows], self.degree)
+
+
+def powers_of(x: NDArray[np.float64], degree: int) -> Doubled:
+    """x, x², …, x^degree, n × degree, in double-double."""
+    first = Doubled.of(x)
+    powers = [first]
+    for _ in range(degree - 1):
+        powers.append(powers[-1] * first)
+    # Each power lies together, as blocks of tables do.
+    return Doubled(np.stack([q.high for q in powers]).T, np.stack([q.low for q in powers]).T)
 
 
 def polynomial(x: Any, degree: int, *, name: str | None = None) -> Polynomial:

@@ -20,6 +20,7 @@ from linearly.dataset.misread import misread
 from linearly.dataset.rows import float_column
 from linearly.dataset.tables import Chunk, Tables
 from linearly.dataset.wording import shown
+from linearly.kernels.doubled import Doubled
 
 Array = NDArray[np.float64]
 Level = str | int | float | bool
@@ -49,7 +50,7 @@ class Factor(Protocol):
         """What its columns are called; `full` gives a category a column for its reference too."""
         ...
 
-    def values(self, chunk: Chunk, full: bool) -> Array:
+    def values(self, chunk: Chunk, full: bool) -> Array | Doubled:
         """Its columns for the rows of a chunk."""
         ...
 
@@ -163,19 +164,26 @@ class Term:
             names = tuple(f"{a}:{b}" if a else b for b in factor.names(full) for a in names)
         return names
 
-    def values(self, chunk: Chunk) -> Array:
-        """Its columns for the rows of a chunk."""
-        product: Array | None = None
+    def values(self, chunk: Chunk) -> Array | Doubled:
+        """Its columns for the rows of a chunk; in double-double where a factor is."""
+        product: Array | Doubled | None = None
         for factor, full in zip(self.factors, self._full(), strict=True):
             own = factor.values(chunk, full)
-            if product is not None:
-                own = (own[:, :, None] * product[:, None, :]).reshape(len(own), own.shape[1] * product.shape[1])
-            product = own
+            product = own if product is None else _products(own, product)
         assert product is not None
         return product
 
     def _full(self) -> tuple[bool, ...]:
         return self.full or (False,) * len(self.factors)
+
+
+def _products(a: Any, b: Any) -> Array | Doubled:
+    """Every column of a times every column of b, which vary fastest."""
+    pairs = a[:, :, None] * b[:, None, :]
+    shape = len(a), a.shape[1] * b.shape[1]
+    if isinstance(pairs, Doubled):
+        return Doubled(pairs.high.reshape(shape), pairs.low.reshape(shape))
+    return np.asarray(pairs.reshape(shape))
 
 
 @dataclass(frozen=True)

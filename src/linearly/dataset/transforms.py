@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linearly.dataset.expression import Array, Expression, columns_of, computed, refuse_not_finite
+from linearly.dataset.polynomial import powers_of
 from linearly.dataset.rows import float_column
 from linearly.dataset.tables import Chunk, Tables
 from linearly.dataset.terms import Category, Level
+from linearly.kernels.doubled import Doubled
 
 HIGHEST_DEGREE = 20
 
@@ -86,8 +88,8 @@ class Centred:
 class Powers:
     """The powers of an expression, from 1 to a degree: poly(x, 3, raw=True).
 
-    They are rounded to float64, and the digits that a fit is said to have are for the columns as rounded: of x between
-    10 000 and 10 010 the coefficient of x⁴ has two right. poly(x, 4) and poly(I(x - 10000), 4, raw=True) have twelve.
+    They are formed in double-double, as `polynomial` does: of powers rounded to float64, of x between 10 000 and
+    10 010, the coefficient of x⁴ has two digits right.
     """
 
     expression: Expression
@@ -107,14 +109,12 @@ class Powers:
     def names(self, full: bool) -> tuple[str, ...]:
         return tuple(f"{self.label}[{k}]" for k in range(1, self.degree + 1))
 
-    def values(self, chunk: Chunk, full: bool) -> Array:
+    def values(self, chunk: Chunk, full: bool) -> Array | Doubled:
         x = finite(self.expression, chunk, self.label)
-        powers = np.empty((len(x), self.degree), order="F")
-        powers[:, 0] = x
         with np.errstate(all="ignore"):
-            for k in range(1, self.degree):
-                powers[:, k] = powers[:, k - 1] * x
-        refuse_not_finite(powers[:, -1], self.expression, chunk, self.label)
+            powers = powers_of(x, self.degree)
+        last = powers.high[:, -1]
+        refuse_not_finite(np.where(np.isfinite(last), last, np.inf), self.expression, chunk, self.label)
         return powers
 
 

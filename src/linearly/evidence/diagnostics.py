@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
-from linearly.algorithm.gram import Gram, targets
+from linearly.algorithm.gram import Gram, dense, targets
 from linearly.algorithm.ladder import Ask, climb
 from linearly.algorithm.solution import PERFECT, Solution
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows
 from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, DurbinWatson, durbin_watson
-from linearly.evidence.inference import Array, fitted, plain, refuse_several, row_parts
+from linearly.evidence.inference import Array, fitted, refuse_several, row_parts
 from linearly.evidence.normality import SHAPIRO_ROWS, anderson_darling, lilliefors, shapiro_wilk
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
+from linearly.kernels.doubled import Numbers
 from linearly.models.base import column_names, training_rows
 from linearly.models.least_squares import LeastSquares
 
@@ -105,8 +106,8 @@ def _in_order(block: Block, solution: Solution) -> tuple[Array, Array]:
     return (residual * root)[present], (solution.coordinates(X) * root[:, None])[present]
 
 
-def _residuals(block: Block, solution: Solution) -> tuple[Array, Array, Array]:
-    X = plain(block.X)
+def _residuals(block: Block, solution: Solution) -> tuple[Numbers, Array, Array]:
+    X = dense(block.X)
     y = targets(block)
     assert y is not None
     weight = np.ones(len(X)) if block.weight is None else block.weight

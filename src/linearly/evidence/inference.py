@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtr, stdtrit
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.gram import targets
+from linearly.algorithm.gram import dense, targets
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import Solution
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
@@ -177,7 +177,7 @@ def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) ->
 
     def fit_and_variance(block: Block) -> Array:
         refuse_bad_numbers(block)
-        x = plain(block.X)
+        x = dense(block.X)
         u = solution.coordinates(x)
         return np.stack([solution.predict(x)[:, 0], ((u @ inner) * u).sum(axis=1)], axis=1)
 
@@ -211,7 +211,7 @@ def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: 
     if abs(solution.weight - solution.n) > 1e-9 * solution.n or solution.log_weight != 0:
         raise ValueError('The errors of a fit with weights are not alike, so they cannot be resampled: use "normal".')
     rows = training_rows(model, X, y, None, reset=False)
-    u = np.concatenate([solution.coordinates(plain(block.X)) for block in rows])
+    u = np.concatenate([solution.coordinates(dense(block.X)) for block in rows])
     _, residual, _, _ = row_parts(rows, solution)
     centred = residual - residual.mean()
     draws = np.empty((n, len(center)))
@@ -395,7 +395,7 @@ def row_parts(rows: Rows, solution: Solution) -> tuple[Array, Array, Array, Arra
     parts = []
     for block in rows:
         refuse_bad_numbers(block)
-        X, y = plain(block.X), targets(block)
+        X, y = dense(block.X), targets(block)
         assert y is not None
         fit = solution.predict(X)[:, 0]
         weight = np.ones(len(block)) if block.weight is None else block.weight

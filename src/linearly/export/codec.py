@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -249,25 +250,33 @@ class NumberOr:
 
 @dataclass(frozen=True)
 class Record:
-    """An object with these fields and no others, made by a class; `name` tells kinds of records apart."""
+    """An object with these fields and no others, made by a class; `name` tells kinds of records apart.
+
+    A field that came `later` is written where it is not None, and is None in the files written before it.
+    """
 
     make: Callable[..., Any]
     fields: Mapping[str, Codec] = field(default_factory=dict)
     name: str = ""
+    later: Mapping[str, Codec] = field(default_factory=dict)
 
     def encode(self, value: Any) -> Plain:
         plain = {"kind": self.name} if self.name else {}
-        return plain | {name: codec.encode(getattr(value, name)) for name, codec in self.fields.items()}
+        later = {name: codec for name, codec in self.later.items() if getattr(value, name) is not None}
+        return plain | {name: codec.encode(getattr(value, name)) for name, codec in {**self.fields, **later}.items()}
 
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> Any:
-        given = keys(plain, at, (*(("kind",) if self.name else ()), *self.fields))
+        given = keys(plain, at, (*(("kind",) if self.name else ()), *self.fields), tuple(self.later))
         if self.name and given["kind"] != self.name:
             raise Refused(f"{at}.kind must be {self.name}, not {shown(given['kind'])}")
-        return self.make(**{n: codec.decode(given[n], f"{at}.{n}", sizes) for n, codec in self.fields.items()})
+        known = dict(self.fields) | {name: codec for name, codec in self.later.items() if name in given}
+        read = {n: codec.decode(given[n], f"{at}.{n}", sizes) for n, codec in known.items()}
+        return self.make(**(dict.fromkeys(self.later) | read))
 
     def schema(self) -> dict[str, Any]:
         kind = {"kind": {"const": self.name}} if self.name else {}
-        return fields_schema(kind | {name: codec.schema() for name, codec in self.fields.items()})
+        later = {name: codec.schema() for name, codec in self.later.items()}
+        return fields_schema(kind | {name: codec.schema() for name, codec in self.fields.items()}, later)
 
 
 @dataclass(frozen=True)
@@ -337,11 +346,11 @@ def shown(plain: Any) -> str:
     return text if len(text) <= 60 else text[:60] + "…"
 
 
-def fields_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object with these entries and no others."""
+def fields_schema(properties: Mapping[str, Any], optional: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """The schema of an object with these entries, perhaps the optional ones, and no others."""
     return {
         "type": "object",
-        "properties": dict(properties),
+        "properties": {**properties, **optional},
         "required": list(properties),
         "additionalProperties": False,
     }

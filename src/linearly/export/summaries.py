@@ -15,7 +15,6 @@ from linearly.algorithm.mistake_log import MistakeLog, Recorder
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.training import Training
 from linearly.algorithm.triangle import Triangle
-from linearly.algorithm.triangular import rounded
 from linearly.algorithm.validation import Folds
 from linearly.export.arrays import Exact, Numbers
 from linearly.export.codec import (
@@ -32,6 +31,7 @@ from linearly.export.codec import (
     Whole,
     Words,
 )
+from linearly.kernels.doubled import rounded
 
 # Sizes: p features, k targets, m columns of [X | Y], K classes; v vectors of weights, 1 for two classes.
 GAUGE = Record(Gauge, {"shift": Numbers(("m",)), "unit": Numbers(("m",), positive=True)})
@@ -101,6 +101,7 @@ SOLUTION = Record(
         "at_mean": Numbers(("k",)),
         "exact": Together((Exact(("p", "k")), Exact(("k",)))),
     },
+    later={"root_low": Numbers(("terms", "rank"), finite=False)},
 )
 
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.classes import ByClass
 from linearly.algorithm.triangle import Triangle
-from linearly.algorithm.triangular import rounded
 from linearly.dataset.rows import Block, OneBlock
 from linearly.export.arrays import Numbers
 from linearly.export.codec import Label, Listed, Record, Refused
+from linearly.kernels.doubled import rounded
 
 Array = NDArray[np.float64]
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Numbers = Any  # an Array or a Doubled
 _SPLIT = 134217729.0  # 2²⁷ + 1: halves the 53 bits of a float64
 _LARGE = 2.0**500
 
@@ -138,6 +139,11 @@ class Doubled:
     def rounded(self) -> Array:
         """The nearest float64."""
         return self.high + self.low
+
+
+def rounded(a: Numbers) -> Array:
+    """The nearest float64 numbers of an array of either kind."""
+    return a.rounded() if isinstance(a, Doubled) else np.asarray(a)
 
 
 def _quick(a: Array, b: Array) -> tuple[Array, Array]:

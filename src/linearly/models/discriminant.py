@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from linearly import kernels
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Whitening, whiten
-from linearly.algorithm.triangular import Numbers, rounded
 from linearly.dataset.numbers import as_numbers
 from linearly.dataset.rows import Block, refuse_bad_numbers
+from linearly.kernels.doubled import Numbers, rounded
 from linearly.models.base import Array, column_names, new_rows
 from linearly.models.by_class import ByClassModel
 from linearly.models.labels import refuse_empty

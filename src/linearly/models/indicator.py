@@ -11,9 +11,9 @@ from linearly.algorithm.gram import Gram
 from linearly.algorithm.ladder import Ask, climb, warn_of
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Solution
-from linearly.algorithm.triangular import rounded
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import as_rows
+from linearly.kernels.doubled import rounded
 from linearly.models.base import (
     Array,
     all_or_nothing,

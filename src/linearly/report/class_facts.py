@@ -13,12 +13,12 @@ from linearly.algorithm.certificate import Certificate
 from linearly.algorithm.error_floor import error_floor
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.separability import separability
-from linearly.algorithm.triangular import rounded
 from linearly.dataset.rows import Block, Rows
 from linearly.evidence.evaluation import Evaluation, evaluate
 from linearly.evidence.inference import glance, plain, tidy
 from linearly.evidence.likelihood import odds_ratios
 from linearly.evidence.table import Table
+from linearly.kernels.doubled import rounded
 from linearly.models.logistic import LogisticRegression
 from linearly.report.plane import Plane
 from linearly.report.sample import Sample, random_keys

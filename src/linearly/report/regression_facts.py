@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.gram import Gram
+from linearly.algorithm.gram import Gram, dense
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import PERFECT
-from linearly.algorithm.triangular import rounded
-from linearly.dataset.rows import Block, Rows, as_rows
+from linearly.dataset.rows import Block, OneBlock, Rows
 from linearly.evidence.diagnostics import breusch_pagan, vif
 from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, durbin_watson
 from linearly.evidence.evaluation import evaluate
-from linearly.evidence.inference import augment, estimates, glance, plain, refuse_several, term_names, tidy
+from linearly.evidence.inference import augment, estimates, glance, refuse_several, term_names, tidy
 from linearly.evidence.normality import anderson_darling, lilliefors, shapiro_wilk
+from linearly.kernels.doubled import rounded
 from linearly.models.least_squares import LeastSquares
 from linearly.report.sample import Array, Sample, random_keys
 
@@ -51,8 +51,9 @@ class Portrait:
     def of(model: LeastSquares, block: Block) -> Portrait:
         """Of one block."""
         y = np.asarray(block.y, dtype=np.float64).ravel()
-        X, n = plain(block.X), len(block)
-        table = augment(model, as_rows(X, y, block.weight, block.names or None))
+        whole, n = dense(block.X), len(block)
+        X = rounded(whole)
+        table = augment(model, OneBlock(replace(block, X=whole, y=y)))
         weight = np.ones(n) if block.weight is None else block.weight
         told = np.column_stack([*(table[name] for name in _ROW[:5]), weight, y])
         root = np.sqrt(weight)
@@ -60,7 +61,7 @@ class Portrait:
         present = weight > 0
         keys = np.where(present, random_keys(block.number(np.arange(n))), np.inf)
         cooks = np.where(np.isfinite(told[:, 4]), -told[:, 4], np.inf)
-        u = model.solution_.coordinates(X) * root[:, None]
+        u = model.solution_.coordinates(whole) * root[:, None]
         steps = Differences.of(residual[present], u[present]) if present.any() else None
         with np.errstate(divide="ignore", invalid="ignore"):
             left_out = (residual / (1 - told[:, 2]))[present]
