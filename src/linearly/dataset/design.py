@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from linearly.dataset.elsewhere import Changed, partitions_of
 from linearly.dataset.numbers import refuse_extreme_weights
 from linearly.dataset.rows import Block, Columns, takes_columns
-from linearly.dataset.tables import Chunk, Tables, known_columns
+from linearly.dataset.tables import Chunk, Tables, known_columns, missing_in
 from linearly.dataset.terms import (
     MOST_COLUMNS,
     Array,
@@ -440,16 +440,3 @@ def plain_columns(chunk: Chunk, names: Sequence[str]) -> dict[str, Array]:
         if column.num_chunks == 1 and column.null_count == 0 and str(column.type) == "double" and name in names:
             plain[name] = column.chunk(0).to_numpy()
     return plain
-
-
-def missing_in(column: nw.Series[Any], *, search: bool) -> NDArray[np.bool_] | None:
-    """Where a column is missing, None if nowhere. NaN among floats is looked for only if `search`: a fit finds it."""
-    gaps: NDArray[np.bool_] | None = None
-    if column.null_count():
-        gaps = np.asarray(column.is_null().to_numpy(), dtype=bool)
-    if search and column.dtype.is_float():
-        values = column.to_numpy()
-        nan = np.isnan(np.asarray(values, dtype=np.float64))
-        if nan.any():
-            gaps = nan if gaps is None else gaps | nan
-    return gaps

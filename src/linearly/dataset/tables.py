@@ -142,3 +142,16 @@ def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "co
 def _listed(schema: dict[str, Any]) -> str:
     names = list(schema)
     return f"The columns are {', '.join(names[:12])}{' …' if len(names) > 12 else ''}."
+
+
+def missing_in(column: nw.Series[Any], *, search: bool) -> NDArray[np.bool_] | None:
+    """Where a column is missing, None if nowhere. NaN among floats is looked for only if `search`: a fit finds it."""
+    gaps: NDArray[np.bool_] | None = None
+    if column.null_count():
+        gaps = np.asarray(column.is_null().to_numpy(), dtype=bool)
+    if search and column.dtype.is_float():
+        values = column.to_numpy()
+        nan = np.isnan(np.asarray(values, dtype=np.float64))
+        if nan.any():
+            gaps = nan if gaps is None else gaps | nan
+    return gaps
