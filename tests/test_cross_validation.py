@@ -207,3 +207,19 @@ def test_folds_of_classes_are_told_apart_as_carefully_as_by_a_fit():
         m = ly.LinearDiscriminantAnalysis().fit(X[~held], y[~held])
         assert m.n_passes_ == 2
         assert accuracy == m.score(X[held], y[held])
+
+
+@pytest.mark.parametrize(("target", "model"), [("y", "linear"), ("kind", "lda"), ("kind", "logistic")])
+def test_a_model_of_the_front_door_is_validated_on_its_data(target, model):
+    rng = np.random.default_rng(8)
+    x, town = rng.standard_normal(90), rng.choice(["a", "b", "c"], 90)
+    y = x + (town == "b") + rng.standard_normal(90)
+    data = {"x": x, "town": town, "y": y, "kind": np.where(y > 0.3, "up", "down")}
+    fitted = ly.fit(data, target=target, features=["x", "town"], model=model)
+    X = np.column_stack([x, town == "b", town == "c"]).astype(float)
+    table = ly.cross_validate(fitted, data)
+    plain = ly.cross_validate(fitted.estimator, X, data[target])
+    for name in plain.columns:
+        np.testing.assert_allclose(table[name], plain[name], rtol=1e-10)
+    with pytest.raises(ValueError, match=r"call cross_validate\(model, data\)"):
+        ly.cross_validate(fitted, data, data[target])

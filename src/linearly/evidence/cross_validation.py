@@ -25,6 +25,7 @@ from linearly.dataset.fold import quiet_blas
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, OneBlock, Picked, Rows
 from linearly.evidence.inference import refuse_level
+from linearly.evidence.opened import opened
 from linearly.evidence.table import Table
 from linearly.models.base import column_names, training_rows
 from linearly.models.by_class import ByClassModel
@@ -44,7 +45,8 @@ def cross_validate(
     """A row for each fold: ``fold, rows``, then ``mse, r_squared`` of a regression, or ``accuracy`` (and ``log_loss``
     where the model has probabilities) of a classifier, each on the rows that were held out.
 
-    Row i of the data is held out in fold i mod ``folds``. The notes give the means with intervals.
+    Row i of the data is held out in fold i mod ``folds``. The notes give the means with intervals. The estimator need
+    not be fitted; of a `Model`, which is what `fit` gives, the data bring the target, and levels stay as it knows them.
 
     Examples
     --------
@@ -57,6 +59,7 @@ def cross_validate(
     if not isinstance(folds, (int, np.integer)) or folds < 2:
         raise ValueError(f"folds must be a whole number from 2 on, not {folds!r}.")
     refuse_level(level)
+    estimator, X = opened(estimator, X, y, sample_weight, "cross_validate")
     if not isinstance(estimator, (LeastSquares, Classifier, ScoreClassifier)):
         raise TypeError(
             f"cross_validate is for the models of linearly, not for {type(estimator).__name__}: scikit-learn has a "
