@@ -440,3 +440,58 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch, tested):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'linearly\[cli\]'"):
         plot_roc(tested)
+
+
+# --- what fit gives ---------------------------------------------------------------------------------
+
+
+def around(n=80):
+    rng = np.random.default_rng(11)
+    a, b = rng.standard_normal((2, n))
+    return {"a": a, "b": b, "kind": np.where(a**2 + b**2 + 0.2 * rng.standard_normal(n) > 1.4, "out", "in")}
+
+
+@pytest.mark.parametrize("plot", [ly.plot_regions, ly.plot_boundary, ly.plot_probability])
+def test_a_model_of_two_columns_is_drawn_over_them_whatever_its_terms_make_of_them(plot):
+    data = around()
+    model = ly.fit(data, formula="kind ~ poly(a, 2, raw=True) + I(b^2)", model="lda")
+    ax = plot(model, data)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("a", "b")
+    wrong = int((model.predict(data) != data["kind"]).sum())
+    if plot is not ly.plot_probability:
+        assert f"{wrong} of 80 rows" in ax.get_title(loc="left") + ax.get_title()
+
+
+def test_ellipses_of_a_model_are_of_its_columns_as_they_are():
+    data = around()
+    model = ly.fit(data, target="kind", model="qda")
+    assert ly.plot_gaussians(model, data).get_xlabel() == "a"
+    with pytest.raises(ValueError, match="not of columns as they are"):
+        ly.plot_gaussians(ly.fit(data, formula="kind ~ I(a^2) + b", model="lda"), data)
+
+
+def test_pictures_of_models_that_cannot_be_drawn_are_refused_by_reason():
+    data = around()
+    model = ly.fit(data, target="kind")
+    with pytest.raises(ValueError, match="without y"):
+        ly.plot_regions(model, data, data["kind"])
+    with pytest.raises(ValueError, match="the model reads 1"):
+        ly.plot_regions(ly.fit(data, formula="kind ~ a"), data)
+    words = {**data, "b": np.where(data["b"] > 0, "u", "v")}
+    with pytest.raises(ValueError, match="two columns of numbers"):
+        ly.plot_regions(ly.fit(words, target="kind"), words)
+    with pytest.raises(TypeError, match="for a classifier"):
+        ly.plot_regions(ly.fit(data, formula="a ~ b"), data)
+    for plot in (ly.plot_confusion, ly.plot_roc, ly.plot_precision_recall, ly.plot_calibration):
+        with pytest.raises(TypeError, match=rf"{plot.__name__}\(model.evaluate\(data\)\)"):
+            plot(model)
+    with pytest.raises(TypeError, match="for perceptrons"):
+        ly.plot_mistakes(model)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_pictures_of_passes_and_leverage_take_a_model():
+    data = around()
+    assert "Perceptron" in ly.plot_mistakes(ly.fit(data, target="kind", model="perceptron")).get_title(loc="left")
+    assert "PocketPerceptron" in ly.plot_pocket(ly.fit(data, target="kind", model="pocket")).get_title(loc="left")
+    assert ly.plot_leverage(ly.fit(data, formula="a ~ b"), data).get_xlabel()

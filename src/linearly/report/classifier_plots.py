@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from linearly.evidence.evaluation import Evaluation
 from linearly.evidence.inference import tidy
+from linearly.evidence.opened import estimator_in
 from linearly.evidence.table import Table
 from linearly.evidence.truth import plain
 from linearly.report import look
@@ -33,13 +34,13 @@ _NARROWEST, _LOWEST = 5.2, 3.6  # inches of a confusion matrix
 # --- two features ---------------------------------------------------------------------------------
 
 
-def plot_regions(model: Any, X: Any, y: Any, ax: Axes | None = None, names: Any = None) -> Axes:
+def plot_regions(model: Any, X: Any, y: Any = None, ax: Axes | None = None, names: Any = None) -> Axes:
     """The region of each class in two features, the rows as points, and the rows on the wrong side ringed.
 
     Parameters
     ----------
-    model : a classifier fitted on two features, scikit-learn's included.
-    X, y : rows to draw, and their labels.
+    model : a classifier fitted on two features, scikit-learn's included, or a `Model` of two columns.
+    X, y : rows to draw, and their labels; for a `Model`, the data.
     ax : axes to draw on; new ones by default.
     names : what to call the two features; by default as in the data.
     """
@@ -51,13 +52,19 @@ def plot_regions(model: Any, X: Any, y: Any, ax: Axes | None = None, names: Any 
     return plane.frame(ax, f"{plane.title}: {plane.wrong_side()}")
 
 
-def plot_gaussians(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
+def plot_gaussians(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
     """What LDA or QDA takes the classes for: means, ellipses that hold 50 % and 95 % of a class, and the boundary.
 
     The ellipses are those of the model (``covariance_`` or ``covariances_``), so points that do not fill them show
     where it is wrong about the data.
     """
     plane = Plane.of(model, X, y)
+    if estimator_in(model) is not model:
+        if model.names != model.design.features:
+            raise ValueError(
+                f"The ellipses are of {model.names[0]!r} and so on, not of columns as they are in the data."
+            )
+        model = model.estimator
     covariances = _covariances(model)
     reach = np.sqrt(_radius2(_MASS[-1]) * np.diagonal(covariances, axis1=1, axis2=2))
     plane = plane._replace(seen=np.concatenate([plane.points, model.means_ - reach, model.means_ + reach]))
@@ -88,10 +95,12 @@ def plot_gaussians(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
     return plane.frame(ax, f"{plane.title}: {how}; {plane.wrong_side()}")
 
 
-def plot_probability(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
+def plot_probability(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
     """The probability that a model of two classes gives to ``classes_[1]``, as a surface over two features."""
-    if not hasattr(model, "predict_proba"):
-        raise TypeError(f"{type(model).__name__} gives no probabilities (predict_proba): see plot_regions.")
+    if not hasattr(estimator_in(model), "predict_proba"):
+        raise TypeError(
+            f"{type(estimator_in(model)).__name__} gives no probabilities (predict_proba): see plot_regions."
+        )
     plane = Plane.of(model, X, y)
     if len(plane.labels) != 2:
         raise ValueError(f"A probability is drawn for two classes; the model knows {len(plane.labels)}.")
@@ -142,7 +151,7 @@ def plot_confusion(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
 
     With several labels a row, the four counts of each label.
     """
-    table = evaluation.confusion
+    table = _evaluated(evaluation, "plot_confusion").confusion
     if table is None:
         raise ValueError("A confusion matrix is for classifiers; this is an evaluation of a regression.")
     several = evaluation.kind == "multilabel"
@@ -181,7 +190,7 @@ def plot_confusion(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
 
 def plot_roc(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
     """The ROC curve, or that of each label against the rest; with two labels, a dot where the predictions stand."""
-    curve = evaluation.roc
+    curve = _evaluated(evaluation, "plot_roc").roc
     if curve is None:
         raise ValueError("There is no ROC curve: the model gives no scores, or all rows have one label.")
     ax = look.axes(ax, (5.6, 5.2))
@@ -220,7 +229,7 @@ def plot_roc(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
 
 def plot_precision_recall(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
     """Precision against recall, or that of each label; the dotted line is the precision of a guess."""
-    curve = evaluation.precision_recall
+    curve = _evaluated(evaluation, "plot_precision_recall").precision_recall
     if curve is None:
         raise ValueError("There is no precision-recall curve: the model gives no scores, or all rows have one label.")
     ax = look.axes(ax, (5.6, 5.2))
@@ -278,7 +287,7 @@ def _share(evaluation: Evaluation) -> float:
 
 def plot_calibration(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
     """Observed against predicted frequency with intervals; bars at the foot show how many rows each point has."""
-    table = evaluation.calibration
+    table = _evaluated(evaluation, "plot_calibration").calibration
     if table is None:
         raise ValueError("There is no calibration: the model gives no probabilities, one label a row.")
     ax = look.axes(ax, (5.6, 5.2))
@@ -304,6 +313,15 @@ def plot_calibration(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
         label = evaluation.labels[0]
         return look.frame(ax, message, f"predicted probability of {label}", f"share of rows that are {label}")
     return look.frame(ax, message, "probability of the predicted label", "share of rows predicted right")
+
+
+def _evaluated(evaluation: Any, what: str) -> Evaluation:
+    if not isinstance(evaluation, Evaluation):
+        raise TypeError(
+            f"{what} draws an evaluation, not a {type(evaluation).__name__}: {what}(ly.evaluate(model, X, y)), or "
+            f"{what}(model.evaluate(data)) of what ly.fit gave."
+        )
+    return evaluation
 
 
 def _rates(evaluation: Evaluation) -> tuple[float, float]:

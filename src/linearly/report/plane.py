@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -9,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from linearly.dataset.design import DesignRows
 from linearly.dataset.rows import ROW, as_frame, names_of
+from linearly.dataset.sources import as_tables
+from linearly.dataset.tables import with_text
+from linearly.dataset.terms import Category, Numeric, Term
+from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.truth import codes, plain
 from linearly.models.base import column_names
 from linearly.models.labels import checked_labels
@@ -42,7 +48,12 @@ class Plane(NamedTuple):
 
     @staticmethod
     def of(model: Any, X: Any, y: Any, names: Any = None) -> Plane:
-        """The plane of a fitted classifier and its rows; what does not fit in a plane is refused."""
+        """The plane of a fitted classifier and its rows; what does not fit in a plane is refused.
+
+        Of a `Model`, X is data with the target in it, and the plane is that of two columns as they are in the data.
+        """
+        if estimator_in(model) is not model:
+            return _of_model(model, X, y, names)
         check_is_fitted(model)
         points = np.asarray(X.toarray() if hasattr(type(X), "tocsr") else X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
@@ -96,6 +107,8 @@ class Plane(NamedTuple):
 
     def asked(self, first: Array, second: Array) -> Any:
         """Two columns as the model wants them: in a frame if it was fitted on one."""
+        if estimator_in(self.model) is not self.model:
+            return dict(zip(self.model.design.features, (first.ravel(), second.ravel()), strict=True))
         columns = np.column_stack([first.ravel(), second.ravel()])
         names = names_of(self.given)
         if not hasattr(self.model, "feature_names_in_") or names is None:
@@ -119,6 +132,33 @@ class Plane(NamedTuple):
         ax.set_ylim(bottom, top)
         look.legend(ax)
         return look.frame(ax, message, *self.names)
+
+
+def _of_model(model: Any, data: Any, y: Any, names: Any) -> Plane:
+    """The plane of the two columns that a `Model` reads, whatever its terms make of them."""
+    if not model.classes:
+        raise TypeError("The picture is for a classifier, one label a row.")
+    columns = model.design.features
+    if len(columns) != 2:
+        raise ValueError(
+            f"The picture has two features; the model reads {len(columns)}. Fit it on two of them to draw it."
+        )
+    if any(isinstance(factor, Category) for term in model.design.terms for factor in term.factors):
+        raise ValueError(
+            f"The picture is of two columns of numbers, and one of {columns[0]!r} and {columns[1]!r} is not."
+        )
+    design = replace(model.design, terms=tuple(Term((Numeric(name),)) for name in columns), weight=None)
+    rows = DesignRows(with_text(as_tables(data), design.texts), design)
+    opened(model, rows, y, None, "plot_regions")
+    blocks = list(rows)
+    points = np.concatenate([np.asarray(block.X, dtype=np.float64) for block in blocks])
+    actual = np.concatenate([np.asarray(block.y, dtype=np.intp) for block in blocks])
+    told = tuple(map(str, columns if names is None else names))
+    if len(told) != 2:
+        raise ValueError(f"names must be two, one for each feature, not {len(told)}.")
+    title = type(model.estimator).__name__
+    plane = Plane(model, points, actual, actual, list(model.classes), (told[0], told[1]), data, points, title)
+    return plane._replace(predicted=plane.ask(*points.T))
 
 
 def draw_regions(ax: Axes, plane: Plane, alpha: float) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from linearly.evidence.opened import estimator_in
 from linearly.report import look
 from linearly.report.classifier_plots import plot_regions
 from linearly.report.look import BLUE, GREEN, GREY, VERMILION
@@ -19,19 +20,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_boundary(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
+def plot_boundary(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
     """The classes as regions of two features, the rows as points, and the rows on the wrong side ringed."""
     return plot_regions(model, X, y, ax)
 
 
 def plot_mistakes(model: Any, ax: Axes | None = None) -> Axes:
     """The mistakes of each pass of a perceptron, and whether they came to an end."""
+    model = estimator_in(model)
     check_is_fitted(model)
+    if not hasattr(model, "mistakes_per_pass_"):
+        raise TypeError(f"{type(model).__name__} makes no passes of mistakes: plot_mistakes is for perceptrons.")
     return draw_mistakes(look.axes(ax), type(model).__name__, model.mistakes_per_pass_)
 
 
 def plot_pocket(model: Any, ax: Axes | None = None) -> Axes:
     """The errors of a `PocketPerceptron` after each update, and the fewest so far, which it keeps."""
+    model = estimator_in(model)
     check_is_fitted(model)
     if not hasattr(model, "error_path_"):
         raise ValueError(f"{type(model).__name__} has no pocket: plot_pocket is for PocketPerceptron.")

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from linearly.evidence.inference import augment
 from linearly.evidence.normality import anderson_darling
+from linearly.evidence.opened import estimator_in
 from linearly.report import look
 from linearly.report.look import BLACK, BLUE, GREY, ORANGE, VERMILION
 
@@ -49,7 +50,8 @@ def plot_scale_location(model: Any, X: Any, y: Any = None, ax: Axes | None = Non
 def plot_leverage(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
     """Standardised residuals against leverage, with the lines from which on a row alone moves the fit."""
     told = _rows(model, X, y)
-    k = int(model.solution_.rank) + int(model.solution_.has_intercept)
+    solution = estimator_in(model).solution_
+    k = int(solution.rank) + int(solution.has_intercept)
     number = np.arange(len(told["fitted"]))
     return draw_leverage(ax, told["leverage"], told["standardized_residual"], told["cooks_distance"], number, k)
 
