@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.exact import Integers, null_space
 from linearly.algorithm.halfspaces import Floats, Halfspaces, Ids, floats
+from linearly.kernels.matrices import dense
 
 Verdict = Literal["separable", "quasi-separable", "overlapping"]
 
@@ -154,7 +155,7 @@ class Certificate:
         mine = H.codes[self.witness.rows] == 1
         rows = H.X[self.witness.rows[mine]]
         weights = self.witness.weights[mine]
-        return np.asarray(weights @ (rows.toarray() if H.sparse else rows))
+        return np.asarray(weights @ dense(rows))
 
     def check(self, X: Any = None, y: Any = None) -> bool:
         """Whether everything claimed holds for the data (those it was made from, or X and y), without rounding.
@@ -234,8 +235,7 @@ class Certificate:
         if len(rows) == 1:
             return f"row {rows[0]} is zero and there is no intercept"
         listed = ", ".join(map(str, rows[:6])) + (", …" if len(rows) > 6 else "")
-        values = self.X[self.witness.rows]
-        values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+        values = np.asarray(dense(self.X[self.witness.rows]))
         if len(rows) == 2 and np.array_equal(values[0], values[1]):
             return f"rows {rows[0]} and {rows[1]} are the same point with different labels"
         if len(self.classes) == 2 and self.fit_intercept:

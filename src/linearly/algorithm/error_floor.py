@@ -22,6 +22,7 @@ from linearly.algorithm.certificate import Relation
 from linearly.algorithm.exact import null_space, primitive
 from linearly.algorithm.halfspaces import Halfspaces, Ids
 from linearly.algorithm.relations import Mask, Multipliers, Search, Span, outside
+from linearly.kernels.matrices import dense
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,7 +180,7 @@ def contradictions(H: Halfspaces) -> Iterator[Ids]:
         group = order[start : end + 1]
         if H.codes[group[0]] == H.codes[group[-1]]:
             continue
-        values = H.X[group].toarray() if H.sparse else H.X[group]
+        values = dense(H.X[group])
         while len(group):  # two different rows may share a hash
             twins = (values == values[0]).all(axis=1)
             yield from _pairs(H, group[twins])

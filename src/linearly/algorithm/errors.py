@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from linearly import kernels
 from linearly.dataset.rows import Block, Rows
+from linearly.kernels.matrices import is_sparse
 
 Array = NDArray[np.float64]
 
@@ -74,7 +75,7 @@ def errors(rows: Rows, coef: Array, intercept: Array) -> Array:
             # Every row of class 1 counts as wrong here; who says so takes it back, and errs on the others.
             total[:m] = weight[block.y > 0].sum(dtype=np.float64)
             weight = np.where(block.y > 0, -weight, weight)
-        step = max(len(block), 1) if hasattr(type(block.X), "tocsr") else _ROWS
+        step = max(len(block), 1) if is_sparse(block.X) else _ROWS
         for a in range(0, len(block), step):
             X, y, mine = block.X[a : a + step], block.y[a : a + step], weight[a : a + step]
             for some in _slices(m, max(_FEWEST, _SCORES // (k * len(y)))):
@@ -100,7 +101,7 @@ def scanned_error(rows: Rows, coef: Array, intercept: Array) -> float:
 
     def count(block: Block) -> NDArray[np.int64]:
         assert block.y is not None
-        W = np.ascontiguousarray(coef.T if hasattr(type(block.X), "tocsr") else coef)
+        W = np.ascontiguousarray(coef.T if is_sparse(block.X) else coef)
         return np.array([kernels.count_errors(block.X, block.y, W, intercept), len(block)])
 
     wrong, total = rows.fold(count)

@@ -13,6 +13,7 @@ import numpy as np
 
 from linearly.dataset.rows import Block, Columns
 from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.matrices import is_sparse
 
 _SAMPLE = 64  # rows that set the gauge of a block: enough to be within a standard deviation of its mean
 _COARSE = 16  # units are powers of 2¹⁶, so that blocks of the same data nearly always share them
@@ -40,7 +41,7 @@ class Gauge:
             return Gauge(np.zeros(p + k), np.ones(p + k))
         step = 1 if whole else max(1, n // _SAMPLE)
         some: Any = slice(None, None, step) if isinstance(rows, slice) else rows[::step]
-        if hasattr(type(X), "tocsr"):
+        if is_sparse(X):
             # A shift would fill in the zeros: sparse columns are measured from zero.
             shift, unit = np.zeros(p + k), np.ones(p + k)
             unit[:p] = power_of_two(_largest_of_sparse(X[rows]), coarse)
@@ -55,7 +56,7 @@ class Gauge:
         if not np.isfinite(squares).all():
             return True
         vanished = squares < VANISHED
-        if hasattr(type(block.X), "tocsr") and vanished.any():
+        if is_sparse(block.X) and vanished.any():
             # Measured from zero: a column without an entry is constant. To slice each out of 20 000 rows of 3000
             # levels took 3.9 s.
             X = block.X[_present(block)]
@@ -106,7 +107,7 @@ def without_absent(block: Block) -> Block:
 def _column(part: Any, j: int) -> Array:
     if isinstance(part, Columns):
         return part.columns[j]
-    return part[:, [j]].toarray() if hasattr(type(part), "tocsr") else _plain(part[:, j])
+    return part[:, [j]].toarray() if is_sparse(part) else _plain(part[:, j])
 
 
 def _plain(part: Any) -> Array:

@@ -19,6 +19,7 @@ from linearly.algorithm.solution import Form, Problem, Solution, form_of
 from linearly.algorithm.triangular import EPS
 from linearly.dataset.rows import Block, Columns, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled, Numbers, rounded
+from linearly.kernels.matrices import dense, is_sparse
 
 _LOST_DIGITS = 1e-10  # removing rows may not leave a column with a larger relative error than this
 
@@ -42,7 +43,7 @@ class Gram:
     @staticmethod
     def of(block: Block, exact: bool = False) -> Gram:
         """The Gram of a block, in float64, or in double-double if `exact`."""
-        if exact and hasattr(type(block.X), "tocsr"):
+        if exact and is_sparse(block.X):
             block = replace(block, X=block.X.toarray())
         Y = targets(block)
         gauge = Gauge.of(block, Y)
@@ -228,21 +229,14 @@ def parts(X: Any) -> tuple[Array, Array | None]:
     """The features of a block as a dense array, and their digits below float64 if they carry any."""
     if isinstance(X, Doubled):
         return X.high, X.low
-    return (X.toarray() if hasattr(type(X), "tocsr") else X), None
-
-
-def dense(X: Any) -> Numbers:
-    """The features of a block as a dense array, in double-double where they are."""
-    if isinstance(X, Doubled):
-        return X
-    return np.asarray(X.toarray() if hasattr(type(X), "tocsr") else X, dtype=np.float64)
+    return dense(X), None
 
 
 def _moments(block: Block, Y: Array | None, gauge: Gauge, exact: bool) -> Numbers:
     scale = 1.0 / gauge.unit
     if isinstance(block.X, Columns) and not exact:
         return kernels.gram_columns(block.X.columns, Y, block.weight, gauge.shift, scale)
-    if hasattr(type(block.X), "tocsr") and not exact:
+    if is_sparse(block.X) and not exact:
         return _sparse_moments(block.X, Y, block.weight, gauge)
     X, X_low = parts(block.X)
     if exact:

@@ -17,12 +17,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from linearly.algorithm.exact import Integers, integers, product, widen
 from linearly.dataset.numbers import as_array, as_numbers
 from linearly.dataset.rows import names_of
+from linearly.kernels.matrices import dense, is_sparse
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.intp]
@@ -54,7 +54,7 @@ class Halfspaces:
         self.m = self.p + fit_intercept
         self.M = (self.K - 1) * self.m
         self.N = self.n * (self.K - 1)
-        self.sparse = _is_sparse(self.X)
+        self.sparse = is_sparse(self.X)
         self.low, self.high = _extent(self.X, self.names)
         self.shift, self.exponent = self._gauge()
         self.Z = self._moved() if self.shift.any() or self.exponent.any() else self.X
@@ -109,7 +109,7 @@ class Halfspaces:
 
     def dense(self, rows: Any) -> Floats:
         """z of some rows, the 1 included."""
-        Z = self.Z[rows].toarray() if self.sparse else self.Z[rows]
+        Z = dense(self.Z[rows])
         return np.column_stack([Z, np.ones(len(Z))]) if self.fit_intercept else Z
 
     def rows(self, ids: Ids) -> Floats:
@@ -268,19 +268,15 @@ def floats(v: Integers, weight: Floats | None = None) -> tuple[Floats, int]:
     return np.array([float(int(t) << -s) for t in v]), s
 
 
-def _is_sparse(X: Any) -> bool:
-    return bool(scipy.sparse.issparse(X))
-
-
 def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
     given = names_of(X) if names is None else None
     if given is not None:
         names = [str(name) for name in given]
     X = as_numbers(X)
-    if _is_sparse(X) and not X.has_canonical_format:
+    if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    values = X.data if _is_sparse(X) else X
+    values = X.data if is_sparse(X) else X
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, columns), not {X.ndim}. Reshape your data.")
     n, p = X.shape
@@ -294,7 +290,7 @@ def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
         if wide.any():
             at = int(np.argmax(wide))
             i, j = divmod(at, p)
-            if _is_sparse(X):
+            if is_sparse(X):
                 i, j = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
             raise ValueError(
                 f"X holds an integer beyond 2⁵³, which float64 cannot tell from its neighbours: row {i}, column "
@@ -302,7 +298,7 @@ def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
             )
     if values.dtype != np.float64:
         X = X.astype(np.float64)
-    elif not _is_sparse(X) and not (X.flags.c_contiguous or X.flags.f_contiguous):
+    elif not is_sparse(X) and not (X.flags.c_contiguous or X.flags.f_contiguous):
         X = np.ascontiguousarray(X)
     return X, names
 
@@ -343,14 +339,14 @@ def _labels(y: ArrayLike, n: int, classes: NDArray[Any] | None) -> tuple[NDArray
 
 def _extent(X: Any, names: Sequence[str]) -> tuple[Floats, Floats]:
     """Smallest and largest entry of each column; NaN and infinity are refused by name."""
-    if _is_sparse(X):
+    if is_sparse(X):
         low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     else:
         low, high = X.min(axis=0), X.max(axis=0)
     bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     if len(bad):
         j = int(bad[0])
-        column = X[:, [j]].toarray().ravel() if _is_sparse(X) else X[:, j]
+        column = X[:, [j]].toarray().ravel() if is_sparse(X) else X[:, j]
         i = int(np.flatnonzero(~np.isfinite(column))[0])
         what = "NaN" if np.isnan(column[i]) else "infinity"
         raise ValueError(f"X contains {what}: row {i}, column {names[j]!r}. Drop the row or fill the gap first.")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.halfspaces import Floats, Halfspaces
 from linearly.algorithm.nearest import Corral
+from linearly.kernels.matrices import dense
 
 
 @dataclass
@@ -72,7 +73,7 @@ def whiten(H: Halfspaces) -> Floats:
         V = D[:, None] * (Z.T @ (U / np.sqrt(H.n * squares)))
     else:
         G = H.Z.T @ H.Z
-        G = G.toarray() if H.sparse else G
+        G = dense(G)
         if H.fit_intercept:
             total = np.asarray(H.Z.sum(axis=0)).reshape(-1, 1)
             G = np.block([[G, total], [total.T, np.array([[H.n]])]])

@@ -16,6 +16,7 @@ import numpy as np
 
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
+from linearly.kernels.matrices import is_sparse
 
 T = TypeVar("T")
 
@@ -61,7 +62,7 @@ def in_unit(rows: Rows, e: int) -> Rows:
 
 def times_power(X: Any, e: int) -> Any:
     """X · 2^e, exactly unless it under- or overflows."""
-    if not hasattr(type(X), "tocsr"):
+    if not is_sparse(X):
         return np.ldexp(X, e)
     result = X.copy()
     result.data = np.ldexp(X.data, e)
@@ -82,7 +83,7 @@ class _Largest:
 
 
 def _largest_of(block: Block) -> _Largest:
-    cells = block.X.data if hasattr(type(block.X), "tocsr") else block.X
+    cells = block.X.data if is_sparse(block.X) else block.X
     value = max(float(cells.max(initial=0.0)), -float(cells.min(initial=0.0)))
     if not np.isfinite(value):
         refuse_bad_numbers(block)

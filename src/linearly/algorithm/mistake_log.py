@@ -14,6 +14,7 @@ from linearly.algorithm.errors import errors, first_largest
 from linearly.algorithm.magnitude import times_power
 from linearly.algorithm.mistakes import Array, Codes, Integers, Mistakes
 from linearly.dataset.rows import Rows
+from linearly.kernels.matrices import dense, is_sparse
 
 ROOM = 2**22  # bytes of mistaken rows that a log keeps unasked, whatever n
 CANDIDATES = 64  # scored in one fold: the rows are then read at the speed of a matrix product
@@ -117,7 +118,7 @@ class MistakeLog:
         counts = self.survived.astype(np.float64) if weighting == "survived" else np.ones(len(self) + 1)
         counts[0] *= weighting == "survived"
         features, _ = self._kept()
-        narrow = self.p <= _NARROW and not _sparse(X) and not _sparse(features)
+        narrow = self.p <= _NARROW and not is_sparse(X) and not is_sparse(features)
         tally = (self._tally_by_weights if narrow else self._tally_by_products)(X, counts) / counts.sum()
         return tally[0] if self.vectors == 1 else np.asarray(tally.T)
 
@@ -154,7 +155,7 @@ class MistakeLog:
             for a in range(0, len(self), _TILE):
                 mine = slice(a, a + _TILE)
                 D = X[some] @ features[which[mine]].T
-                D = (D.toarray() if _sparse(D) else np.asarray(D)) + float(self.intercept)
+                D = np.asarray(dense(D)) + float(self.intercept)
                 trail = np.zeros((k, *D.shape))
                 for vector, factor in self._corrections(mine):
                     trail[vector, :, np.arange(D.shape[1])] = (D * factor).T
@@ -239,7 +240,7 @@ class Recorder:
             return
         new = np.sort(found.local[~known[found.local]])
         X = found.block.X
-        size = int((X.indptr[new + 1] - X.indptr[new]).sum()) * 12 if _sparse(X) else len(new) * X.shape[1] * 8
+        size = int((X.indptr[new + 1] - X.indptr[new]).sum()) * 12 if is_sparse(X) else len(new) * X.shape[1] * 8
         self.room -= size
         if self.room < 0:
             self.kept = None
@@ -264,7 +265,7 @@ class Recorder:
             return replace(log, features=np.empty((0, p)), which=np.empty(0, dtype=np.int64))
         ids = np.concatenate([i for i, _ in self.kept])
         stack = [f for _, f in self.kept]
-        features = scipy.sparse.vstack(stack, format="csr") if any(map(_sparse, stack)) else np.concatenate(stack)
+        features = scipy.sparse.vstack(stack, format="csr") if any(map(is_sparse, stack)) else np.concatenate(stack)
         by_row = np.argsort(ids, kind="stable")
         which = by_row[np.searchsorted(ids, rows, sorter=by_row)]
         self.kept = [(ids, features)]
@@ -278,7 +279,7 @@ def candidates_at_once(vectors: int, p: int) -> int:
 
 def followed(W: Array, b: Array, features: Any, codes: Codes, rivals: Codes, intercept: bool) -> tuple[Array, Array]:
     """W and b after each of some corrections, in the bits of the scan: m × vectors × p and m × vectors."""
-    rows = features.toarray() if _sparse(features) else np.asarray(features, dtype=np.float64)
+    rows = np.asarray(dense(features), dtype=np.float64)
     m, vectors = len(codes), len(W)
     coef, constants = np.zeros((m + 1, vectors, W.shape[1])), np.zeros((m + 1, vectors))
     coef[0], constants[0] = W, b
@@ -315,13 +316,9 @@ def _votes(trail: Array) -> Array:
     return np.stack([winner == k for k in range(len(trail))]).astype(np.float64)
 
 
-def _sparse(X: Any) -> bool:
-    return hasattr(type(X), "tocsr")
-
-
 def _keys(features: Any) -> Iterator[bytes]:
     """Bytes that are equal where rows are, and all zero where a row is."""
-    if not _sparse(features):
+    if not is_sparse(features):
         told, size = (features + 0.0).tobytes(), features.shape[1] * features.dtype.itemsize
         yield from (told[i * size : (i + 1) * size] for i in range(len(features)))
         return

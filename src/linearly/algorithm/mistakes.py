@@ -17,6 +17,7 @@ from linearly.algorithm.magnitude import ExtraordinarySize, ordinary
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, LocalRows, Rows, refuse_bad_numbers
 from linearly.dataset.sparse import SparseRows, part
+from linearly.kernels.matrices import is_sparse
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -117,7 +118,7 @@ def scan(
                 "BatchPerceptron."
             )
         steps = len(block) if order is None else len(order)
-        weights.arrange(hasattr(type(block.X), "tocsr"))
+        weights.arrange(is_sparse(block.X))
         at = 0
         while at < steps:
             found, walked = _walk(block, at, order, weights, most, measure)

@@ -20,6 +20,7 @@ from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.gram import parts
 from linearly.dataset.rows import Block
 from linearly.kernels.doubled import Array
+from linearly.kernels.matrices import is_sparse
 
 _ROWS = 4096  # at a time in NumPy, so that temporaries stay in cache
 
@@ -76,7 +77,7 @@ class Logistic:
                 W = P * (1.0 - P) * (1.0 if block.weight is None else block.weight[rows, None])
                 if diagonal:
                     total += self.squares(X, W)
-                elif hasattr(type(X), "tocsr"):
+                elif is_sparse(X):
                     Z = self.design(X)
                     for H, w in zip(total, W.T, strict=True):
                         H += (Z * w[:, None]).T @ Z
@@ -90,7 +91,7 @@ class Logistic:
 
     def squares(self, X: Any, W: Array) -> Array:
         """Σ w z² of each column of [1 | X] in the gauge, for each column of W; sparse X stays sparse."""
-        if hasattr(type(X), "tocsr"):  # a gauge of sparse columns has no shift
+        if is_sparse(X):  # a gauge of sparse columns has no shift
             squares = np.asarray((X.multiply(X).T @ W).T) / self.gauge.unit**2
             return np.concatenate([W.sum(axis=0)[:, None], squares], axis=1) if self.intercept else squares
         return np.asarray(W.T @ self.design(X) ** 2)
@@ -117,7 +118,7 @@ class Logistic:
         return np.delete(np.arange(self.K), self.reference)
 
     def _softmax(self, block: Block, B: Array) -> Quadratic:
-        if hasattr(type(block.X), "tocsr"):
+        if is_sparse(block.X):
             return self._direct(block, B)
         dense, _ = parts(block.X)
         codes = self._logit_of[np.asarray(block.y)]
@@ -141,7 +142,7 @@ class Logistic:
         for rows in pieces(block):
             X = block.X[rows]
             part, R = self._judge(self._logits(X, B), block, rows)
-            X = X if hasattr(type(X), "tocsr") else parts(X)[0]
+            X = X if is_sparse(X) else parts(X)[0]
             sums = R.sum(axis=0)
             slope = (np.asarray(X.T @ R) - self.gauge.shift[:, None] * sums) / self.gauge.unit[:, None]
             total = total + replace(part, gradient=np.vstack([sums, slope]) if first else slope)
@@ -152,7 +153,7 @@ class Logistic:
         first = int(self.intercept)
         coef = B[first:] / self.gauge.unit[:, None]
         constant = (B[0] if first else 0.0) - self.gauge.shift @ coef
-        return np.asarray((X if hasattr(type(X), "tocsr") else parts(X)[0]) @ coef) + constant
+        return np.asarray((X if is_sparse(X) else parts(X)[0]) @ coef) + constant
 
     def _two(self, block: Block, B: Array, hessian: bool) -> Quadratic:
         dense, _ = parts(block.X)

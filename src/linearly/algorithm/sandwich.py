@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from linearly import kernels
 from linearly.algorithm.gauge import power_of_two
-from linearly.algorithm.gram import dense, targets
+from linearly.algorithm.gram import targets
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangular import ratio
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.matrices import dense, dense_numbers
 
 
 def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
@@ -93,7 +94,7 @@ def group_codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
 
 
 def _row_parts(block: Block, solution: Solution) -> tuple[Array, Array, Array]:
-    X, y = dense(block.X), targets(block)
+    X, y = dense_numbers(block.X), targets(block)
     assert y is not None
     weight = np.ones(len(block)) if block.weight is None else block.weight
     return solution.coordinates(X), y - solution.predict(X), weight
@@ -135,7 +136,7 @@ def _gram_meat(solution: Solution) -> Callable[[Block], Array]:
     def meat(block: Block) -> Array:
         if isinstance(block.X, Doubled):
             return by_row(block)
-        X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
+        X = dense(block.X)
         y = targets(block)
         assert y is not None
         weight = None if block.weight is None else block.weight**2

@@ -13,6 +13,7 @@ from linearly.algorithm.magnitude import times_power
 from linearly.algorithm.mistake_log import ROOM, Best, MistakeLog, better, candidates_at_once, followed
 from linearly.algorithm.mistakes import Array, Codes, Integers, Mistakes
 from linearly.dataset.rows import Rows
+from linearly.kernels.matrices import is_sparse
 
 
 class Steps(NamedTuple):
@@ -32,7 +33,7 @@ class Steps(NamedTuple):
     @classmethod
     def joined(cls, parts: list[Steps]) -> Self:
         """All updates of some stretches."""
-        sparse = hasattr(type(parts[0].features), "tocsr")
+        sparse = is_sparse(parts[0].features)
         stack = [part.features for part in parts]
         features = scipy.sparse.vstack(stack, format="csr") if sparse else np.concatenate(stack)
         return cls(features, *(np.concatenate(column) for column in list(zip(*parts, strict=True))[1:]))
@@ -103,7 +104,7 @@ class Trail:
         )
         seen = int(steps.times[-1]) if len(steps.times) else 0
         log = MistakeLog(steps.rows, steps.codes, steps.rivals, steps.times, seen, k, p, self.intercept, start=start)
-        entries = steps.features.nnz if hasattr(type(steps.features), "tocsr") else steps.features.size
+        entries = steps.features.nnz if is_sparse(steps.features) else steps.features.size
         if 8 * entries > ROOM:
             return log
         features = times_power(steps.features, -exponent) if exponent else steps.features

@@ -18,6 +18,7 @@ from linearly.algorithm.solution import Problem, Solution, form_of
 from linearly.algorithm.triangular import upper
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.matrices import dense, undoubled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +35,7 @@ class Triangle:
     @staticmethod
     def of(block: Block) -> Triangle:
         """The triangle of a block."""
-        X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
-        block = replace(block, X=X.rounded() if isinstance(X, Doubled) else X)
+        block = replace(block, X=undoubled(dense(block.X)))
         gauge = Gauge.of(block, targets(block))
         R = _factor(block, gauge)
         with np.errstate(over="ignore"):
@@ -46,7 +46,7 @@ class Triangle:
             gauge = Gauge.of(block, targets(block), whole=True)
             R = _factor(block, gauge)
         n, log_weight = count(block.weight, len(block))
-        return Triangle(n, log_weight, X.shape[1], gauge, R)
+        return Triangle(n, log_weight, block.X.shape[1], gauge, R)
 
     @property
     def weight(self) -> float:

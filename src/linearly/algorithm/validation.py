@@ -16,7 +16,8 @@ import numpy as np
 
 from linearly.algorithm.gram import Gram, outer, targets
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
-from linearly.kernels.doubled import Array, Doubled, rounded
+from linearly.kernels.doubled import Array, rounded
+from linearly.kernels.matrices import dense, dense_float64, undoubled
 
 _ALONE = 1e-12  # 1 − leverage, without a penalty, of a row that a coefficient hangs on alone: what rounding leaves of 0
 _NEARLY = 1e-8  # the same with a penalty; above, the quotient has more digits than the limit
@@ -130,8 +131,7 @@ def leave_one_out_errors(rows: Rows, gram: Gram, alphas: Array, intercept: bool)
     shrunk, bare = path.shrunk(alphas), path.shrunk(np.zeros(1))
 
     def squares(block: Block) -> Array:
-        X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
-        X = X.rounded() if isinstance(X, Doubled) else X
+        X = undoubled(dense(block.X))
         y = targets(block)
         assert y is not None
         w = np.ones(len(block)) if block.weight is None else block.weight
@@ -181,8 +181,7 @@ def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool, unit: float)
 
 def _dense(block: Block) -> tuple[Array, Array, Array]:
     """X, Y and the weights of the rows of positive weight."""
-    X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
-    X = X.rounded() if isinstance(X, Doubled) else np.asarray(X, dtype=np.float64)
+    X = dense_float64(block.X)
     y = targets(block)
     assert y is not None
     w = np.ones(len(block)) if block.weight is None else block.weight

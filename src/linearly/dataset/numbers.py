@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.kernels.matrices import is_sparse
+
 _LARGEST_EXACT_INTEGER = 2**53
 _LARGE = 2.0**1000
 _LARGEST_WEIGHT = 1e100
@@ -25,7 +27,7 @@ _LONGEST = 40  # characters of a value in a message
 
 def as_numbers(X: Any, what: str = "X") -> Any:
     """X as an array or sparse matrix of real numbers; nothing is copied that is one, and NaN is not searched for."""
-    if hasattr(type(X), "tocsr"):
+    if is_sparse(X):
         return _sound(X)
     array = as_array(X, what)
     kind = array.dtype.kind

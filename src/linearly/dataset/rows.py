@@ -22,6 +22,7 @@ from linearly.dataset.fold import fold
 from linearly.dataset.numbers import as_numbers
 from linearly.dataset.polynomial import Polynomial
 from linearly.kernels.doubled import Doubled
+from linearly.kernels.matrices import is_sparse
 
 S = TypeVar("S")
 Where = Callable[[int], str]  # row i of some rows, in words
@@ -248,7 +249,7 @@ def as_rows(
             _cut_frame(frame), frame.shape, y, weight, names if names is not None else map(str, frame.columns)
         )
     array = as_numbers(X)
-    if _is_sparse(array):
+    if is_sparse(array):
         return LocalRows(_cut_sparse(array), array.shape, y, weight, names)
     if array.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, columns), not {array.ndim}. Reshape your data.")
@@ -286,7 +287,7 @@ def names_of(X: Any) -> list[str] | None:
 def refuse_bad_numbers(block: Block) -> None:
     """Raise a ValueError that names the first NaN or infinity of a block by row and column, if there is one."""
     X, first = block.X, 0
-    if _is_sparse(X):
+    if is_sparse(X):
         first, X = _row_with(X, ~np.isfinite(X.data))
     _refuse(X.high if isinstance(X, Doubled) else X, "X", block, block.names, first)
     if block.y is not None and block.y.dtype.kind == "f":
@@ -317,10 +318,6 @@ def _row_with(X: Any, bad: NDArray[np.bool_]) -> tuple[int, NDArray[Any]]:
         return 0, np.zeros((0, 0))
     row = int(np.searchsorted(X.indptr, int(np.argmax(bad)), side="right")) - 1
     return row, X[row : row + 1].toarray()
-
-
-def _is_sparse(X: Any) -> bool:
-    return hasattr(type(X), "tocsr")  # asked of the type: a data frame answers for its columns too
 
 
 def _cut_array(X: NDArray[Any]) -> Callable[[slice], NDArray[Any]]:

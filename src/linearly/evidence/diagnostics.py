@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
-from linearly.algorithm.gram import Gram, dense, targets
+from linearly.algorithm.gram import Gram, targets
 from linearly.algorithm.ladder import Ask, climb
 from linearly.algorithm.solution import PERFECT, Solution
 from linearly.dataset.mapped import MappedRows
@@ -21,6 +21,7 @@ from linearly.evidence.normality import SHAPIRO_ROWS, anderson_darling, lilliefo
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
 from linearly.kernels.doubled import Numbers
+from linearly.kernels.matrices import dense_numbers
 from linearly.models.base import column_names, training_rows
 from linearly.models.least_squares import LeastSquares
 
@@ -107,7 +108,7 @@ def _in_order(block: Block, solution: Solution) -> tuple[Array, Array]:
 
 
 def _residuals(block: Block, solution: Solution) -> tuple[Numbers, Array, Array]:
-    X = dense(block.X)
+    X = dense_numbers(block.X)
     y = targets(block)
     assert y is not None
     weight = np.ones(len(X)) if block.weight is None else block.weight

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtr, stdtrit
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.gram import dense, targets
+from linearly.algorithm.gram import targets
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import Solution
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
+from linearly.kernels.matrices import dense_numbers
 from linearly.models.base import by_rows, column_names, new_rows, training_rows
 from linearly.models.least_squares import LeastSquares
 from linearly.models.parameters import whole_number
@@ -177,7 +178,7 @@ def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) ->
 
     def fit_and_variance(block: Block) -> Array:
         refuse_bad_numbers(block)
-        x = dense(block.X)
+        x = dense_numbers(block.X)
         u = solution.coordinates(x)
         return np.stack([solution.predict(x)[:, 0], ((u @ inner) * u).sum(axis=1)], axis=1)
 
@@ -211,7 +212,7 @@ def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: 
     if abs(solution.weight - solution.n) > 1e-9 * solution.n or solution.log_weight != 0:
         raise ValueError('The errors of a fit with weights are not alike, so they cannot be resampled: use "normal".')
     rows = training_rows(model, X, y, None, reset=False)
-    u = np.concatenate([solution.coordinates(dense(block.X)) for block in rows])
+    u = np.concatenate([solution.coordinates(dense_numbers(block.X)) for block in rows])
     _, residual, _, _ = row_parts(rows, solution)
     centred = residual - residual.mean()
     draws = np.empty((n, len(center)))
@@ -395,7 +396,7 @@ def row_parts(rows: Rows, solution: Solution) -> tuple[Array, Array, Array, Arra
     parts = []
     for block in rows:
         refuse_bad_numbers(block)
-        X, y = dense(block.X), targets(block)
+        X, y = dense_numbers(block.X), targets(block)
         assert y is not None
         fit = solution.predict(X)[:, 0]
         weight = np.ones(len(block)) if block.weight is None else block.weight
@@ -403,13 +404,6 @@ def row_parts(rows: Rows, solution: Solution) -> tuple[Array, Array, Array, Arra
         parts.append(np.stack([fit, y[:, 0] - fit, leverage, weight]))
     fit, residual, leverage, weight = np.concatenate(parts, axis=1)
     return fit, residual, leverage, weight
-
-
-def plain(X: Any) -> Array:
-    """The features of a block as a dense float64 array."""
-    if hasattr(type(X), "tocsr"):
-        return np.asarray(X.toarray(), dtype=np.float64)
-    return np.asarray(X.rounded() if hasattr(X, "rounded") else X, dtype=np.float64)
 
 
 def two_sided(statistic: Array, dof: float) -> Array:

@@ -18,9 +18,10 @@ from linearly.algorithm.optimizer import newton
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Rows, as_frame, is_frame, is_rows, refuse_bad_numbers
-from linearly.evidence.inference import fits_better, plain, refuse_level, told_apart
+from linearly.evidence.inference import fits_better, refuse_level, told_apart
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
+from linearly.kernels.matrices import dense_float64
 from linearly.models.base import column_names
 from linearly.models.labels import labelled_rows
 from linearly.models.logistic import LogisticRegression
@@ -93,7 +94,7 @@ def augment_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: A
     parts = []
     for block in rows:
         refuse_bad_numbers(block)
-        Z = plain(block.X)
+        Z = dense_float64(block.X)
         logit = model.scores(Z)[:, 1]
         side = np.where(np.asarray(block.y) == 1, 1.0, -1.0)
         weight = np.ones(len(logit)) if block.weight is None else block.weight
@@ -294,7 +295,7 @@ class _SomeColumns(MappedRows):
 
     def __init__(self, rows: Rows, chosen: list[int]) -> None:
         names = tuple(rows.names[j] for j in chosen)
-        super().__init__(rows, lambda block: replace(block, X=plain(block.X)[:, chosen], names=names))
+        super().__init__(rows, lambda block: replace(block, X=dense_float64(block.X)[:, chosen], names=names))
         self.names, self.classes = names, getattr(rows, "classes", None)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from linearly.dataset.numbers import as_array, as_numbers
 from linearly.dataset.rows import ROW, Block, Rows, Where, is_rows
 from linearly.evidence.intervals import Array
+from linearly.kernels.matrices import dense, undoubled
 from linearly.models.base import checked_weight
 
 S = TypeVar("S")
@@ -40,7 +41,7 @@ class Truth:
             return
         if y is None:
             raise ValueError("evaluate needs y: what the predictions are compared with.")
-        self.targets = as_array(y.toarray() if hasattr(type(y), "tocsr") else y, "y")
+        self.targets = as_array(dense(y), "y")
         n = len(self.targets)
         if n == 0:
             raise ValueError("There are no rows: nothing to evaluate on.")
@@ -53,7 +54,9 @@ class Truth:
         with warnings.catch_warnings():
             # Blocks are arrays. Their columns have been named where the rows come from.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            total: S = self.X.fold(lambda block: f(_array(block.X), self._labels(block.y), block.weight, block.where))
+            total: S = self.X.fold(
+                lambda block: f(undoubled(block.X), self._labels(block.y), block.weight, block.where)
+            )
             return total
 
     def _labels(self, y: Any) -> NDArray[Any]:
@@ -70,10 +73,6 @@ def _first_present(rows: Rows) -> Block | None:
             if block.weight is None or block.weight.any():
                 break
     return first
-
-
-def _array(X: Any) -> Any:
-    return X.rounded() if hasattr(X, "rounded") else X
 
 
 def classifies(model: Any) -> bool:
@@ -132,7 +131,7 @@ def position(positive: Any, classes: NDArray[Any]) -> int:
 
 def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, where: Where) -> NDArray[np.intp]:
     """A matrix that says which labels a row has."""
-    matrix = np.asarray(y.toarray() if hasattr(type(y), "tocsr") else y)  # predictions may be sparse too
+    matrix = np.asarray(dense(y))  # predictions may be sparse too
     if matrix.ndim != 2 or matrix.shape[1] != len(labels):
         raise ValueError(f"{what} must be a 0/1 matrix with {len(labels)} columns, not of shape {matrix.shape}.")
     bad = np.argwhere((matrix != 0) & (matrix != 1))

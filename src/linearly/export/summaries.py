@@ -32,6 +32,7 @@ from linearly.export.codec import (
     Words,
 )
 from linearly.kernels.doubled import rounded
+from linearly.kernels.matrices import dense
 
 # Sizes: p features, k targets, m columns of [X | Y], K classes; v vectors of weights, 1 for two classes.
 GAUGE = Record(Gauge, {"shift": Numbers(("m",)), "unit": Numbers(("m",), positive=True)})
@@ -119,7 +120,7 @@ class Mistakes:
     @staticmethod
     def of(log: MistakeLog) -> Mistakes:
         """What is to be kept of a log."""
-        features = log.features.toarray() if hasattr(log.features, "toarray") else log.features
+        features = dense(log.features)
         assert log.which is not None
         return Mistakes(log.rows, log.codes, log.rivals, log.times, features, log.which)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from linearly.kernels import reference
 from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.matrices import is_sparse
 from linearly.kernels.reference import NUMBER as NUMBER
 from linearly.kernels.reference import SKIPPED as SKIPPED
 from linearly.kernels.reference import WHOLE as WHOLE
@@ -258,7 +259,7 @@ def count_errors(X: Any, labels: NDArray[np.int32], W: Array, b: Array | None) -
 
 
 def _scan(X: Any, *rest: Any) -> Scanned:
-    if not hasattr(type(X), "tocsr"):
+    if not is_sparse(X):
         return Scanned(*_compiled.scan_dense(X, *rest))
     offsets = X.indptr.astype(X.indices.dtype, copy=False)
     return Scanned(*_compiled.scan_sparse(offsets, X.indices, X.data, X.shape[1], *rest))

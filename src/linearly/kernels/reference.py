@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.kernels.doubled import Array, Doubled, two_sum
+from linearly.kernels.matrices import is_sparse
 
 _ROWS = 2048  # rows in float64 at a time: the copy stays in cache, and memory does not grow with n
 
@@ -190,7 +191,7 @@ def scan(
     The order of summation is part of the meaning, so that every implementation makes the same mistakes: entry j
     of a row (CSR: its j-th stored entry) goes to partial sum j mod 16, the sixteen meet by halves, b comes last.
     """
-    sparse = hasattr(type(X), "tocsr")
+    sparse = is_sparse(X)
     weights, averages = (W.T, None if U is None else U.T) if sparse else (W, U)
     steps = X.shape[0] if order is None else len(order)
     walked, found, largest, stretch = 0, 0, 0.0, 1
@@ -235,7 +236,7 @@ def count_errors(X: Any, labels: NDArray[np.int32], W: Array, b: Array | None) -
 
     Two classes: x'w + b ≥ 0 predicts label 1. K classes: the largest score wins, the first among equals.
     """
-    weights = W.T if hasattr(type(X), "tocsr") else W
+    weights = W.T if is_sparse(X) else W
     wrong = 0
     for first in range(0, X.shape[0], _ROWS):
         rows = np.arange(first, min(first + _ROWS, X.shape[0]))
@@ -249,7 +250,7 @@ def count_errors(X: Any, labels: NDArray[np.int32], W: Array, b: Array | None) -
 
 def _entries(X: Any, rows: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64] | None]:
     """Some rows in float64; of CSR their stored entries side by side, and the columns they stand in (−1: no entry)."""
-    if not hasattr(type(X), "tocsr"):
+    if not is_sparse(X):
         return np.asarray(X[rows], dtype=np.float64), None
     starts, ends = X.indptr[rows].astype(np.int64), X.indptr[rows + 1].astype(np.int64)
     position = np.arange(int((ends - starts).max(initial=0)))

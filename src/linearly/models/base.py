@@ -29,6 +29,7 @@ from linearly.dataset.rows import (
     refuse_bad_numbers,
     refuse_large_integers,
 )
+from linearly.kernels.matrices import dense, is_sparse, undoubled
 
 Array = NDArray[np.float64]
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -82,7 +83,7 @@ def checked_target(y: Any, estimator: Any) -> Array:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
-    if hasattr(type(y), "tocsr"):
+    if is_sparse(y):
         raise TypeError("Sparse data was passed for y, but dense data is required. Use y.toarray().")
     whole = is_frame(y) and 0 not in y.shape
     target = np.concatenate([block.X for block in as_rows(y)]) if whole else as_numbers(y, "y")
@@ -237,11 +238,11 @@ def gathered(rows: Rows, most: int) -> tuple[Array, NDArray[Any], NDArray[np.int
     X, y, index, cells = [], [], [], 0
     for whole in rows:
         block = whole if whole.weight is None else whole.take(np.flatnonzero(whole.weight > 0))
-        part = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
+        part = undoubled(dense(block.X))
         cells += part.size
         if cells > most:
             return None
-        X.append(part.rounded() if hasattr(part, "rounded") else part)
+        X.append(part)
         y.append(np.asarray(block.y))
         index.append(block.number(np.arange(len(block))))
     return np.concatenate(X), np.concatenate(y), np.concatenate(index)

@@ -15,6 +15,7 @@ from linearly.algorithm.errors import scores, winners
 from linearly.dataset.elsewhere import rows_elsewhere
 from linearly.dataset.rows import Block, Rows, as_rows, is_rows, refuse_bad_numbers
 from linearly.dataset.sparse import SparseRows
+from linearly.kernels.matrices import is_sparse, undoubled
 from linearly.models.base import Array, Scored, checked_matrix, remember_columns
 
 _SMALLER = 2.0**-600
@@ -54,8 +55,7 @@ class Classifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = _new_rows(self, X)
         parts = []
         for block in rows:
-            plain = block.X.rounded() if hasattr(block.X, "rounded") else block.X
-            parts.append(self._scores_of(replace(block, X=plain, y=None, weight=None)))
+            parts.append(self._scores_of(replace(block, X=undoubled(block.X), y=None, weight=None)))
         return np.concatenate(parts)
 
     def _scores_of(self, block: Block) -> Array:
@@ -112,6 +112,6 @@ def _new_rows(estimator: Any, X: Any) -> Rows:
         return X
     matrix = checked_matrix(estimator, X, reset=False)
     names = getattr(estimator, "feature_names_in_", ())
-    if hasattr(type(matrix), "tocsr"):
+    if is_sparse(matrix):
         return SparseRows(matrix, names=tuple(names))
     return as_rows(matrix, names=tuple(names) if len(names) else None)

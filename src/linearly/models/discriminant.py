@@ -14,8 +14,9 @@ from linearly import kernels
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Whitening, whiten
 from linearly.dataset.numbers import as_numbers
-from linearly.dataset.rows import Block, refuse_bad_numbers
+from linearly.dataset.rows import refuse_bad_numbers
 from linearly.kernels.doubled import Numbers, rounded
+from linearly.kernels.matrices import dense, dense_float64
 from linearly.models.base import Array, column_names, new_rows
 from linearly.models.by_class import ByClassModel
 from linearly.models.labels import refuse_empty
@@ -121,7 +122,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         parts = []
         for block in rows:
             refuse_bad_numbers(block)
-            parts.append((_dense(block) - self._center) @ self.scalings_)
+            parts.append((dense_float64(block.X) - self._center) @ self.scalings_)
         return np.concatenate(parts)
 
     def predict_proba(self, X: Any) -> Array:
@@ -137,7 +138,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         scores = self._all_scores(X)
         if len(self.classes_) == 2:
             return scores[:, 1] - scores[:, 0]
-        common = np.concatenate([_dense(block) @ self._common for block in new_rows(self, X)])
+        common = np.concatenate([dense_float64(block.X) @ self._common for block in new_rows(self, X)])
         return np.asarray(scores + (common - 0.5 * self._center @ self._common)[:, None])
 
     def scores(self, X: Array) -> Array:
@@ -241,10 +242,9 @@ class QuadraticDiscriminantAnalysis(Discriminant):
 
     def scores(self, X: Array) -> Array:
         """δ_k for a block of numbers."""
-        dense: Any = X.toarray() if hasattr(X, "toarray") else X
         # About a common centre, so that an offset of the columns costs no digits; all classes in one pass.
         gauge = self._center, np.ones(len(self._center))
-        squares = kernels.distances(dense, *gauge, self._roots, self._moved, len(self.classes_))
+        squares = kernels.distances(dense(X), *gauge, self._roots, self._moved, len(self.classes_))
         return np.asarray(self._constants - 0.5 * squares)
 
     def _digits(self) -> float:
@@ -316,8 +316,3 @@ def towards_identity(covariance: Numbers, unit: Array, s: float) -> Numbers:
     variances = np.diagonal(rounded(covariance)) * unit**2
     level = variances.mean() if variances.any() else 1.0
     return covariance * (1 - s) + np.diag(level / unit**2) * s
-
-
-def _dense(block: Block) -> Array:
-    X = block.X.toarray() if hasattr(type(block.X), "tocsr") else block.X
-    return np.asarray(X.rounded() if hasattr(X, "rounded") else X, dtype=np.float64)

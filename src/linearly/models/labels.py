@@ -22,6 +22,7 @@ from linearly.dataset.numbers import as_array
 from linearly.dataset.polynomial import Polynomial
 from linearly.dataset.rows import ROW, Block, Rows, Where, as_rows, is_rows
 from linearly.dataset.sparse import SparseRows
+from linearly.kernels.matrices import is_sparse, undoubled
 from linearly.models.base import checked_matrix, checked_weight, remember_columns, same_length
 
 Labels = NDArray[Any]
@@ -97,7 +98,7 @@ def rows_with_labels(
     else:
         codes = codes_among(labels, classes)
     names = getattr(estimator, "feature_names_in_", None)
-    if hasattr(type(matrix), "tocsr"):
+    if is_sparse(matrix):
         return classes, SparseRows(matrix, codes, weight, () if names is None else names)
     rows = as_rows(matrix, codes, weight, names)
     return classes, MappedRows(rows, _rounded) if isinstance(matrix, Polynomial) else rows
@@ -273,7 +274,7 @@ def _capital(text: str) -> str:
 
 
 def _rounded(block: Block) -> Block:
-    return replace(block, X=block.X.rounded()) if hasattr(block.X, "rounded") else block
+    return replace(block, X=undoubled(block.X))
 
 
 def _refuse_gap(gaps: NDArray[np.bool_], where: Where, value: str = "NaN") -> None:

@@ -10,11 +10,10 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.gauge import power_of_two
-from linearly.algorithm.gram import dense
 from linearly.algorithm.ladder import Summary, refuse_beyond_float64, warn_of
 from linearly.algorithm.solution import Solution
 from linearly.dataset.rows import Block, refuse_bad_numbers
-from linearly.kernels.doubled import Doubled
+from linearly.kernels.matrices import dense_numbers, undoubled
 from linearly.models.base import Array, Scored, by_rows, column_names, new_rows
 
 if TYPE_CHECKING:
@@ -59,9 +58,9 @@ class LeastSquares(Scored, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
     def _predicted(self, block: Block) -> Array:
         refuse_bad_numbers(block)
         if not self._far:
-            part = block.X.high if isinstance(block.X, Doubled) else block.X
+            part = undoubled(block.X)
             return np.asarray(part @ self._coef + self.intercept_)
-        fit = self.solution_.predict(dense(block.X))
+        fit = self.solution_.predict(dense_numbers(block.X))
         return fit if np.ndim(self.intercept_) else fit[:, 0]
 
     def predict_interval(self, X: Any, level: float = 0.95, kind: str = "confidence") -> table.Table:

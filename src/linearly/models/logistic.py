@@ -23,6 +23,7 @@ from linearly.dataset.elsewhere import partitions_of
 from linearly.dataset.mapped import CountedRows
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import LocalRows, Rows, is_rows
+from linearly.kernels.matrices import is_sparse
 from linearly.models.base import Array, all_or_nothing, column_names, gathered, refuse_unfitted
 from linearly.models.first_look import FirstLook
 from linearly.models.labels import refuse_empty, rows_with_labels
@@ -190,7 +191,7 @@ class LogisticRegression(ScoreClassifier):
         return log_softmax(self._all_scores(X))
 
     def _probabilities(self, X: Array) -> Array:
-        if len(self.classes_) > 2 or hasattr(type(X), "tocsr"):
+        if len(self.classes_) > 2 or is_sparse(X):
             return linear_softmax(X, self._coefficients, self._constants)
         return kernels.probabilities(in_elements(X), np.concatenate([self._constants[1:], self._coefficients[:, 1]]))
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from linearly import kernels
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import Block, refuse_bad_numbers
-from linearly.kernels.doubled import Doubled
+from linearly.kernels.matrices import dense, is_sparse, undoubled
 from linearly.models.base import Array, Scored, by_rows, new_rows, refuse_unfitted
 
 _FEW = 256  # rows that are scored at once, without being cut into blocks
@@ -58,7 +58,7 @@ class ScoreClassifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[m
                     return few
 
         def scored(block: Block) -> Array:
-            X = block.X.rounded() if isinstance(block.X, Doubled) else block.X
+            X = undoubled(block.X)
             with np.errstate(invalid="ignore", over="ignore"):
                 part = f(X)
                 if not np.isfinite(part.sum()):
@@ -74,7 +74,7 @@ class ScoreClassifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
 def multilabel_targets(y: Any) -> NDArray[Any]:
     """A 2-D y of 0 and 1, one column a label; anything else in it is refused by row and column."""
-    Y = y.toarray() if hasattr(y, "toarray") else as_array(y, "y")
+    Y = as_array(dense(y), "y")
     if Y.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: y is {Y.dtype}. A 2-D y must hold 0 and 1 only.")
     bad = np.argwhere((Y != 0) & (Y != 1))
@@ -97,7 +97,7 @@ def softmax(scores: Array) -> Array:
 
 def linear_softmax(X: Any, coefficients: Array, constants: Array) -> Array:
     """The softmax of X @ coefficients + constants, for a block of numbers, dense or sparse."""
-    if hasattr(type(X), "tocsr"):
+    if is_sparse(X):
         return softmax(np.asarray(X @ coefficients + constants))
     return kernels.shares(in_elements(X), np.concatenate([constants[None], coefficients]))
 

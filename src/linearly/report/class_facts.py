@@ -15,10 +15,11 @@ from linearly.algorithm.gram import Gram
 from linearly.algorithm.separability import separability
 from linearly.dataset.rows import Block, Rows
 from linearly.evidence.evaluation import Evaluation, evaluate
-from linearly.evidence.inference import glance, plain, tidy
+from linearly.evidence.inference import glance, tidy
 from linearly.evidence.likelihood import odds_ratios
 from linearly.evidence.table import Table
 from linearly.kernels.doubled import rounded
+from linearly.kernels.matrices import dense_float64
 from linearly.models.logistic import LogisticRegression
 from linearly.report.plane import Plane
 from linearly.report.sample import Sample, random_keys
@@ -69,7 +70,7 @@ def _drawn(model: Any, block: Block, classes: NDArray[Any] | None) -> Sample:
     place = {label: k for k, label in enumerate(model.classes_.tolist())}
 
     def values(kept: NDArray[np.intp]) -> NDArray[np.float64]:
-        X, y = plain(block.X[kept]), np.asarray(block.y).ravel()[kept]
+        X, y = dense_float64(block.X[kept]), np.asarray(block.y).ravel()[kept]
         if not len(X):
             return np.empty((0, 2 + X.shape[1]))
         truth = y if classes is None else classes[y]
@@ -148,7 +149,7 @@ def _coefficients(model: Any) -> dict[str, Any] | None:
 
 def _scales(rows: Rows) -> NDArray[np.float64]:
     """The standard deviation of each column."""
-    total = rows.fold(lambda block: Gram.of(Block(plain(block.X), None, block.weight)))
+    total = rows.fold(lambda block: Gram.of(Block(dense_float64(block.X), None, block.weight)))
     return np.asarray(total.lengths / np.sqrt(float(rounded(total.weight))))
 
 
@@ -200,7 +201,7 @@ def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> dict[str, A
         return None
     blocks = list(rows)
     classes = getattr(rows, "classes", None)
-    X = np.concatenate([plain(block.X) for block in blocks])
+    X = np.concatenate([dense_float64(block.X) for block in blocks])
     y = np.concatenate([np.asarray(block.y).ravel() for block in blocks])
     y = y if classes is None else classes[y]
     places = [block.where(i) for block in blocks for i in range(len(block))]

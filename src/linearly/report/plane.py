@@ -17,6 +17,7 @@ from linearly.dataset.tables import with_text
 from linearly.dataset.terms import Category, Numeric, Term
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.truth import codes, plain
+from linearly.kernels.matrices import dense
 from linearly.models.base import column_names
 from linearly.models.labels import checked_labels
 from linearly.report import look
@@ -55,7 +56,7 @@ class Plane(NamedTuple):
         if estimator_in(model) is not model:
             return _of_model(model, X, y, names)
         check_is_fitted(model)
-        points = np.asarray(X.toarray() if hasattr(type(X), "tocsr") else X, dtype=np.float64)
+        points = np.asarray(dense(X), dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
             shape = f"{points.shape[1]} features" if points.ndim == 2 else f"the shape {points.shape}"
             raise ValueError(f"The picture has two features; X has {shape}. Fit the model on two of them to draw it.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.gram import Gram, dense
+from linearly.algorithm.gram import Gram
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import PERFECT
 from linearly.dataset.rows import Block, OneBlock, Rows
@@ -18,6 +18,7 @@ from linearly.evidence.evaluation import evaluate
 from linearly.evidence.inference import augment, estimates, glance, refuse_several, term_names, tidy
 from linearly.evidence.normality import anderson_darling, lilliefors, shapiro_wilk
 from linearly.kernels.doubled import rounded
+from linearly.kernels.matrices import dense_numbers
 from linearly.models.least_squares import LeastSquares
 from linearly.report.sample import Array, Sample, random_keys
 
@@ -51,7 +52,7 @@ class Portrait:
     def of(model: LeastSquares, block: Block) -> Portrait:
         """Of one block."""
         y = np.asarray(block.y, dtype=np.float64).ravel()
-        whole, n = dense(block.X), len(block)
+        whole, n = dense_numbers(block.X), len(block)
         X = rounded(whole)
         table = augment(model, OneBlock(replace(block, X=whole, y=y)))
         weight = np.ones(n) if block.weight is None else block.weight

@@ -1,0 +1,34 @@
+"""The forms in which features come: arrays, sparse matrices, double-double numbers; and the plain array of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linearly.kernels.doubled import Array, Doubled, Numbers
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is one of SciPy's sparse matrices or arrays."""
+    return hasattr(type(X), "tocsr")  # asked of the type: a data frame answers for its columns too
+
+
+def dense(X: Any) -> Any:
+    """X with its zeros written out if it is sparse; anything else as it is."""
+    return X.toarray() if is_sparse(X) else X
+
+
+def undoubled(X: Any) -> Any:
+    """X in the nearest float64 if its numbers are double-double; anything else, a sparse matrix too, as it is."""
+    return X.rounded() if isinstance(X, Doubled) else X
+
+
+def dense_float64(X: Any) -> Array:
+    """X as a dense array of float64, whatever its form."""
+    return np.asarray(undoubled(dense(X)), dtype=np.float64)
+
+
+def dense_numbers(X: Any) -> Numbers:
+    """X as a dense array of float64, or in double-double where it is."""
+    return X if isinstance(X, Doubled) else np.asarray(dense(X), dtype=np.float64)
