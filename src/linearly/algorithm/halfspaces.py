@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linearly.algorithm.exact import Integers, integers, product, widen
-from linearly.dataset.numbers import as_array, as_numbers
+from linearly.dataset.numbers import as_array, as_numbers, beyond_float64, loses_digits
 from linearly.dataset.rows import names_of
 from linearly.kernels.matrices import dense, is_sparse
 
@@ -285,17 +285,15 @@ def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
     names = tuple(names) if names is not None else tuple(f"x{j}" for j in range(p))
     if len(names) != p:
         raise ValueError(f"names has {len(names)} entries and X has {p} columns. Give one name a column.")
-    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
-        wide = (values > 2**53) | (values < -(2**53)) if values.dtype.kind == "i" else values > 2**53
-        if wide.any():
-            at = int(np.argmax(wide))
-            i, j = divmod(at, p)
-            if is_sparse(X):
-                i, j = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
-            raise ValueError(
-                f"X holds an integer beyond 2⁵³, which float64 cannot tell from its neighbours: row {i}, column "
-                f"{names[j]!r}. Subtract an offset from the column first."
-            )
+    if loses_digits(values):
+        at = int(np.argmax(beyond_float64(values)))
+        i, j = divmod(at, p)
+        if is_sparse(X):
+            i, j = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+        raise ValueError(
+            f"X holds an integer beyond 2⁵³, which float64 cannot tell from its neighbours: row {i}, column "
+            f"{names[j]!r}. Subtract an offset from the column first."
+        )
     if values.dtype != np.float64:
         X = X.astype(np.float64)
     elif not is_sparse(X) and not (X.flags.c_contiguous or X.flags.f_contiguous):

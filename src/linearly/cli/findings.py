@@ -16,6 +16,7 @@ from linearly.cli.profile import Column, Profile
 from linearly.cli.screen import compact, count, percent, short
 from linearly.dataset.design import DesignRows, design_of
 from linearly.dataset.misread import is_number, misread
+from linearly.dataset.numbers import LARGEST_EXACT_INTEGER
 from linearly.dataset.tables import Tables
 from linearly.dataset.terms import MOST_LEVELS, text_of
 from linearly.dataset.wording import shown
@@ -147,7 +148,7 @@ def _unusable(name: str, column: Column) -> Finding | None:
         text, remedy = f"is infinite in {count(column.infinite, 'row')}", f"correct them, or {out}"
     elif column.constant:
         text, remedy = f"is constant ({shown(next(iter(column.levels)))} in every row)", out
-    elif column.kind == "whole numbers" and max(-column.low, column.high) > 2**53:
+    elif column.kind == "whole numbers" and max(-column.low, column.high) > LARGEST_EXACT_INTEGER:
         text, remedy = "holds whole numbers beyond 2**53, and would lose digits: it looks like an identifier", out
     elif column.identifies:
         many = f"more than {MOST_LEVELS}" if len(column.levels) > MOST_LEVELS else str(len(column.levels))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from linearly.kernels.matrices import is_sparse
 
-_LARGEST_EXACT_INTEGER = 2**53
+LARGEST_EXACT_INTEGER = 2**53  # from here on float64 steps over whole numbers
 _LARGE = 2.0**1000
 _LARGEST_WEIGHT = 1e100
 _SHAPES = {"X": "an array, a list of rows, a sparse matrix or a data frame"}
@@ -43,6 +43,18 @@ def as_numbers(X: Any, what: str = "X") -> Any:
         f"{what} holds {_KINDS.get(kind, 'values')} ({array.dtype}), not numeric. Encode them as numbers, or drop "
         "them, before fitting."
     )
+
+
+def loses_digits(values: NDArray[Any]) -> bool:
+    """Whether there is an integer that float64 would round; without a copy, as this is asked of every block."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
+        return False
+    return bool(values.max() > LARGEST_EXACT_INTEGER or values.min() < -LARGEST_EXACT_INTEGER)
+
+
+def beyond_float64(integers: Any) -> Any:
+    """Which integers, of an array or a column, float64 would round."""
+    return (integers > LARGEST_EXACT_INTEGER) | (integers < -LARGEST_EXACT_INTEGER)
 
 
 def refuse_extreme_weights(weight: NDArray[np.float64], where: Callable[[int], str], name: str) -> None:
@@ -123,7 +135,7 @@ def _of_objects(array: NDArray[Any], what: str) -> NDArray[np.float64]:
                 f"{_cell(at).capitalize()} of {what} holds {_short(value)}, which float64 cannot hold. Rescale the "
                 "column, or drop the row."
             ) from None
-        if isinstance(value, numbers.Integral) and abs(int(value)) > _LARGEST_EXACT_INTEGER:
+        if isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST_EXACT_INTEGER:
             raise ValueError(
                 f"The integer in {_cell(at)} of {what} is beyond 2**53 and would lose digits as a float64. Subtract an "
                 "offset or convert the column yourself."

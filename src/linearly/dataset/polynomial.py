@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.numbers import as_array
+from linearly.dataset.numbers import as_array, beyond_float64
 from linearly.kernels.doubled import Doubled
 
 _HIGHEST_DEGREE = 100
@@ -74,7 +74,7 @@ def polynomial(x: Any, degree: int, *, name: str | None = None) -> Polynomial:
         raise ValueError(f"x must be numbers, not {values.dtype}.")
     wrong = {
         "is NaN or infinite": ~np.isfinite(values),
-        "is beyond 2**53 and would lose digits as a float64": (np.abs(values) > 2**53) & (values.dtype.kind in "iu"),
+        "is beyond 2**53 and would lose digits as a float64": beyond_float64(values) & (values.dtype.kind in "iu"),
         f"is too large: its power {degree} leaves float64": np.abs(values) > _LARGEST_POWER ** (1.0 / degree),
     }
     for what, where in wrong.items():

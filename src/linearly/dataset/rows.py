@@ -19,7 +19,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from linearly.dataset.fold import fold
-from linearly.dataset.numbers import as_numbers
+from linearly.dataset.numbers import as_numbers, beyond_float64, loses_digits
 from linearly.dataset.polynomial import Polynomial
 from linearly.kernels.doubled import Doubled
 from linearly.kernels.matrices import is_sparse
@@ -29,7 +29,6 @@ Where = Callable[[int], str]  # row i of some rows, in words
 
 ROW: Where = "row {}".format
 
-_LARGEST_EXACT_INTEGER = 2**53
 _PIECES = 16  # blocks, at least, of data large enough: so that threads end together
 _PIECES_OF_FEW = 8
 _FEWEST = 8192  # rows, at least, before blocks become smaller for that
@@ -336,8 +335,8 @@ def _cut_array(X: NDArray[Any]) -> Callable[[slice], NDArray[Any]]:
 def _cut_sparse(X: Any) -> Callable[[slice], Any]:
     def cut(rows: slice) -> Any:
         part = X[rows]
-        if _beyond_float64(part.data):
-            row, cells = _row_with(part, _beyond(part.data))
+        if loses_digits(part.data):
+            row, cells = _row_with(part, beyond_float64(part.data))
             refuse_large_integers(cells, lambda i: _rows_of(rows)(row + i))
         return part if part.dtype.kind == "f" else part.astype(np.float64)
 
@@ -349,25 +348,15 @@ def _lies_in_elements(X: NDArray[Any]) -> bool:
     return X.flags.aligned and all(stride % X.itemsize == 0 for stride in X.strides)
 
 
-def _beyond_float64(integers: NDArray[Any]) -> bool:
-    if integers.dtype.kind not in "iu" or integers.dtype.itemsize < 8 or integers.size == 0:
-        return False
-    return bool(integers.max() > _LARGEST_EXACT_INTEGER or integers.min() < -_LARGEST_EXACT_INTEGER)
-
-
-def _beyond(integers: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray((integers > _LARGEST_EXACT_INTEGER) | (integers < -_LARGEST_EXACT_INTEGER))
-
-
 def _rows_of(rows: slice) -> Where:
     return lambda i: f"row {rows.start + i * (rows.step or 1)}"
 
 
 def refuse_large_integers(part: NDArray[Any], where: Where = ROW, name: str | None = None) -> None:
     """Raise a ValueError that names the first integer of an n × p array that float64 cannot hold, if there is one."""
-    if not _beyond_float64(part):
+    if not loses_digits(part):
         return
-    i, j = map(int, np.argwhere(_beyond(part))[0])
+    i, j = map(int, np.argwhere(beyond_float64(part))[0])
     column = j if name is None else repr(name)
     raise ValueError(
         f"The integer in {where(i)}, column {column} is beyond 2**53 and would lose digits as a float64. "
@@ -423,10 +412,10 @@ def float_column(column: nw.Series[Any], where: Where) -> NDArray[np.float64]:
         raise ValueError(f"Column {column.name!r} is {column.dtype}, not numeric. Give it as numbers.")
     if column.dtype in (nw.Int64, nw.UInt64):
         whole = column.drop_nulls().to_numpy()  # integers with gaps would arrive as floats, already rounded
-        if _beyond_float64(whole):
+        if loses_digits(whole):
             refuse_large_integers(column.fill_null(0).to_numpy()[:, None], where, column.name)
     if column.dtype in (nw.Int128, nw.UInt128):
-        beyond = ((column > _LARGEST_EXACT_INTEGER) | (column < -_LARGEST_EXACT_INTEGER)).fill_null(False).to_numpy()
+        beyond = beyond_float64(column).fill_null(False).to_numpy()
         if beyond.any():
             refuse_large_integers(np.where(beyond, 2**60, 0)[:, None], where, column.name)
         column = column.cast(nw.Int64)

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.fold import fold
+from linearly.dataset.numbers import beyond_float64, loses_digits
 from linearly.dataset.rows import Block
 
 S = TypeVar("S")
 
 ENTRIES = 2**20  # in a block: about 12 MB
-_LARGEST_EXACT_INTEGER = 2**53
 
 
 class SparseRows:
@@ -70,15 +70,13 @@ def in_floats(X: Any, start: int = 0) -> Any:
     """A CSR matrix in float64 or float32; integers that a float64 would round are refused by row and column."""
     if X.dtype in (np.float64, np.float32):
         return X
-    if X.dtype.kind in "iu" and X.dtype.itemsize == 8:
-        beyond = (X.data > _LARGEST_EXACT_INTEGER) | (X.data < -_LARGEST_EXACT_INTEGER)
-        if beyond.any():
-            at = int(np.argmax(beyond))
-            row = start + int(np.searchsorted(X.indptr, at, side="right")) - 1
-            raise ValueError(
-                f"The integer in row {row}, column {X.indices[at]} is beyond 2**53 and would lose digits as a float64. "
-                "Subtract an offset or convert the column yourself."
-            )
+    if loses_digits(X.data):
+        at = int(np.argmax(beyond_float64(X.data)))
+        row = start + int(np.searchsorted(X.indptr, at, side="right")) - 1
+        raise ValueError(
+            f"The integer in row {row}, column {X.indices[at]} is beyond 2**53 and would lose digits as a float64. "
+            "Subtract an offset or convert the column yourself."
+        )
     return X.astype(np.float64)
 
 
