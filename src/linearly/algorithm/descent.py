@@ -16,8 +16,8 @@ SMALL_GRADIENT = 1e-9  # relative to the gradient at the start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Path:
-    """The steps of an optimizer: length of the step, loss and gradient norm before it, and where it stood."""
+class Descent:
+    """The steps of gradient descent: length of the step, loss and gradient norm before it, and where it stood."""
 
     step: Array
     loss: Array
@@ -30,7 +30,7 @@ class Path:
 
 def descend(
     gram: Gram, solution: Solution, step: float | None = None, steps: int = MOST_STEPS
-) -> tuple[Solution, Path]:
+) -> tuple[Solution, Descent]:
     """Walk down ½‖y − Xβ‖² + ½α‖β‖² from zero; the step 1/L, L the largest curvature, never overshoots.
 
     The columns are centred by the summary and scaled to unit length, as one would for gradient descent by hand.
@@ -62,7 +62,7 @@ def descend(
             'the columns are too correlated for it. method="auto" solves this at once.',
             ConvergenceWarning,
         )
-    path = Path(np.full(len(losses), rate), np.array(losses), np.array(norms), np.array(places))
+    path = Descent(np.full(len(losses), rate), np.array(losses), np.array(norms), np.array(places))
     return _at(solution, places[-1], cross * unit * unit[:, None]), path
 
 
