@@ -5,23 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from linearly.models.registry import MODELS
+
 if TYPE_CHECKING:
     from linearly.dataset.rows import Block, Rows
     from linearly.front import Model
 
-KINDS = {
-    "linear": "linear regression",
-    "ridge": "ridge regression",
-    "logistic": "logistic regression",
-    "lda": "linear discriminant analysis",
-    "qda": "quadratic discriminant analysis",
-    "least-squares": "least squares on indicators",
-    "perceptron": "perceptron",
-    "batch": "batch perceptron",
-    "pocket": "pocket perceptron",
-    "voted": "voted perceptron",
-    "averaged": "averaged perceptron",
-}
 LOOKED_AT = 100_000  # rows up to which the training rows are read again to see how the fit went
 TESTED = 5_000  # rows up to which residuals are tested for normality
 
@@ -33,7 +22,7 @@ def model_facts(model: Model, seen: int | None = None) -> dict[str, Any]:
     estimator = model.estimator
     penalised = getattr(estimator, "solution_", None) is not None and isinstance(estimator, LeastSquares)
     alpha = float(estimator.solution_.alpha) if penalised else float(getattr(estimator, "alpha", 0.0) or 0.0)
-    kind = KINDS["ridge" if model.model == "linear" and alpha > 0 else model.model]
+    kind = MODELS["ridge" if model.model == "linear" and alpha > 0 else model.model].words
     facts: dict[str, Any] = {
         "model": model.model,
         "kind": kind,

@@ -8,17 +8,7 @@ import numpy as np
 
 from linearly.evidence.table import Summary, Table
 from linearly.models.base import column_names
-
-_KINDS = {
-    "LinearDiscriminantAnalysis": "Linear discriminant analysis",
-    "QuadraticDiscriminantAnalysis": "Quadratic discriminant analysis",
-    "LeastSquaresClassifier": "Least squares on indicators",
-    "Perceptron": "Perceptron",
-    "BatchPerceptron": "Batch perceptron",
-    "PocketPerceptron": "Pocket perceptron",
-    "VotedPerceptron": "Voted perceptron",
-    "AveragedPerceptron": "Averaged perceptron",
-}
+from linearly.models.registry import WORDS
 
 
 def model_summary(estimator: Any, target: str = "") -> Summary:
@@ -26,7 +16,7 @@ def model_summary(estimator: Any, target: str = "") -> Summary:
     if hasattr(estimator, "summary"):
         own: Summary = estimator.summary()
         return Summary(f"{target}\n{own.title}" if target else own.title, own.tables, own.notes)
-    kind = _KINDS[type(estimator).__name__]
+    kind = WORDS[type(estimator).__name__].capitalize()
     classes = estimator.classes_.tolist()
     told = ", ".join(map(str, classes[:8])) + (" …" if len(classes) > 8 else "")
     p = estimator.n_features_in_

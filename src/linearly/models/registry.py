@@ -7,27 +7,33 @@ from typing import Any, NamedTuple
 
 
 class Entry(NamedTuple):
-    """Where an estimator is defined, whether it predicts labels, and whether it takes pass after pass."""
+    """Where an estimator is defined, what it is in words, whether it predicts labels and takes pass after pass."""
 
     module: str
     name: str
+    words: str
     classifies: bool
     iterates: bool = False
 
 
 MODELS = {
-    "linear": Entry("linearly.models.regression", "LinearRegression", False),
-    "ridge": Entry("linearly.models.ridge", "RidgeCV", False),
-    "logistic": Entry("linearly.models.logistic", "LogisticRegression", True, True),
-    "lda": Entry("linearly.models.discriminant", "LinearDiscriminantAnalysis", True),
-    "qda": Entry("linearly.models.discriminant", "QuadraticDiscriminantAnalysis", True),
-    "least-squares": Entry("linearly.models.indicator", "LeastSquaresClassifier", True),
-    "perceptron": Entry("linearly.models.perceptron", "Perceptron", True, True),
-    "batch": Entry("linearly.models.batch_perceptron", "BatchPerceptron", True, True),
-    "pocket": Entry("linearly.models.pocket", "PocketPerceptron", True, True),
-    "voted": Entry("linearly.models.perceptron", "VotedPerceptron", True, True),
-    "averaged": Entry("linearly.models.perceptron", "AveragedPerceptron", True, True),
+    "linear": Entry("linearly.models.regression", "LinearRegression", "linear regression", False),
+    "ridge": Entry("linearly.models.ridge", "RidgeCV", "ridge regression", False),
+    "logistic": Entry("linearly.models.logistic", "LogisticRegression", "logistic regression", True, True),
+    "lda": Entry("linearly.models.discriminant", "LinearDiscriminantAnalysis", "linear discriminant analysis", True),
+    "qda": Entry(
+        "linearly.models.discriminant", "QuadraticDiscriminantAnalysis", "quadratic discriminant analysis", True
+    ),
+    "least-squares": Entry("linearly.models.indicator", "LeastSquaresClassifier", "least squares on indicators", True),
+    "perceptron": Entry("linearly.models.perceptron", "Perceptron", "perceptron", True, True),
+    "batch": Entry("linearly.models.batch_perceptron", "BatchPerceptron", "batch perceptron", True, True),
+    "pocket": Entry("linearly.models.pocket", "PocketPerceptron", "pocket perceptron", True, True),
+    "voted": Entry("linearly.models.perceptron", "VotedPerceptron", "voted perceptron", True, True),
+    "averaged": Entry("linearly.models.perceptron", "AveragedPerceptron", "averaged perceptron", True, True),
 }
+
+WORDS = {entry.name: entry.words for entry in MODELS.values()}
+"""What each estimator is in words, by the name of its class."""
 
 
 def classifies(model: str) -> bool:

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from linearly.models.registry import WORDS
 from linearly.report.pictures import Told
 from linearly.report.words import Finding, count, listed, percent, told, whole
 
 Facts = dict[str, Any]
 
-_KINDS = {
-    "LogisticRegression": "logistic regression",
-    "LinearDiscriminantAnalysis": "linear discriminant analysis",
-    "QuadraticDiscriminantAnalysis": "quadratic discriminant analysis",
-    "LeastSquaresClassifier": "least squares on class indicators",
-    "Perceptron": "Rosenblatt's perceptron",
-    "BatchPerceptron": "the batch perceptron",
-    "PocketPerceptron": "the pocket perceptron",
-    "VotedPerceptron": "the voted perceptron",
-    "AveragedPerceptron": "the averaged perceptron",
-}
 _RARE = 0.1  # share of a label below which accuracy alone misleads
 
 
@@ -27,7 +17,7 @@ def fitted(facts: Facts) -> list[str]:
     """What was fitted."""
     said = [
         f"{facts['target']} ({listed(facts['classes'], 4)}) told from {listed(facts['names'], 6)}, by "
-        f"{_KINDS.get(facts['model'], facts['model'])}, here on {whole(facts['n'])} rows."
+        f"{_in_words(facts['model'])}, here on {whole(facts['n'])} rows."
     ]
     if facts.get("alpha"):
         said.append(f"The penalty alpha {told(facts['alpha'], 3)} pulls coefficients towards 0.")
@@ -219,3 +209,8 @@ def counts_of(evaluation: Told) -> list[list[float]]:
 def _shares(evaluation: Told) -> list[tuple[str, float]]:
     counts = [sum(row) for row in counts_of(evaluation)]
     return [(label, count / sum(counts)) for label, count in zip(evaluation.labels, counts, strict=True)]
+
+
+def _in_words(model: str) -> str:
+    words = WORDS.get(model, model)
+    return f"the {words}" if words.endswith("perceptron") else words
