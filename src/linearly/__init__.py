@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from linearly.evidence.diagnostics import residual_tests, vif
     from linearly.evidence.difference import diff
     from linearly.evidence.evaluation import Evaluation, evaluate
-    from linearly.evidence.inference import augment, compare_models, error_model, glance, tidy
+    from linearly.evidence.inference import augment, error_model, glance, tidy
     from linearly.evidence.likelihood import likelihood_ratio_tests, odds_ratios, profile_intervals
+    from linearly.evidence.nested import compare_models
     from linearly.evidence.table import Table
     from linearly.front import Model, fit, load
     from linearly.models.batch_perceptron import BatchPerceptron
@@ -88,7 +89,7 @@ _HOME = {
     "VotedPerceptron": "linearly.models.perceptron",
     "augment": "linearly.evidence.inference",
     "bias_variance": "linearly.evidence.bias_variance",
-    "compare_models": "linearly.evidence.inference",
+    "compare_models": "linearly.evidence.nested",
     "cross_validate": "linearly.evidence.cross_validation",
     "diff": "linearly.evidence.difference",
     "digit_features": "linearly.dataset.digits",

@@ -22,8 +22,6 @@ from linearly.models.parameters import whole_number
 
 Array = NDArray[np.float64]
 
-_ROUNDING = 1e-9  # two sums over the same rows, taken in another order or by a triangle, differ by less
-
 
 def tidy(model: Any, *, level: float = 0.95) -> Table:
     """A row for each term: ``term, estimate, std_error, statistic, p_value, conf_low, conf_high``; Intercept first.
@@ -97,8 +95,8 @@ def glance(model: Any) -> Table:
                 "sigma": [np.sqrt(solution.sigma2[t])],
                 "f_statistic": [f],
                 "p_value": [p_value],
-                "df_model": [_count(n - dof - constant)],
-                "df_residual": [_count(dof)],
+                "df_model": [degrees(n - dof - constant)],
+                "df_residual": [degrees(dof)],
                 "n": [n],
                 "log_likelihood": [log_likelihood],
                 "aic": [-2 * log_likelihood + 2 * parameters],
@@ -160,7 +158,7 @@ def error_model(model: Any) -> Table:
             "sigma_mle": [np.sqrt(maximum[t])],
             "sigma_unbiased": [np.sqrt(unbiased[t])],
             "n": [solution.n],
-            "df_residual": [_count(solution.dof)],
+            "df_residual": [degrees(solution.dof)],
         }
         for t in range(len(maximum))
     ]
@@ -220,109 +218,6 @@ def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: 
         epsilon = centred[draw.randint(len(centred), size=len(centred))]
         draws[i] = center - solution.root @ (u.T @ epsilon)
     return draws
-
-
-def compare_models(small: Any, big: Any) -> Table:
-    """Do the terms of the bigger of two nested models matter? ``statistic, df, p_value``.
-
-    Least squares: the F test (``df`` and ``df_residual``). Logistic regression: the likelihood-ratio test. Both models
-    must be fitted without penalty to the same rows, with the same target and weights; the columns of the small one, and
-    its intercept, are among those of the big one.
-    """
-    small, big = estimator_in(small), estimator_in(big)
-    check_is_fitted(small)
-    check_is_fitted(big)
-    names = [set(column_names(model)) for model in (small, big)]
-    if all(hasattr(model, "feature_names_in_") for model in (small, big)) and not names[0] <= names[1]:
-        raise ValueError(f"Not nested: {sorted(names[0] - names[1])} are not columns of the bigger model.")
-    constant = [bool(getattr(model, "fit_intercept", True)) for model in (small, big)]
-    if constant == [True, False] and not _spans_constant(big):
-        raise ValueError(
-            "Not nested: the smaller model has an intercept, and the bigger one has none. Fit both with an intercept."
-        )
-    if _is_logistic(small) and _is_logistic(big):
-        from linearly.evidence.likelihood import compare_logistic
-
-        if not (small.multilabel_ or big.multilabel_):
-            _refuse_other_classes(small, big)
-        return compare_logistic(small, big)
-    a, b = fitted(small), fitted(big)
-    refuse_several(small, "compare_models")
-    refuse_several(big, "compare_models")
-    if a.alpha or b.alpha:
-        raise ValueError("compare_models takes models without a penalty: fit both with alpha=0.")
-    _refuse_other_rows(small, big)
-    df = round(a.dof - b.dof)
-    if df <= 0:
-        raise ValueError("The bigger model, second, must have more terms than the smaller one.")
-    if float(b.rss[0] - a.rss[0]) > _ROUNDING * max(a.tss[0], b.tss[0]):
-        raise fits_better(f"residual sum of squares {a.rss[0]:.6g} against {b.rss[0]:.6g}")
-    f = float((a.rss[0] - b.rss[0]) / df / b.sigma2[0])
-    return Table(
-        {
-            "statistic": [f],
-            "df": [df],
-            "df_residual": [_count(b.dof)],
-            "p_value": [float(fdtrc(df, b.dof, max(f, 0.0)))],
-        }
-    )
-
-
-def _refuse_other_rows(small: LeastSquares, big: LeastSquares) -> None:
-    """Refuse two fits of different rows, weights or targets, as far as sums over the rows tell."""
-    # The mean alone, fitted with either summary: whatever differs then is not due to the columns.
-    a, b = (model.summary_.select([], True).solve() for model in (small, big))
-    if a.n != b.n:
-        raise _not_alike("rows", f"there are {a.n} and {b.n}")
-    if not _close(a.weight, b.weight) or abs(a.log_weight - b.log_weight) > _ROUNDING * (a.n + abs(a.log_weight)):
-        raise _not_alike(
-            "weights",
-            f"they add up to {a.weight:.6g} and {b.weight:.6g}, their logarithms to "
-            f"{a.log_weight:.6g} and {b.log_weight:.6g}",
-        )
-    first, second, far = float(a.tss[0]), float(b.tss[0]), abs(float(a.at_mean[0]))
-    spread = np.sqrt(max(first, second) / a.weight)
-    # Of numbers far from zero rounding leaves a spread of its own.
-    if not _close(np.sqrt(first / a.weight), np.sqrt(second / a.weight), 1e-14 * far):
-        raise _not_alike("target", f"its squares about the mean add up to {first:.6g} and {second:.6g}")
-    if not abs(float(a.at_mean[0] - b.at_mean[0])) <= _ROUNDING * (far + spread):
-        raise _not_alike("target", f"its mean is {a.at_mean[0]:.6g} and {b.at_mean[0]:.6g}")
-
-
-def _refuse_other_classes(small: Any, big: Any) -> None:
-    """Refuse two logistic regressions whose classes differ, or the weights of their rows."""
-    if small.n_rows_ != big.n_rows_:
-        raise _not_alike("rows", f"there are {small.n_rows_} and {big.n_rows_}")
-    if not np.array_equal(small.classes_, big.classes_):
-        raise _not_alike("classes", f"they are {small.classes_.tolist()} and {big.classes_.tolist()}")
-    for label, first, second in zip(small.classes_.tolist(), small._class_weights, big._class_weights, strict=True):
-        if not _close(first, second):
-            raise _not_alike("weights or labels", f"the rows of class {label!r} weigh {first:.6g} and {second:.6g}")
-
-
-def _spans_constant(model: Any) -> bool:
-    """Whether the columns of a model without intercept make up for one, as all levels of a category do."""
-    if not isinstance(model, LeastSquares):
-        return False  # a likelihood leaves no sums behind that would tell
-    return Ask(0.0).of(model.summary_).rank + 1 == model.solution_.rank
-
-
-def fits_better(how: str) -> ValueError:
-    """What to say of a smaller model with the better fit, which none of nested models has."""
-    return ValueError(
-        f"Not nested: the smaller model fits better ({how}). Give the bigger one all columns of the smaller one."
-    )
-
-
-def _not_alike(what: str, how: str) -> ValueError:
-    return ValueError(
-        f"compare_models takes two fits of the same rows, target and weights, and these do not have the same {what}: "
-        f"{how}. Fit both models to the same data."
-    )
-
-
-def _close(a: float, b: float, least: float = 0.0) -> bool:
-    return bool(a == b or abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) + least)
 
 
 def _is_logistic(model: Any) -> bool:
@@ -430,7 +325,8 @@ def refuse_several(model: LeastSquares, what: str) -> None:
         raise ValueError(f"{what} takes a model of one target; fit each of the targets on its own.")
 
 
-def _count(value: float) -> float | int:
+def degrees(value: float) -> float | int:
+    """Degrees of freedom: a whole number where they are one, which those of ridge are not."""
     return round(value) if abs(value - round(value)) < 1e-9 else float(value)
 
 

@@ -18,7 +18,7 @@ from linearly.algorithm.optimizer import newton
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Rows, as_frame, is_frame, is_rows, refuse_bad_numbers
-from linearly.evidence.inference import fits_better, refuse_level, told_apart
+from linearly.evidence.inference import refuse_level, told_apart
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
 from linearly.kernels.matrices import dense_float64
@@ -59,7 +59,7 @@ def glance_logistic(model: LogisticRegression) -> Table:
     """A row for the model: deviances, McFadden's pseudo-R², information criteria, and how the search ended."""
     _refuse_multilabel(model, "glance")
     log_likelihood, null = model.log_likelihood_, model.null_log_likelihood_
-    parameters = _parameters(model)
+    parameters = parameters_of(model)
     notes = []
     if model.separation_ is not None:
         limit = "0, its limit" if model.separation_.verdict == "separable" else "where the search was stopped"
@@ -143,16 +143,16 @@ def likelihood_ratio_tests(model: LogisticRegression, X: Any, y: Any = None, sam
     one by one.
     """
     model, X = opened(model, X, y, sample_weight, "likelihood_ratio_tests")
-    _refuse_penalised(_fitted(model), "likelihood_ratio_tests")
+    refuse_penalised(_fitted(model), "likelihood_ratio_tests")
     names = column_names(model)
-    statistics, df, whole = [], [], _parameters(model)
+    statistics, df, whole = [], [], parameters_of(model)
     plainly = clone(model).set_params(covariance="classical")  # the likelihood does not depend on it
     for j in range(len(names)):
         others = [i for i in range(len(names)) if i != j]
         least, left = model.null_log_likelihood_, int(model.fit_intercept) * (len(model.classes_) - 1)
         if others:
             small = clone(plainly).fit(_columns(X, others), y, sample_weight)
-            least, left = small.log_likelihood_, _parameters(small)
+            least, left = small.log_likelihood_, parameters_of(small)
         df.append(whole - left)
         # A column that the others make up for, being a combination of them, cannot be tested.
         statistics.append(max(2 * (model.log_likelihood_ - least), 0.0) if df[-1] > 0 else np.nan)
@@ -164,21 +164,6 @@ def likelihood_ratio_tests(model: LogisticRegression, X: Any, y: Any = None, sam
             "p_value": chdtrc(np.maximum(df, 1), np.array(statistics)),
         }
     )
-
-
-def compare_logistic(small: LogisticRegression, big: LogisticRegression) -> Table:
-    """The likelihood-ratio test of two nested fits."""
-    for model in (small, big):
-        _refuse_penalised(model, "compare_models")
-    if small.n_rows_ != big.n_rows_ or not np.array_equal(small.classes_, big.classes_):
-        raise ValueError("compare_models takes two fits of the same rows and classes.")
-    df = _parameters(big) - _parameters(small)
-    if df <= 0:
-        raise ValueError("The bigger model, second, must have more terms than the smaller one.")
-    statistic = 2 * (big.log_likelihood_ - small.log_likelihood_)
-    if statistic < 1e-6 * small.log_likelihood_:
-        raise fits_better(f"log likelihood {small.log_likelihood_:.6g} against {big.log_likelihood_:.6g}")
-    return Table({"statistic": [statistic], "df": [df], "p_value": [float(chdtrc(df, max(statistic, 0.0)))]})
 
 
 @quiet_blas()
@@ -193,7 +178,7 @@ def profile_intervals(
     was fitted to.
     """
     model, X = opened(model, X, y, sample_weight, "profile_intervals")
-    _refuse_penalised(_fitted(model), "profile_intervals")
+    refuse_penalised(_fitted(model), "profile_intervals")
     if model.separation_ is not None or not model.converged_:
         raise ValueError(
             "profile_intervals starts from a maximum of the likelihood, and this fit did not reach one"
@@ -272,7 +257,8 @@ def _terms(model: LogisticRegression) -> tuple[list[str], list[Any], Array]:
     return names * len(blocks), labels, np.concatenate(blocks)
 
 
-def _parameters(model: LogisticRegression) -> int:
+def parameters_of(model: LogisticRegression) -> int:
+    """How many coefficients were free to be fitted."""
     aliased = 0 if model._root is None else len(model._root) - model._root.shape[1]
     return int(model.coef_.size + int(model.fit_intercept) * len(model.coef_)) - aliased
 
@@ -304,7 +290,8 @@ def _refuse_multilabel(model: LogisticRegression, what: str) -> None:
         raise ValueError(f"{what} takes a model of one target; use it on each of model.estimators_.")
 
 
-def _refuse_penalised(model: LogisticRegression, what: str) -> None:
+def refuse_penalised(model: LogisticRegression, what: str) -> None:
+    """Refuse a fit whose log likelihood is not the largest there is."""
     _refuse_multilabel(model, what)
     if model.alpha > 0 or model.bias_reduction is not None:
         raise ValueError(f"{what} needs a plain maximum likelihood fit: alpha=0 and no bias_reduction.")
