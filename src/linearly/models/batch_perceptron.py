@@ -18,7 +18,6 @@ from linearly.models.classifier import LinearClassifier
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows
 from linearly.models.parameters import boolean, from_zero, whole_number
-from linearly.models.verdict import Explained
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class Correction:
         )
 
 
-class BatchPerceptron(Explained, LinearClassifier):
+class BatchPerceptron(LinearClassifier):
     """The perceptron that looks at all rows before it moves: the mean of y x over the mistakes corrects the weights.
 
         Model class   sign(b + x'w), sign(0) = +1      (K classes: the largest of K scores)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from linearly.dataset.rows import Block, Rows, as_rows, is_rows, refuse_bad_numb
 from linearly.dataset.sparse import SparseRows
 from linearly.kernels.matrices import is_sparse, undoubled
 from linearly.models.base import Array, Scored, checked_matrix, remember_columns
+
+if TYPE_CHECKING:
+    from linearly.evidence import table
 
 _SMALLER = 2.0**-600
 
@@ -36,6 +39,16 @@ class Classifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The class of each row: ``classes_[1]`` where the score is 0 or more; of K the first with the largest."""
         check_is_fitted(self)
         return self.classes_[winners(self._scored(X))]
+
+    def explain(self, X: Any = None, y: Any = None) -> table.Summary:
+        """What the training did; and with the rows it was done on, what is proven about them.
+
+        With X and y: whether any hyperplane separates them (with a certificate), Novikoff's bound (R/γ)² beside the
+        mistakes made, and the error floor, which no hyperplane can beat, beside this model's errors.
+        """
+        from linearly.evidence.verdict import explain
+
+        return explain(self, X, y)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

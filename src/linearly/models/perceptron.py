@@ -19,14 +19,13 @@ from linearly.models.classifier import Classifier, LinearClassifier
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows, named_classes
 from linearly.models.parameters import boolean, generator, one_of, whole_number
-from linearly.models.verdict import Explained
 
 INITS = ("zeros", "random")
 WEIGHTINGS = ("survived", "uniform")
 _MOST_PRODUCTS = 1e11  # a vote over the training rows that takes more is not taken unasked
 
 
-class OnlinePerceptron(Explained, Classifier):
+class OnlinePerceptron(Classifier):
     """The training that the online perceptrons share: passes over the rows until one makes few enough mistakes."""
 
     max_passes: int

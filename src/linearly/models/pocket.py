@@ -18,13 +18,12 @@ from linearly.models.classifier import LinearClassifier
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows
 from linearly.models.parameters import boolean, generator, one_of, whole_number
-from linearly.models.verdict import Explained
 
 INITS = ("zeros", "random", "least_squares")
 _MOST_COLUMNS = 8192  # for least squares, whose normal matrix then takes 512 MB
 
 
-class PocketPerceptron(Explained, LinearClassifier):
+class PocketPerceptron(LinearClassifier):
     """The best weights that a perceptron passes through: fewest errors on all rows, for classes that overlap.
 
         Model class   sign(b + x'w), sign(0) = +1      (K classes: the largest of K scores)

@@ -1,37 +1,21 @@
-"""What a perceptron can say about itself: its mistakes beside what is proven about the rows."""
+"""What may be said about a perceptron: its mistakes beside what is proven about the rows."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.error_floor import error_floor
 from linearly.algorithm.separability import separability
+from linearly.evidence.table import Summary, Table
 from linearly.models.labels import checked_labels, shown
 
-if TYPE_CHECKING:
-    from linearly.evidence import table
 
-
-class Explained:
-    """Gives a perceptron its `explain`."""
-
-    def explain(self, X: Any = None, y: Any = None) -> table.Summary:
-        """What the training did; and with the rows it was done on, what is proven about them.
-
-        With X and y: whether any hyperplane separates them (with a certificate), Novikoff's bound (R/γ)² beside the
-        mistakes made, and the error floor, which no hyperplane can beat, beside this model's errors.
-        """
-        return explain(self, X, y)
-
-
-def explain(model: Any, X: Any = None, y: Any = None) -> table.Summary:
+def explain(model: Any, X: Any = None, y: Any = None) -> Summary:
     """The answer to `model.explain(X, y)`."""
-    from linearly.evidence import table
-
     check_is_fitted(model)
     if (X is None) != (y is None):
         raise ValueError("explain() needs both X and y, or neither.")
@@ -56,8 +40,8 @@ def explain(model: Any, X: Any = None, y: Any = None) -> table.Summary:
             floor = int(error_floor(X, y, fit_intercept=model.fit_intercept))
             facts["error floor"] = floor
             notes.append(_beside(floor, facts.get("errors on these rows")))
-    told = table.Table({"what": list(facts), "value": list(map(_told, facts.values()))})
-    return table.Summary(f"What {type(model).__name__} did", (told,), tuple(notes))
+    told = Table({"what": list(facts), "value": list(map(_told, facts.values()))})
+    return Summary(f"What {type(model).__name__} did", (told,), tuple(notes))
 
 
 def _told(value: Any) -> str:
