@@ -29,7 +29,6 @@ from linearly.evidence.opened import opened
 from linearly.evidence.table import Table
 from linearly.models.base import column_names, training_rows
 from linearly.models.by_class import ByClassModel
-from linearly.models.classifier import Classifier
 from linearly.models.labels import labelled_rows
 from linearly.models.least_squares import LeastSquares
 from linearly.models.regression import LinearRegression
@@ -60,7 +59,7 @@ def cross_validate(
         raise ValueError(f"folds must be a whole number from 2 on, not {folds!r}.")
     refuse_level(level)
     estimator, X = opened(estimator, X, y, sample_weight, "cross_validate")
-    if not isinstance(estimator, (LeastSquares, Classifier, ScoreClassifier)):
+    if not isinstance(estimator, (LeastSquares, PerceptronModel, ScoreClassifier)):
         raise TypeError(
             f"cross_validate is for the models of linearly, not for {type(estimator).__name__}: scikit-learn has a "
             "cross_validate that takes any."

@@ -14,10 +14,10 @@ from linearly.algorithm.magnitude import exponent, in_unit, largest
 from linearly.algorithm.remarks import remark
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.models.base import Array, all_or_nothing
-from linearly.models.classifier import LinearClassifier
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows
 from linearly.models.parameters import boolean, from_zero, whole_number
+from linearly.models.perceptron_model import LinearPerceptron
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Correction:
         )
 
 
-class BatchPerceptron(LinearClassifier):
+class BatchPerceptron(LinearPerceptron):
     """The perceptron that looks at all rows before it moves: the mean of y x over the mistakes corrects the weights.
 
         Model class   sign(b + x'w), sign(0) = +1      (K classes: the largest of K scores)

@@ -15,17 +15,17 @@ from linearly.algorithm.remarks import remark
 from linearly.algorithm.training import Training
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.models.base import Array, all_or_nothing, or_as_before
-from linearly.models.classifier import Classifier, LinearClassifier
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows, named_classes
 from linearly.models.parameters import boolean, generator, one_of, whole_number
+from linearly.models.perceptron_model import LinearPerceptron, PerceptronModel
 
 INITS = ("zeros", "random")
 WEIGHTINGS = ("survived", "uniform")
 _MOST_PRODUCTS = 1e11  # a vote over the training rows that takes more is not taken unasked
 
 
-class OnlinePerceptron(Classifier):
+class OnlinePerceptron(PerceptronModel):
     """The training that the online perceptrons share: passes over the rows until one makes few enough mistakes."""
 
     max_passes: int
@@ -154,7 +154,7 @@ class OnlinePerceptron(Classifier):
         raise NotImplementedError
 
 
-class Perceptron(OnlinePerceptron, LinearClassifier):
+class Perceptron(OnlinePerceptron, LinearPerceptron):
     """Rosenblatt's perceptron: pass over the rows, correct the weights after every mistake, until a pass makes few.
 
         Model class   sign(b + x'w), sign(0) = +1      (K classes: the largest of K scores)
@@ -247,7 +247,7 @@ class Perceptron(OnlinePerceptron, LinearClassifier):
         return scanned_error(rows, self.coef_, self.intercept_)
 
 
-class AveragedPerceptron(OnlinePerceptron, LinearClassifier):
+class AveragedPerceptron(OnlinePerceptron, LinearPerceptron):
     """The mean of all the weights a perceptron passes through, each counted for the rows it survived.
 
         Model class   sign(b + x'w), sign(0) = +1      (K classes: the largest of K scores)

@@ -14,16 +14,16 @@ from linearly.algorithm.trail import Trail
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows
 from linearly.models.base import Array, all_or_nothing
-from linearly.models.classifier import LinearClassifier
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows
 from linearly.models.parameters import boolean, generator, one_of, whole_number
+from linearly.models.perceptron_model import LinearPerceptron
 
 INITS = ("zeros", "random", "least_squares")
 _MOST_COLUMNS = 8192  # for least squares, whose normal matrix then takes 512 MB
 
 
-class PocketPerceptron(LinearClassifier):
+class PocketPerceptron(LinearPerceptron):
     """The best weights that a perceptron passes through: fewest errors on all rows, for classes that overlap.
 
         Model class   sign(b + x'w), sign(0) = +1      (K classes: the largest of K scores)

@@ -1,4 +1,4 @@
-"""What every fitted linear classifier can do: score new rows and name their classes."""
+"""What every fitted perceptron can do: score new rows, name their classes, and explain itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SMALLER = 2.0**-600
 
 
-class Classifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PerceptronModel(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Scores of new rows, block by block, and the classes they mean."""
 
     classes_: NDArray[Any]
@@ -75,9 +75,13 @@ class Classifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Scores of a block, n × 1 for two classes and n × K for more; NaN and infinity refused."""
         raise NotImplementedError
 
+    def _novikoff(self) -> bool:
+        """Whether Novikoff's bound holds for the updates: they start at zero, each corrected by one row."""
+        raise NotImplementedError
 
-class LinearClassifier(Classifier):
-    """Scores x'w + b."""
+
+class LinearPerceptron(PerceptronModel):
+    """A perceptron that is one set of weights: its scores are x'w + b."""
 
     coef_: Array
     intercept_: Array
