@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linearly.algorithm import exact, gauge, gram, ladder, solution, triangular
+from linearly.algorithm import gauge, gram, ladder, solution, triangular
+from linearly.algorithm import integer_algebra as exact
 from linearly.algorithm.gauge import Gauge, power_of_two, without_absent
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.ladder import Ask, PrecisionWarning, Summarize

@@ -5,8 +5,8 @@ import pytest
 
 import linearly as ly
 from linearly.algorithm import overlap
-from linearly.algorithm.exact import integers, null_space
 from linearly.algorithm.halfspaces import Halfspaces
+from linearly.algorithm.integer_algebra import integers, null_space
 from linearly.algorithm.overlap import overlap_for_sure, positive_relation
 
 

@@ -20,9 +20,9 @@ from threadpoolctl import threadpool_limits
 from linearly.algorithm import relations
 from linearly.algorithm.certificate import _least
 from linearly.algorithm.error_floor import contradictions
-from linearly.algorithm.exact import integers, null_space, product
 from linearly.algorithm.halfspaces import Halfspaces
 from linearly.algorithm.hints import Hint, least_squares, whiten
+from linearly.algorithm.integer_algebra import integers, null_space, product
 from linearly.algorithm.separability import error_floor, mistake_bound, separability
 from linearly.selftest.hyperplanes import oracle, proven, rank
 from linearly.selftest.separability import hairline, random_set

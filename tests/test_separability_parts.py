@@ -26,9 +26,9 @@ from linearly.algorithm.certificate import (
     nearest_float,
 )
 from linearly.algorithm.error_floor import ErrorFloor, _reduced, _wins_ties, contradictions, error_floor
-from linearly.algorithm.exact import product as exact_product
 from linearly.algorithm.halfspaces import Halfspaces, floats
 from linearly.algorithm.hints import Hint, approach, descend, least_squares, per_class, values, whiten
+from linearly.algorithm.integer_algebra import product as exact_product
 from linearly.algorithm.nearest import Corral, ExactCorral
 from linearly.algorithm.relations import (
     Search,

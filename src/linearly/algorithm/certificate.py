@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.exact import Integers, null_space
 from linearly.algorithm.halfspaces import Floats, Halfspaces, Ids, floats
+from linearly.algorithm.integer_algebra import Integers, null_space
 from linearly.kernels.matrices import dense
 
 Verdict = Literal["separable", "quasi-separable", "overlapping"]

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linearly.algorithm.certificate import Relation
-from linearly.algorithm.exact import null_space, primitive
 from linearly.algorithm.halfspaces import Halfspaces, Ids
+from linearly.algorithm.integer_algebra import null_space, primitive
 from linearly.algorithm.relations import Mask, Multipliers, Search, Span, outside
 from linearly.kernels.matrices import dense
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linearly.algorithm.exact import Integers, integers, product, widen
+from linearly.algorithm.integer_algebra import Integers, integers, product, widen
 from linearly.dataset.numbers import as_array, as_numbers, beyond_float64, loses_digits
 from linearly.dataset.rows import names_of
 from linearly.kernels.matrices import dense, is_sparse

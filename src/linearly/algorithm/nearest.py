@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg import qr_delete, qr_insert
 from scipy.linalg.lapack import dtrtrs
 
-from linearly.algorithm.exact import Integers, null_space
 from linearly.algorithm.halfspaces import Floats
+from linearly.algorithm.integer_algebra import Integers, null_space
 
 _ROUNDING = 1e-13
 

@@ -24,9 +24,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.exact import Integers, integers, null_space, primitive, product, widen
 from linearly.algorithm.halfspaces import Floats, Halfspaces, Ids, floats
 from linearly.algorithm.hints import Hint, approach, descend, least_squares, per_class, whiten
+from linearly.algorithm.integer_algebra import Integers, integers, null_space, primitive, product, widen
 from linearly.algorithm.nearest import ExactCorral
 
 T = TypeVar("T")

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike
 
 from linearly.algorithm.certificate import Certificate, Relation, margins, nearest_float
 from linearly.algorithm.error_floor import ErrorFloor, contradictions, error_floor
-from linearly.algorithm.exact import Integers, integers
 from linearly.algorithm.halfspaces import Floats, Halfspaces, floats
 from linearly.algorithm.hints import approach, per_class
+from linearly.algorithm.integer_algebra import Integers, integers
 from linearly.algorithm.relations import Decision, decide
 
 __all__ = ["Certificate", "ErrorFloor", "error_floor", "mistake_bound", "separability"]

@@ -1,4 +1,4 @@
-"""Exact linear algebra on floats: a float is a fraction with a power of two below, so nothing need be rounded.
+"""Linear algebra in integers: a float is one, times a power of two, so nothing need be rounded.
 
 `integers` turns columns of floats into integers, `null_space` solves R v = 0 in integers. The solver lifts the solution
 digit by digit in base q, q a prime (J. D. Dixon 1982): one inverse modulo q, then a matrix times a vector a digit, all
