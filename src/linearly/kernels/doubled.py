@@ -1,6 +1,6 @@
 """Double-double numbers: arrays that are an unevaluated sum of two float64, good for about 31 digits.
 
-A `Doubled` is used like an array: ``+ - * /``, slicing, ``outer``. Every operation is built from two exact
+A `Doubled` is used like an array: ``+ - * /``, slicing, sums. Every operation is built from two exact
 ones (Dekker 1971, Knuth): what rounding takes from a sum or a product is itself a float64.
 """
 
@@ -166,8 +166,3 @@ def dot(a: Doubled, B: Doubled) -> Doubled:
     high = [math.fsum(column) for column in columns]
     low = [math.fsum([*column, -total]) for column, total in zip(columns, high, strict=True)]
     return Doubled(np.array(high), np.array(low))
-
-
-def outer(a: Doubled, b: Doubled) -> Doubled:
-    """All products of an element of a with an element of b."""
-    return a[:, None] * b[None, :]
