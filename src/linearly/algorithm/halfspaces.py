@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linearly.algorithm.integer_algebra import Integers, integers, product, widen
+from linearly.dataset.labels import distinct, first_gap
 from linearly.dataset.numbers import as_array, as_numbers, beyond_float64, loses_digits
 from linearly.dataset.rows import names_of
 from linearly.kernels.matrices import dense, is_sparse
@@ -311,20 +312,10 @@ def _labels(y: ArrayLike, n: int, classes: NDArray[Any] | None) -> tuple[NDArray
         raise ValueError(f"y must be one label a row, not an array of shape {labels.shape}.")
     if len(labels) != n:
         raise ValueError(f"X has {n} rows and y has {len(labels)}. Each row needs one label.")
-    missing: list[int] = []
-    if labels.dtype.kind == "f":
-        missing = np.flatnonzero(np.isnan(labels)).tolist()
-    elif labels.dtype.kind in "mM":
-        missing = np.flatnonzero(np.isnat(labels)).tolist()
-    elif labels.dtype.kind == "O":
-        missing = [i for i, t in enumerate(labels) if t is None or t != t]
-    if missing:
-        raise ValueError(f"y has no label in row {missing[0]}. Drop the row.")
-    try:
-        found, codes = np.unique(labels, return_inverse=True)
-    except TypeError:
-        kinds = ", ".join(sorted({type(t).__name__ for t in labels}))
-        raise ValueError(f"y mixes labels of different types ({kinds}). Use one type.") from None
+    gap = first_gap(labels)
+    if gap is not None:
+        raise ValueError(f"y has no label in row {gap}. Drop the row.")
+    found, codes = distinct(labels, "y")
     if classes is not None:
         unknown = set(found.tolist()) - set(classes.tolist())
         if unknown:

@@ -18,6 +18,7 @@ from linearly.algorithm.gram import targets
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangular import ratio
+from linearly.dataset.labels import distinct, first_gap
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array, Doubled
 from linearly.kernels.matrices import dense, dense_numbers
@@ -79,18 +80,11 @@ def group_codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
         raise ValueError("groups must be one label a row.")
     if isinstance(rows, Sized) and len(rows) != len(labels):
         raise ValueError(f"groups has {len(labels)} labels for {len(rows)} rows.")
-    # pandas' NA is neither equal to itself nor not.
-    gap = np.flatnonzero(
-        [label is None or type(label).__name__ == "NAType" or label != label for label in labels.tolist()]
-    )
-    if len(gap):
-        raise ValueError(f"groups has no label in row {gap[0]}. Drop the row or give it a group of its own.")
-    try:
-        distinct, codes = np.unique(labels, return_inverse=True)
-    except TypeError:
-        kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
-        raise ValueError(f"groups mixes labels of different types ({kinds}). Use one type.") from None
-    return codes, len(distinct)
+    gap = first_gap(labels)
+    if gap is not None:
+        raise ValueError(f"groups has no label in row {gap}. Drop the row or give it a group of its own.")
+    found, codes = distinct(labels, "groups")
+    return codes, len(found)
 
 
 def _row_parts(block: Block, solution: Solution) -> tuple[Array, Array, Array]:

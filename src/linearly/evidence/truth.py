@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.labels import distinct
 from linearly.dataset.numbers import as_array, as_numbers
 from linearly.dataset.rows import ROW, Block, Rows, Where, is_rows
 from linearly.evidence.intervals import Array
@@ -103,16 +104,12 @@ def column(y: Any) -> NDArray[Any]:
 
 def codes(labels: NDArray[Any], known: Sequence[Any], what: str, where: Where) -> NDArray[np.intp]:
     """The position of each label among the known ones; others are refused by name and row."""
-    try:
-        distinct, inverse = np.unique(labels, return_inverse=True)
-    except TypeError:
-        kinds = sorted({type(label).__name__ for label in labels})
-        raise ValueError(f"{what} mixes labels of different types ({', '.join(kinds)}).") from None
+    found, inverse = distinct(labels, what)
     position = {label: k for k, label in enumerate(known)}
-    codes = np.array([position.get(plain(label), -1) for label in distinct], dtype=np.intp)[inverse]
+    codes = np.array([position.get(plain(label), -1) for label in found], dtype=np.intp)[inverse]
     unseen = np.flatnonzero(codes < 0)
     if len(unseen):
-        names = ", ".join(repr(plain(label)) for label in distinct if plain(label) not in position)
+        names = ", ".join(repr(plain(label)) for label in found if plain(label) not in position)
         told = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
         raise ValueError(
             f"{what} has labels that the model has never seen: {names} (first in {where(int(unseen[0]))}). "

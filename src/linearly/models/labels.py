@@ -17,6 +17,7 @@ from sklearn.utils.validation import column_or_1d
 
 from linearly.dataset.design import DesignRows
 from linearly.dataset.elsewhere import rows_elsewhere
+from linearly.dataset.labels import is_missing
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.numbers import as_array
 from linearly.dataset.polynomial import Polynomial
@@ -296,7 +297,7 @@ def _refuse_continuous(labels: Labels, where: Where) -> None:
 def _refuse_mixed(values: Sequence[Any], where: Where) -> None:
     kinds: dict[str, tuple[int, Any]] = {}
     for i, value in enumerate(values):
-        if _is_missing(value):
+        if is_missing(value):
             raise ValueError(f"Input y contains NaN: {where(i)} has no label. Drop the row or fill the gap first.")
         kinds.setdefault(_kind(value), (i, value))
     if len(kinds) > 1:
@@ -320,12 +321,6 @@ def _kind(value: Any) -> str:
     if isinstance(value, (numbers.Real, Decimal)):
         return "number"
     return "str" if isinstance(value, str) else type(value).__name__
-
-
-def _is_missing(value: Any) -> bool:
-    if isinstance(value, (float, np.floating, Decimal, np.datetime64, np.timedelta64)):
-        return bool(value != value)
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _is_label(value: Any) -> bool:
