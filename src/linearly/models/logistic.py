@@ -235,18 +235,18 @@ class LogisticRegression(ScoreClassifier):
             raise ValueError('bias_reduction="firth" is solved by Newton: leave solver at "auto".')
 
     def _reference(self) -> int:
-        K = len(self.classes_)
-        if isinstance(self.reference, str) and self.reference == "last":
-            named = K > 2 and "last" in self.classes_.tolist()
-            if not named:
-                return K - 1 if K > 2 else 0
-        one = not isinstance(self.reference, (list, tuple, dict, set, np.ndarray))
-        at = [k for k, label in enumerate(self.classes_.tolist()) if one and label == self.reference]
-        if len(at) == 0:
-            raise ValueError(f"reference must be one of {self.classes_.tolist()}, not {self.reference!r}.")
-        if K == 2 and at[0] != 0:
-            raise ValueError(f"With two classes the reference is always the first, {self.classes_[:1].tolist()[0]!r}.")
-        return int(at[0])
+        classes: list[Any] = self.classes_.tolist()
+        last = isinstance(self.reference, str) and self.reference == "last"
+        if len(classes) == 2 and last:
+            return 0
+        if last and "last" not in classes:  # a class may be called so
+            return len(classes) - 1
+        if isinstance(self.reference, np.ndarray) or self.reference not in classes:
+            raise ValueError(f"reference must be one of {classes}, not {self.reference!r}.")
+        at = classes.index(self.reference)
+        if len(classes) == 2 and at != 0:
+            raise ValueError(f"With two classes the reference is always the first, {classes[0]!r}.")
+        return at
 
     def _look_first(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Gauge]:
         look = FirstLook.at(*rows_with_labels(self, X, y, sample_weight))
