@@ -75,14 +75,8 @@ def fit(
     """
     tables = as_tables(data)
     if like is not None:
-        if not isinstance(like, Model):
-            raise TypeError(f"like= takes a fitted Model, not {type(like).__name__}; ly.load(path) reads one.")
+        _refuse_beside_like(like, (target, formula, features, weight), missing, unseen)
         tables = with_text(tables, like.design.texts)
-        if target is not None or formula is not None or features is not None or weight is not None:
-            raise ValueError("like= brings its own target, features and weight: leave those out.")
-        refuse_options(missing, unseen)
-        if unseen != "error":
-            raise ValueError("like= brings its own levels, and what becomes of those it has not: leave unseen= out.")
         design, chosen, note = like.design, like.model if model == "auto" else model, ""
         params = _like_params(like, params) if chosen == like.model else params
         if missing != "error":
@@ -90,25 +84,14 @@ def fit(
     else:
         design = design_for(tables, target, formula, features, weight, missing, unseen)
         chosen, note = _choose(model, design)
-    assert design.target is not None
     if classifies(chosen):
         design = design.with_labels()
     design = learnt(_as_read_by(chosen, design), tables)
     _refuse_namesakes(design)
     if like is None:
         _doubt_text(design, tables, certain=model != "auto")
-    if design.target is not None and len(design.target.classes) == 1:
-        raise ValueError(
-            f"The target {design.target.factor.label!r} has one class only, {shown(design.target.classes[0])}: a "
-            "classifier needs rows of at least two classes."
-        )
-    estimator = estimator_of(chosen, params)
-    if not design.intercept and "fit_intercept" not in params:
-        if not hasattr(estimator, "fit_intercept"):
-            raise ValueError(
-                f'Model {chosen!r} always has a constant: leave "- 1" out of the formula, or choose model="logistic".'
-            )
-        estimator.set_params(fit_intercept=False)
+    _refuse_one_class(design)
+    estimator = _unfitted(chosen, params, design)
     plain = DesignRows(tables, design)
     rows = LedgerRows(kept(plain) if MODELS[chosen].iterates else plain)
     estimator.fit(rows)
@@ -155,6 +138,17 @@ def design_for(
     return replace(design, weight=weight, missing=missing)
 
 
+def _refuse_beside_like(like: Any, design: tuple[Any, ...], missing: str, unseen: str) -> None:
+    """Refuse what is no model, and what is asked for beside it though the model brings it."""
+    if not isinstance(like, Model):
+        raise TypeError(f"like= takes a fitted Model, not {type(like).__name__}; ly.load(path) reads one.")
+    if any(part is not None for part in design):
+        raise ValueError("like= brings its own target, features and weight: leave those out.")
+    refuse_options(missing, unseen)
+    if unseen != "error":
+        raise ValueError("like= brings its own levels, and what becomes of those it has not: leave unseen= out.")
+
+
 def _choose(model: str, design: Design) -> tuple[str, str]:
     assert design.target is not None
     labels = design.target.labels
@@ -183,6 +177,27 @@ def _like_params(like: Model, params: dict[str, Any]) -> dict[str, Any]:
     if not params.keys() <= known.keys():
         known = {name: value for name, value in known.items() if name == "fit_intercept"}
     return known | params
+
+
+def _unfitted(model: str, params: dict[str, Any], design: Design) -> Any:
+    """The estimator that is asked for, without a constant where the formula has none."""
+    estimator = estimator_of(model, params)
+    if not design.intercept and "fit_intercept" not in params:
+        if not hasattr(estimator, "fit_intercept"):
+            raise ValueError(
+                f'Model {model!r} always has a constant: leave "- 1" out of the formula, or choose model="logistic".'
+            )
+        estimator.set_params(fit_intercept=False)
+    return estimator
+
+
+def _refuse_one_class(design: Design) -> None:
+    assert design.target is not None
+    if len(design.target.classes) == 1:
+        raise ValueError(
+            f"The target {design.target.factor.label!r} has one class only, {shown(design.target.classes[0])}: a "
+            "classifier needs rows of at least two classes."
+        )
 
 
 def _refuse_namesakes(design: Design) -> None:
