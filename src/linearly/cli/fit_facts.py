@@ -79,14 +79,14 @@ def _logistic(model: Model) -> dict[str, Any]:
     import numpy as np
 
     from linearly.evidence.inference import glance, tidy
-    from linearly.evidence.likelihood import plain_label
+    from linearly.evidence.truth import plain
 
     estimator = model.estimator
     facts: dict[str, Any] = {"statistics": glance(estimator).row(0), "separated": estimator.separation_ is not None}
     if estimator.separation_ is not None:
         facts["separation"] = str(estimator.separation_.verdict)
     if len(model.classes) > 2:
-        facts["reference"] = plain_label(estimator.reference_)
+        facts["reference"] = plain(estimator.reference_)
     if estimator._root is None:
         return facts | {"terms": []}
     terms = _terms(model, tidy(estimator))

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import whiten
 from linearly.evidence.inference import fitted, refuse_several, term_names, tidy, two_sided
-from linearly.evidence.likelihood import plain_label
 from linearly.evidence.opened import estimator_in
 from linearly.evidence.table import Table
+from linearly.evidence.truth import plain
 from linearly.models.base import column_names
 
 Array = NDArray[np.float64]
@@ -110,7 +110,7 @@ def _diff_logistic(a: Any, b: Any) -> Table:
     if not np.array_equal(a.classes_, b.classes_):
         raise ValueError(f"The classes differ: {a.classes_.tolist()} and {b.classes_.tolist()}.")
     if not (a.multilabel_ or b.multilabel_) and a.reference_ != b.reference_:
-        both = " and ".join(repr(plain_label(model.reference_)) for model in (a, b))
+        both = " and ".join(repr(plain(model.reference_)) for model in (a, b))
         raise ValueError(f"The logits are against different classes, {both}: fit both with the same reference=.")
     first, second = tidy(a), tidy(b)
     change = second["estimate"] - first["estimate"]

@@ -21,6 +21,7 @@ from linearly.dataset.rows import Rows, as_frame, is_frame, is_rows, refuse_bad_
 from linearly.evidence.inference import refuse_level, told_apart
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
+from linearly.evidence.truth import plain
 from linearly.kernels.matrices import dense_float64
 from linearly.models.base import column_names
 from linearly.models.labels import labelled_rows
@@ -49,7 +50,7 @@ def tidy_logistic(model: LogisticRegression, level: float) -> Table:
         "conf_low": estimate - reach,
         "conf_high": estimate + reach,
     }
-    notes = [f"Logits against {plain_label(model.reference_)!r}."] if labels else []
+    notes = [f"Logits against {plain(model.reference_)!r}."] if labels else []
     if model.separation_ is not None:
         notes.append("The classes are separable: these figures are where the search was stopped, not estimates.")
     return Table(columns, notes=tuple(notes))
@@ -261,11 +262,6 @@ def parameters_of(model: LogisticRegression) -> int:
     """How many coefficients were free to be fitted."""
     aliased = 0 if model._root is None else len(model._root) - model._root.shape[1]
     return int(model.coef_.size + int(model.fit_intercept) * len(model.coef_)) - aliased
-
-
-def plain_label(label: Any) -> Any:
-    """The label as Python would write it."""
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def _columns(X: Any, chosen: list[int]) -> Any:

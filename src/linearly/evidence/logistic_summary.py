@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from linearly.evidence.likelihood import glance_logistic, plain_label, tidy_logistic
+from linearly.evidence.likelihood import glance_logistic, tidy_logistic
 from linearly.evidence.table import Summary, Table
+from linearly.evidence.truth import plain
 from linearly.models.logistic import LogisticRegression
 
 _ASSUMES = {
@@ -23,7 +24,7 @@ def logistic_summary(model: LogisticRegression) -> Summary:
     elif model.alpha > 0:
         kind += f", alpha {model.alpha:g}"
     p, K = model.n_features_in_, len(model.classes_)
-    reference = plain_label(model.reference_)
+    reference = plain(model.reference_)
     what = f"log-odds of {model.classes_.tolist()[1]!r}" if K == 2 else f"{K} classes against {reference!r}"
     head = f"{kind}: {what} on {p} column{'s' if p > 1 else ''}, {row['n']} rows, {row['passes']} passes"
     fit = (
