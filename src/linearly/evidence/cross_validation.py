@@ -31,6 +31,7 @@ from linearly.models.base import column_names, training_rows
 from linearly.models.by_class import ByClassModel
 from linearly.models.labels import labelled_rows
 from linearly.models.least_squares import LeastSquares
+from linearly.models.perceptron_model import PerceptronModel
 from linearly.models.regression import LinearRegression
 from linearly.models.scores import ScoreClassifier
 

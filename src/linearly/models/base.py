@@ -159,8 +159,8 @@ def refuse_unfitted(estimator: Any) -> None:
         check_is_fitted(estimator)
 
 
-class Scored:
-    """scikit-learn's score of new rows, with weights that are checked as those of a fit are."""
+class Shared:
+    """What scikit-learn asks of every estimator: a score, whose weights are checked, and a tag: X may be sparse."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the predictions of numbers; the share of the labels that are right."""
@@ -169,6 +169,11 @@ class Scored:
             sample_weight = checked_weight(weight, weight)
         found: float = super().score(X, y, sample_weight)  # type: ignore[misc]
         return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        return tags
 
 
 def several_targets(rows: Rows) -> bool:

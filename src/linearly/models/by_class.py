@@ -121,11 +121,6 @@ class ByClassModel(ScoreClassifier):
                 PrecisionWarning,
             )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 def _by_label(block: Block) -> Labelled:
     return Labelled.of(block, lambda block, K: ByClass.of(block, K).parts)

@@ -14,13 +14,13 @@ from linearly.algorithm.ladder import Summary, refuse_beyond_float64, warn_of
 from linearly.algorithm.solution import Solution
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.matrices import dense_numbers, undoubled
-from linearly.models.base import Array, Scored, by_rows, column_names, new_rows
+from linearly.models.base import Array, Shared, by_rows, column_names, new_rows
 
 if TYPE_CHECKING:
     from linearly.evidence import table
 
 
-class LeastSquares(Scored, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class LeastSquares(Shared, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A model read off a `Solution`; `LinearRegression` and `RidgeCV` differ in how they come by it."""
 
     fit_intercept: bool
@@ -109,11 +109,6 @@ class LeastSquares(Scored, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         if meat is not None:
             return np.asarray(meat)
         return np.asarray(self.solution_.sigma2[:, None, None] * self.solution_.shrinkage)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _read(self, solution: Solution) -> None:
         names = column_names(self)

@@ -16,7 +16,7 @@ from linearly.dataset.elsewhere import rows_elsewhere
 from linearly.dataset.rows import Block, Rows, as_rows, is_rows, refuse_bad_numbers
 from linearly.dataset.sparse import SparseRows
 from linearly.kernels.matrices import is_sparse, undoubled
-from linearly.models.base import Array, Scored, checked_matrix, remember_columns
+from linearly.models.base import Array, Shared, checked_matrix, remember_columns
 
 if TYPE_CHECKING:
     from linearly.evidence import table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SMALLER = 2.0**-600
 
 
-class PerceptronModel(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PerceptronModel(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Scores of new rows, block by block, and the classes they mean."""
 
     classes_: NDArray[Any]
@@ -49,11 +49,6 @@ class PerceptronModel(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[m
         from linearly.evidence.verdict import explain
 
         return explain(self, X, y)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit came to its end: one that was refused may have left the classes behind."""

@@ -14,12 +14,12 @@ from linearly import kernels
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.matrices import dense, is_sparse, undoubled
-from linearly.models.base import Array, Scored, by_rows, new_rows, refuse_unfitted
+from linearly.models.base import Array, Shared, by_rows, new_rows, refuse_unfitted
 
 _FEW = 256  # rows that are scored at once, without being cut into blocks
 
 
-class ScoreClassifier(Scored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ScoreClassifier(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that picks the class with the highest score."""
 
     classes_: NDArray[Any]
