@@ -13,6 +13,7 @@ from operator import add, sub
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linearly.algorithm.gram import Gram, outer, targets
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
@@ -35,7 +36,7 @@ class Folds:
         return _folds_of(block, (block.dealt(K, j) for j in range(K)))
 
     @staticmethod
-    def by_label(block: Block, fold_of_row: Array, K: int) -> Folds:
+    def by_label(block: Block, fold_of_row: NDArray[np.int_], K: int) -> Folds:
         """The same for folds given row by row."""
         mine = fold_of_row[block.start : block.start + len(block)]
         return _folds_of(block, (np.flatnonzero(mine == j) for j in range(K)))

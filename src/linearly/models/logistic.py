@@ -27,7 +27,7 @@ from linearly.kernels.matrices import is_sparse
 from linearly.models.base import Array, all_or_nothing, column_names, gathered, refuse_unfitted
 from linearly.models.first_look import FirstLook
 from linearly.models.labels import refuse_empty, rows_with_labels
-from linearly.models.parameters import boolean, from_zero, one_of
+from linearly.models.parameters import boolean, from_zero, groups_go_with, one_of
 from linearly.models.scores import ScoreClassifier, in_elements, linear_softmax, log_softmax, multilabel_targets
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ class LogisticRegression(ScoreClassifier):
         ``covariance="cluster"``.
         """
         self._check_parameters()
-        if (groups is not None) != (self.covariance == "cluster"):
-            raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
+        groups_go_with(self.covariance, groups)
         shape = () if y is None else y.shape if hasattr(y, "shape") else as_array(y, "y").shape
         self.multilabel_ = len(shape) == 2 and shape[1] > 1
         if self.multilabel_:

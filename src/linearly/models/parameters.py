@@ -74,6 +74,12 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     return value
 
 
+def groups_go_with(covariance: str, groups: Any) -> None:
+    """Refuse groups without a clustered covariance, and a clustered covariance without groups."""
+    if (groups is not None) != (covariance == "cluster"):
+        raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
+
+
 def _between(value: Any, low: float, high: float) -> bool:
     real = isinstance(value, numbers.Real) and not isinstance(value, bool)
     return real and bool(low <= value <= high)

@@ -16,7 +16,7 @@ from linearly.algorithm.triangle import Triangle
 from linearly.dataset.rows import Rows
 from linearly.models.base import Array, all_or_nothing, join_columns, or_as_before, several_targets, training_rows
 from linearly.models.least_squares import LeastSquares
-from linearly.models.parameters import boolean, from_zero, one_of
+from linearly.models.parameters import boolean, from_zero, groups_go_with, one_of
 
 METHODS = ("auto", "gram", "qr", "exact", "gradient_descent")
 COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "cluster")
@@ -87,8 +87,7 @@ class LinearRegression(LeastSquares):
         ``groups`` (labels, one a row) goes with ``covariance="cluster"``.
         """
         ask = self._ask()
-        if (groups is not None) != (self.covariance == "cluster"):
-            raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
+        groups_go_with(self.covariance, groups)
         rows = training_rows(self, X, y, sample_weight)
         self._several = several_targets(rows)
         climbed = climb(rows, ask, "gram" if self.method == "gradient_descent" else self.method)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -70,19 +71,10 @@ class RidgeCV(LeastSquares):
         rows = training_rows(self, X, y, sample_weight)
         self._several = several_targets(rows)
         if isinstance(self.cv, str):
-            if self.cv != "loo":
-                raise ValueError(f'cv must be a number of folds, "loo" or a splitter, not {self.cv!r}.')
-            self.summary_ = rows.fold(Gram.of)
-            refuse_too_few(self.summary_)
-            if self.summary_.n < 2:
-                raise ValueError('n_samples=1: cv="loo" needs at least two rows of positive weight.')
-            self.alphas_ = self._alphas(self.summary_)
-            errors = leave_one_out_errors(rows, self.summary_, self.alphas_, self.fit_intercept)
-            self.fold_errors_ = errors.mean(axis=1)[:, None]
-            self._choose(2)
-            return self
-        self.folds_ = self._fold(rows)
-        self._choose_from_folds()
+            self._leave_one_out(rows)
+        else:
+            self.folds_ = self._fold(rows)
+            self._choose_from_folds()
         return self
 
     def __add__(self, other: Any) -> RidgeCV:
@@ -109,6 +101,18 @@ class RidgeCV(LeastSquares):
         result._choose_from_folds()
         return result
 
+    def _leave_one_out(self, rows: Rows) -> None:
+        if self.cv != "loo":
+            raise ValueError(f'cv must be a number of folds, "loo" or a splitter, not {self.cv!r}.')
+        self.summary_ = rows.fold(Gram.of)
+        refuse_too_few(self.summary_)
+        if self.summary_.n < 2:
+            raise ValueError('n_samples=1: cv="loo" needs at least two rows of positive weight.')
+        self.alphas_ = self._alphas(self.summary_)
+        errors = leave_one_out_errors(rows, self.summary_, self.alphas_, self.fit_intercept)
+        self.fold_errors_ = errors.mean(axis=1)[:, None]
+        self._choose(2)
+
     def _fold(self, rows: Rows) -> Folds:
         if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
             K = int(self.cv)
@@ -116,7 +120,7 @@ class RidgeCV(LeastSquares):
                 raise ValueError(f'cv must be at least 2 folds and at most {_MOST_FOLDS}, or "loo", not {K}.')
             folds = rows.fold(lambda block: Folds.of(block, K))
         else:
-            K, fold_of_row = self._labels(rows)
+            K, fold_of_row = self._folds_of_splitter(rows)
             folds = rows.fold(lambda block: Folds.by_label(block, fold_of_row, K))
         refuse_too_few(max(folds.parts, key=lambda part: part.n))
         if any(part.n == 0 for part in folds.parts):
@@ -124,16 +128,17 @@ class RidgeCV(LeastSquares):
             raise ValueError(f"n_samples={n} rows of positive weight leave one of {K} folds empty: use fewer folds.")
         return folds
 
-    def _labels(self, rows: Rows) -> tuple[int, Array]:
+    def _folds_of_splitter(self, rows: Rows) -> tuple[int, NDArray[np.int_]]:
+        """How many folds a scikit-learn splitter makes, and which of them each row is left out in."""
         from sklearn.model_selection import check_cv
 
         if not isinstance(rows, LocalRows):
             raise ValueError("A scikit-learn splitter needs rows in memory; give cv as a number of folds.")
-        label, times = np.full(len(rows), -1), np.zeros(len(rows), dtype=int)
+        fold_of_row, times = np.full(len(rows), -1), np.zeros(len(rows), dtype=int)
         try:
             splits = list(check_cv(self.cv).split(np.empty((len(rows), 0)), rows.y))
             for j, (_, test) in enumerate(splits):
-                label[test] = j
+                fold_of_row[test] = j
                 np.add.at(times, test, 1)
         except (ValueError, TypeError, IndexError) as error:
             told = f'cv must be a number of folds, "loo" or a splitter; {self.cv!r} does not split these rows: {error}'
@@ -141,7 +146,7 @@ class RidgeCV(LeastSquares):
         if (times != 1).any():
             i = int(np.argmax(times != 1))
             raise ValueError(f"cv must leave each row out exactly once; row {i} is left out {times[i]} times.")
-        return len(splits), label
+        return len(splits), fold_of_row
 
     def _alphas(self, gram: Gram) -> Array:
         if self.alphas is None:
