@@ -210,6 +210,10 @@ def test_like_reads_new_data_with_the_same_levels(iris):
     assert setosa.names == whole.names
     with pytest.raises(ValueError, match="like= brings its own target"):
         ly.fit(iris, like=whole, target="petal_width")
+    with pytest.raises(ValueError, match=r"model must be one of auto, linear, .*, not 'regression'"):
+        ly.fit(iris, like=whole, model="regression")
+    with pytest.raises(ValueError, match="'species' holds labels, and model 'linear' predicts numbers"):
+        ly.fit(iris, like=ly.fit(iris, target="species", model="lda"), model="linear")
 
 
 def test_data_of_no_known_kind_is_refused():

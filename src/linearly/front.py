@@ -77,7 +77,8 @@ def fit(
     if like is not None:
         _refuse_beside_like(like, (target, formula, features, weight), missing, unseen)
         tables = with_text(tables, like.design.texts)
-        design, chosen, note = like.design, like.model if model == "auto" else model, ""
+        design, note = like.design, ""
+        chosen = like.model if model == "auto" else _choose(model, design)[0]
         params = _like_params(like, params) if chosen == like.model else params
         if missing != "error":
             design = replace(design, missing=missing)
