@@ -16,6 +16,7 @@ from linearly.evidence.opened import estimator_in
 from linearly.evidence.table import Table
 from linearly.evidence.truth import plain
 from linearly.models.base import column_names
+from linearly.models.logistic import LogisticRegression
 
 Array = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ def diff(a: Any, b: Any) -> Table:
         raise ValueError("These models have different columns: only models with the same design can be compared.")
     if getattr(first, "fit_intercept", True) != getattr(second, "fit_intercept", True):
         raise ValueError("One of these models has an intercept and the other has none: fit both alike.")
-    if type(first).__name__ == "LogisticRegression":
+    if isinstance(first, LogisticRegression):
         return _diff_logistic(first, second)
     if not hasattr(first, "solution_") or hasattr(first, "classes_"):
         raise TypeError(f"{type(first).__name__} has no standard errors: diff compares linear and logistic models.")
@@ -46,10 +47,7 @@ def _diff_linear(a: Any, b: Any) -> Table:
     refuse_several(a, "diff")
     refuse_several(b, "diff")
     first, second = tidy(a), tidy(b)
-    change = second["estimate"] - first["estimate"]
-    error = np.hypot(first["std_error"], second["std_error"])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = change / error
+    change, error, statistic = _changes(first, second)
     dof = _welch(first["std_error"], fitted(a).dof, second["std_error"], fitted(b).dof)
     p_value = np.array([two_sided(np.array([t]), d)[0] for t, d in zip(statistic, dof, strict=True)])
     notes = [chow_test(a, b), "Standard errors treat the two sets of rows as independent (Welch's degrees of freedom)."]
@@ -113,10 +111,7 @@ def _diff_logistic(a: Any, b: Any) -> Table:
         both = " and ".join(repr(plain(model.reference_)) for model in (a, b))
         raise ValueError(f"The logits are against different classes, {both}: fit both with the same reference=.")
     first, second = tidy(a), tidy(b)
-    change = second["estimate"] - first["estimate"]
-    error = np.hypot(first["std_error"], second["std_error"])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = change / error
+    change, error, statistic = _changes(first, second)
     columns: dict[str, Any] = {"term": first["term"].tolist()}
     if "label" in first.columns:
         columns = {"label": first["label"].tolist(), **columns}
@@ -135,6 +130,14 @@ def _diff_logistic(a: Any, b: Any) -> Table:
     verdict = "the coefficients differ" if p < 0.05 else "no sign that the coefficients differ"
     notes = [f"Wald test of all terms: χ² {wald:.4g} on {df} df, p {p:.3g}: {verdict}."]
     return Table(columns, "What changed", notes)
+
+
+def _changes(first: Table, second: Table) -> tuple[Array, Array, Array]:
+    """Of each term: the change, its standard error where the rows are independent, and their ratio."""
+    change = second["estimate"] - first["estimate"]
+    error = np.hypot(first["std_error"], second["std_error"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return change, error, change / error
 
 
 def _welch(a: Array, df_a: float, b: Array, df_b: float) -> Array:
