@@ -11,7 +11,6 @@ from linearly.algorithm.gram import Gram
 from linearly.algorithm.ladder import Ask, climb, warn_of
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import Solution
-from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import as_rows
 from linearly.kernels.doubled import rounded
 from linearly.models.base import (
@@ -25,7 +24,7 @@ from linearly.models.base import (
 )
 from linearly.models.by_class import ByClassModel
 from linearly.models.parameters import from_zero
-from linearly.models.scores import multilabel_targets
+from linearly.models.scores import is_multilabel, multilabel_targets
 
 
 class LeastSquaresClassifier(ByClassModel):
@@ -66,12 +65,9 @@ class LeastSquaresClassifier(ByClassModel):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows and their labels, or to a 2-D y of 0 and 1, one column a label."""
         self._check_parameters()
-        # Asked of y itself where it knows: an array would compute a target that lives on Dask.
-        shape = () if y is None else y.shape if hasattr(y, "shape") else as_array(y, "y").shape
-        if len(shape) != 2 or shape[1] < 2:
-            self.multilabel_ = False
+        self.multilabel_ = is_multilabel(y)
+        if not self.multilabel_:
             return super().fit(X, y, sample_weight)
-        self.multilabel_ = True
         matrix = checked_matrix(self, X, reset=True)
         Y = multilabel_targets(y).astype(np.float64)
         if len(Y) != matrix.shape[0]:

@@ -21,14 +21,20 @@ from linearly.algorithm.search import Search
 from linearly.algorithm.solution import whiten
 from linearly.dataset.elsewhere import partitions_of
 from linearly.dataset.mapped import CountedRows
-from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import LocalRows, Rows, is_rows
 from linearly.kernels.matrices import is_sparse
 from linearly.models.base import Array, all_or_nothing, column_names, gathered, refuse_unfitted
 from linearly.models.first_look import FirstLook
 from linearly.models.labels import refuse_empty, rows_with_labels
 from linearly.models.parameters import boolean, from_zero, groups_go_with, one_of
-from linearly.models.scores import ScoreClassifier, in_elements, linear_softmax, log_softmax, multilabel_targets
+from linearly.models.scores import (
+    ScoreClassifier,
+    in_elements,
+    is_multilabel,
+    linear_softmax,
+    log_softmax,
+    multilabel_targets,
+)
 
 if TYPE_CHECKING:
     from linearly.algorithm.certificate import Certificate
@@ -133,8 +139,7 @@ class LogisticRegression(ScoreClassifier):
         """
         self._check_parameters()
         groups_go_with(self.covariance, groups)
-        shape = () if y is None else y.shape if hasattr(y, "shape") else as_array(y, "y").shape
-        self.multilabel_ = len(shape) == 2 and shape[1] > 1
+        self.multilabel_ = is_multilabel(y)
         if self.multilabel_:
             return self._fit_labels(X, y, sample_weight, groups)
         rows, gauge = self._look_first(X, y, sample_weight)

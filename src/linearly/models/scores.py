@@ -72,6 +72,13 @@ class ScoreClassifier(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
         return len(self.classes_)
 
 
+def is_multilabel(y: Any) -> bool:
+    """Whether y has several columns, one a label."""
+    # Asked of y itself where it knows: an array would compute a target that lives on Dask.
+    shape = () if y is None else y.shape if hasattr(y, "shape") else as_array(y, "y").shape
+    return len(shape) == 2 and shape[1] > 1
+
+
 def multilabel_targets(y: Any) -> NDArray[Any]:
     """A 2-D y of 0 and 1, one column a label; anything else in it is refused by row and column."""
     Y = as_array(dense(y), "y")
