@@ -14,6 +14,7 @@ from linearly.algorithm.mistake_log import ROOM, MistakeLog
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.training import Training
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
+from linearly.kernels.matrices import is_sparse
 from linearly.models.base import Array, all_or_nothing, or_as_before
 from linearly.models.far import warn_of_far_columns
 from linearly.models.labels import labelled_rows, named_classes
@@ -383,7 +384,7 @@ class VotedPerceptron(OnlinePerceptron):
 
     def _error(self, rows: Rows) -> float:
         log = self.mistake_log_
-        entries = log.features.nnz if hasattr(log.features, "nnz") else log.features.size
+        entries = log.features.nnz if is_sparse(log.features) else log.features.size
         if log.seen / self.n_passes_ * len(log) * entries / max(log.features.shape[0], 1) > _MOST_PRODUCTS:
             return math.nan
         wrong, total = rows.fold(lambda block: np.array([np.count_nonzero(self._wrong(block)), len(block)]))
