@@ -250,7 +250,7 @@ def test_level_outside_its_range_is_refused(level):
 
 
 def test_others_than_least_squares_are_refused():
-    with pytest.raises(TypeError, match="least-squares model is needed, not str"):
+    with pytest.raises(TypeError, match="least-squares or logistic model is needed, not str"):
         ly.tidy("model")
 
 

@@ -22,6 +22,8 @@ from linearly.models.parameters import whole_number
 
 Array = NDArray[np.float64]
 
+_WITH_ERRORS = "least-squares or logistic model"
+
 
 def tidy(model: Any, *, level: float = 0.95) -> Table:
     """A row for each term: ``term, estimate, std_error, statistic, p_value, conf_low, conf_high``; Intercept first.
@@ -35,7 +37,7 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
         from linearly.evidence.likelihood import tidy_logistic
 
         return tidy_logistic(model, level)
-    solution = fitted(model)
+    solution = fitted(model, _WITH_ERRORS)
     refuse_level(level)
     terms = term_names(model)
     errors = told_apart(solution.root, model.std_errors())
@@ -75,7 +77,7 @@ def glance(model: Any) -> Table:
         from linearly.evidence.likelihood import glance_logistic
 
         return glance_logistic(model)
-    solution = fitted(model)
+    solution = fitted(model, _WITH_ERRORS)
     n, dof = solution.n, solution.dof
     constant = int(solution.has_intercept)
     rank = solution.rank
@@ -233,10 +235,11 @@ def _is_logistic(model: Any) -> bool:
 # --- what the tables share ------------------------------------------------------------------------
 
 
-def fitted(model: Any) -> Solution:
+def fitted(model: Any, needed: str = "least-squares model") -> Solution:
     """The solution of a fitted least-squares model; others are refused by name."""
     if not isinstance(model, LeastSquares):
-        raise TypeError(f"A fitted least-squares model is needed, not {type(model).__name__}.")
+        how = ": evaluate(model, X, y) says how good it is" if hasattr(model, "classes_") else ""
+        raise TypeError(f"A fitted {needed} is needed, not {type(model).__name__}{how}.")
     check_is_fitted(model)
     return model.solution_
 
