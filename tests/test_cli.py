@@ -384,6 +384,20 @@ def test_compare_takes_every_model_that_applies(run):
     assert {model["model"] for model in numbers["models"]} == {"linear", "ridge"}
 
 
+def test_compare_leaves_out_levels_and_labels_of_absent_rows(run):
+    rng = np.random.default_rng(0)
+    lines = [f"{rng.normal():.3f},{'pq'[i % 2]},{'uv'[i // 2 % 2]},1" for i in range(40)]
+    Path("there.csv").write_text("\n".join(["x,a,y,w", *lines]) + "\n")
+    Path("all.csv").write_text("\n".join(["x,a,y,w", *lines, "1.5,r,z,0"]) + "\n")
+    there, every = (
+        run("compare", name, "-t", "y", "--weight", "w", "-m", "lda", "-m", "logistic", "--json").json
+        for name in ("there.csv", "all.csv")
+    )
+    assert every["columns"] == there["columns"] == 2
+    assert every["refused"] == there["refused"] == {}
+    assert [one["folds"] for one in every["models"]] == [one["folds"] for one in there["models"]]
+
+
 # --- check ----------------------------------------------------------------------------------------
 
 

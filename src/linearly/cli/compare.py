@@ -79,6 +79,7 @@ def compared(
     from linearly.cli.fit_facts import few_values
     from linearly.dataset.design import DesignRows
     from linearly.dataset.kept import kept
+    from linearly.dataset.present import learnt
     from linearly.evidence.cross_validation import cross_validate, interval
     from linearly.models.registry import classifies, estimator_of
 
@@ -89,7 +90,8 @@ def compared(
     mixed = [name for name in chosen if classifies(name) != labels]
     if mixed:
         raise ValueError(f"{mixed[0]} predicts numbers, the others labels: compare models of one kind.")
-    design = (design.with_labels() if labels else design).learn(tables)
+    design = learnt(design.with_labels() if labels else design, tables)
+    assert design.target is not None
     rows = kept(DesignRows(tables, design))
     progress.what = "reading"
     score, loss = ("accuracy", "log_loss") if labels else ("r_squared", "mse")
