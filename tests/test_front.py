@@ -300,6 +300,22 @@ def test_rows_of_weight_0_teach_no_level_and_no_mean(formula, missing):
         ly.fit(frame.assign(a=[*"qqqs", *"pqr" * 8, *"pq"], w=[0.0, 0, 0, 1, *frame["w"][4:]]), like=model)
 
 
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_augment_says_nothing_of_an_absent_row_whose_level_nobody_knows(missing):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": list("pqr") * 10, "x": rng.normal(size=30), "y": rng.normal(size=30)})
+    frame["w"] = (frame["a"] != "q") * 1.0
+    frame.loc[0, "w"] = 0.0  # absent too, but its level is known
+    for target, model, told in (("y", "linear", "fitted"), ("label", "logistic", "probability")):
+        frame["label"] = frame["y"] + rng.normal(size=30) > 0
+        asked = {"target": target, "features": ["a", "x"], "weight": "w", "model": model}
+        table = ly.fit(frame, **asked, missing=missing).augment(frame)
+        assert np.isnan(table[told]).tolist() == (frame["a"] == "q").tolist()
+        assert np.isfinite(table[told][0])
+        counted = ly.fit(frame, **asked, missing=missing, unseen="reference").augment(frame)
+        assert np.isfinite(counted[told]).all()
+
+
 def test_rows_that_are_all_absent_are_refused_whoever_looks_first():
     data = {"a": ["p", "q", "r"], "x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0], "w": [0, 0, 0]}
     for formula in ("y ~ a", "y ~ center(x)"):

@@ -33,6 +33,7 @@ from linearly.dataset.terms import (
     census,
     codes_of,
     found_levels,
+    unknown_levels,
 )
 from linearly.kernels.doubled import Doubled, rounded
 
@@ -172,7 +173,8 @@ class Design:
             chunk = replace(chunk, absent=weight == 0)
         X = (self._columns if takes_columns and self.names else self._matrix)(chunk, plain)
         y = None if self.target is None else self.target.values(chunk, plain)
-        return Block(X, y, weight, chunk.start, self.names, chunk.place, chunk.kept)
+        unknown = unknown_levels(chunk, self.categories)
+        return Block(X, y, weight, chunk.start, self.names, chunk.place, chunk.kept, unknown)
 
     def _columns(self, chunk: Chunk, plain: Mapping[str, Array]) -> Columns:
         columns: list[Array] = []

@@ -84,7 +84,8 @@ class Block:
 
     X is a float64 or float32 array, a CSR matrix, double-double numbers, or, for functions that say `takes_columns`,
     `Columns`. `names` and `place` are for messages only.
-    Where rows were left out, `kept` says which of the consecutive ones these are.
+    Where rows were left out, `kept` says which of the consecutive ones these are. `unknown` are rows of weight 0 whose
+    levels nobody knows: what stands for those in X means nothing.
     """
 
     X: Any
@@ -94,6 +95,7 @@ class Block:
     names: tuple[str, ...] = ()
     place: Place | None = None
     kept: NDArray[np.intp] | None = None
+    unknown: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -111,7 +113,8 @@ class Block:
         y = None if self.y is None else self.y[rows]
         weight = None if self.weight is None else np.ascontiguousarray(self.weight[rows])
         kept = (np.arange(len(self)) if self.kept is None else self.kept)[rows]
-        return replace(self, X=self.X[rows], y=y, weight=weight, kept=kept)
+        unknown = None if self.unknown is None else self.unknown[rows]
+        return replace(self, X=self.X[rows], y=y, weight=weight, kept=kept, unknown=unknown)
 
     def dealt(self, K: int, j: int) -> Any:
         """Which rows come to j where rows are dealt out to K in turn, by their index in the whole data set."""

@@ -310,11 +310,9 @@ def codes_of(
     chunk: Chunk, name: str, levels: Sequence[Level], default: int | None = None, what: str = "level"
 ) -> NDArray[np.intp]:
     """For each row the number of its level; one that is none of them is refused, or counts as `default`."""
-    column = text_of(chunk.frame[name])
+    column = _levels_in(chunk, name, levels)
     if not len(column):  # of whatever kind: a file without rows cannot tell
         return np.zeros(0, dtype=np.intp)
-    if (column.dtype.is_numeric() or column.dtype == nw.Boolean) and all(isinstance(level, str) for level in levels):
-        column = column.cast(nw.String)  # of the levels 1, 2 and X these rows have numbers only
     place: dict[Any, int] = {level: k for k, level in enumerate(levels)}
     unseen = [value for value in column.unique().to_list() if value not in place]
     if unseen and default is None and chunk.absent is not None:
@@ -339,6 +337,26 @@ def codes_of(
     keys = [key for key in place if key is not None]
     codes = column.replace_strict(keys, [place[key] for key in keys], return_dtype=nw.Int64)
     return np.asarray(codes.to_numpy(), dtype=np.intp)
+
+
+def unknown_levels(chunk: Chunk, categories: Sequence[Category]) -> NDArray[np.bool_] | None:
+    """Which of the absent rows have a level that is none of those known, and counts as none; None if no row does."""
+    if chunk.absent is None or not len(chunk):
+        return None
+    unknown = np.zeros(len(chunk), dtype=bool)
+    for category in categories:
+        column = _levels_in(chunk, category.name, category.levels)
+        strange = [value for value in column.unique().to_list() if value not in category.levels]
+        if strange and category.unseen == "error":
+            unknown |= column.is_in(strange).to_numpy()
+    return unknown if unknown.any() else None
+
+
+def _levels_in(chunk: Chunk, name: str, levels: Sequence[Level]) -> nw.Series[Any]:
+    column = text_of(chunk.frame[name])
+    if (column.dtype.is_numeric() or column.dtype == nw.Boolean) and all(isinstance(level, str) for level in levels):
+        return column.cast(nw.String)  # of the levels 1, 2 and X these rows have numbers only
+    return column
 
 
 def listed(levels: Sequence[Any]) -> str:

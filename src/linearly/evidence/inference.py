@@ -18,7 +18,6 @@ from linearly.evidence.table import Table
 from linearly.kernels.matrices import dense_numbers
 from linearly.models.base import by_rows, column_names, new_rows, training_rows
 from linearly.models.least_squares import LeastSquares
-from linearly.models.parameters import whole_number
 
 Array = NDArray[np.float64]
 
@@ -115,7 +114,8 @@ def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Tab
     """A row for each row: ``fitted, residual, leverage, standardized_residual, studentized_residual, cooks_distance``.
 
     The rows are those of the fit, with its weights if it had any: leverage and what follows from it mean nothing for
-    others. Rows of weight 0 have fitted values and residuals only. For a `Model`, X is the data that it was fitted to.
+    others. Rows of weight 0 have fitted values and residuals only, and not even those where no row of the fit has their
+    level. For a `Model`, X is the data that it was fitted to.
     """
     model, X = opened(model, X, y, sample_weight, "augment")
     if _is_logistic(model):
@@ -187,39 +187,6 @@ def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) ->
         variance = variance + solution.sigma2[0]
     reach = t_quantile(level, solution.dof) * np.sqrt(variance)
     return Table({"fit": fit, "low": fit - reach, "high": fit + reach})
-
-
-def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: Any, random_state: Any) -> Array:
-    """n draws of β† = β̂ − (X'X + αI)⁻¹X'ε, intercept first."""
-    from sklearn.utils import check_random_state
-
-    solution = fitted(model)
-    refuse_several(model, "sample_coefficients")
-    n = whole_number("n", n, 1)
-    draw = check_random_state(random_state)
-    center = estimates(solution)[:, 0]
-    if error_model == "normal":
-        # X'ε is normal with covariance σ²X'X, so β† − β̂ is a root of the covariance times standard normal numbers.
-        values, vectors = np.linalg.eigh(solution.shrinkage)
-        root = solution.root @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-        z = draw.standard_normal((n, root.shape[1]))
-        return np.asarray(center - np.sqrt(solution.sigma2[0]) * z @ root.T)
-    if error_model != "residuals":
-        raise ValueError(f'error_model must be "normal" or "residuals", not {error_model!r}.')
-    if X is None or y is None:
-        raise ValueError('error_model="residuals" resamples the residuals of the fitted rows: pass X= and y=.')
-    # The triangle knows the sum of the weights by their roots, to within rounding.
-    if abs(solution.weight - solution.n) > 1e-9 * solution.n or solution.log_weight != 0:
-        raise ValueError('The errors of a fit with weights are not alike, so they cannot be resampled: use "normal".')
-    rows = training_rows(model, X, y, None, reset=False)
-    u = np.concatenate([solution.coordinates(dense_numbers(block.X)) for block in rows])
-    _, residual, _, _ = row_parts(rows, solution)
-    centred = residual - residual.mean()
-    draws = np.empty((n, len(center)))
-    for i in range(n):
-        epsilon = centred[draw.randint(len(centred), size=len(centred))]
-        draws[i] = center - solution.root @ (u.T @ epsilon)
-    return draws
 
 
 def _is_logistic(model: Any) -> bool:
@@ -297,6 +264,8 @@ def row_parts(rows: Rows, solution: Solution) -> tuple[Array, Array, Array, Arra
         X, y = dense_numbers(block.X), targets(block)
         assert y is not None
         fit = solution.predict(X)[:, 0]
+        if block.unknown is not None:
+            fit[block.unknown] = np.nan
         weight = np.ones(len(block)) if block.weight is None else block.weight
         leverage = weight * (solution.coordinates(X) ** 2).sum(axis=1)
         parts.append(np.stack([fit, y[:, 0] - fit, leverage, weight]))

@@ -107,6 +107,8 @@ def augment_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: A
         U = (root[0] if first else 0.0) + Z @ root[first:]
         leverage = np.where(weight > 0, weight * variance * (U**2).sum(axis=1), np.nan)
         parts.append(np.stack([p, side * np.sqrt(deviance), pearson, leverage]))
+        if block.unknown is not None:
+            parts[-1][:, block.unknown] = np.nan
     p, deviance, pearson, leverage = np.concatenate(parts, axis=1)
     rank = root.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):

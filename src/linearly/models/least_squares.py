@@ -76,7 +76,7 @@ class LeastSquares(Shared, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
 
         ε is drawn from ``normal`` errors with the fitted σ, or resampled from the ``residuals``, which needs the rows.
         """
-        from linearly.evidence.inference import draw_coefficients
+        from linearly.evidence.draws import draw_coefficients
 
         return draw_coefficients(self, n, error_model, X, y, random_state)
 
