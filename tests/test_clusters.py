@@ -305,6 +305,18 @@ def test_categories_and_gaps_in_a_dask_frame():
     assert dropped.n_dropped == 1
 
 
+def test_names_that_are_no_text_are_those_of_a_frame_that_is_here():
+    pytest.importorskip("dask")
+    columns = dict(zip([0, 1, "y"], X.T, strict=True))
+    here, away = (ly.fit(frame, target="y") for frame in (pd.DataFrame(columns), dask_frame(columns)))
+    assert away.names == here.names == ("0", "1")
+    np.testing.assert_allclose(away.predict(dask_frame(columns)), here.predict(pd.DataFrame(columns)), rtol=1e-10)
+    with pytest.raises(ValueError, match=r"There is no target column 'z'\. The columns are 0, 1, y"):
+        ly.fit(dask_frame(columns), target="z")
+    with pytest.raises(ValueError, match="Several columns have one name: '0' 2 times"):
+        ly.fit(dask_frame(columns | {"0": Y}), target="y")
+
+
 BAD = {
     "y here": (lambda: (dask_array(X), Y), "X is on Dask and y is not"),
     "no y": (lambda: (dask_array(X), None), "requires y to be passed"),

@@ -24,7 +24,16 @@ from numpy.typing import NDArray
 
 from linearly.dataset.elsewhere import Each, Starts, after, answer, not_empty, pairs, plus, refuse_workers, told
 from linearly.dataset.numbers import refuse_extreme_weights
-from linearly.dataset.rows import Block, LocalRows, Place, as_rows, float_column, numbered, refuse_large_integers
+from linearly.dataset.rows import (
+    Block,
+    LocalRows,
+    Place,
+    as_frame,
+    as_rows,
+    float_column,
+    numbered,
+    refuse_large_integers,
+)
 from linearly.dataset.tables import Chunk
 
 S = TypeVar("S")
@@ -116,8 +125,11 @@ class DaskTables:
     def __init__(self, frame: Any) -> None:
         if not hasattr(frame, "columns"):
             raise TypeError(f"Columns with names are in a Dask data frame, not in a Dask {type(frame).__name__}.")
+        if not all(isinstance(name, str) for name in frame.columns):
+            frame = frame.copy()
+            frame.columns = list(map(str, frame.columns))  # as of a frame that is here
         self.frame = frame
-        self.schema = dict(nw.from_native(frame._meta, eager_only=True).schema)
+        self.schema = dict(as_frame(frame._meta).schema)
         self._cut: _Partitions | None = None
 
     @property
