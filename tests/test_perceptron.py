@@ -1,5 +1,6 @@
 """The perceptron family: the notes' algorithms step by step, what is proven about them, and bad input by name."""
 
+import copy
 import inspect
 import math
 import pickle
@@ -475,6 +476,33 @@ def test_partial_fit_is_fit_spread_out(Model, K, kind):
     assert np.array_equal(state(again), state(whole))
 
 
+class Interrupted(CutRows):
+    """Rows that are walked up to a Ctrl-C."""
+
+    def __iter__(self):
+        yield from list(super().__iter__())[:2]
+        raise KeyboardInterrupt
+
+
+@unsettled
+@pytest.mark.parametrize("Model", ONLINE)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_partial_fit_leaves_copies_and_what_was_before_an_interruption_alone(Model, shuffle):
+    rng = np.random.default_rng(14)
+    X, y = rng.normal(size=(90, 3)), rng.integers(0, 2, 90)
+    model = Model(2, shuffle=shuffle, random_state=5).fit(X, y)
+    before, twin, other = pickle.dumps(model), copy.copy(model), copy.copy(model)
+    if not shuffle:
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(Interrupted(X, y, cuts=(30, 60)))
+        assert pickle.dumps(model) == before
+    model.partial_fit(X, y)
+    assert pickle.dumps(twin) == before
+    assert np.array_equal(state(twin.partial_fit(X, y)), state(model))
+    assert twin.mistakes_per_pass_ == model.mistakes_per_pass_ != other.mistakes_per_pass_
+    assert np.array_equal(state(other), state(pickle.loads(before)))
+
+
 def test_a_stream_takes_no_memory():
     model = AveragedPerceptron()
     rng = np.random.default_rng(11)
@@ -617,6 +645,26 @@ def test_a_stream_that_outgrows_its_unit_is_refused():
     model = Perceptron().partial_fit([[1.0], [-1.0]], [0, 1])
     with pytest.raises(ValueError, match="too large to be learnt together"):
         model.partial_fit([[1e200], [-1e200]], [0, 1])
+
+
+def test_a_stream_up_to_the_end_of_its_unit_is_learnt_and_beyond_it_refused():
+    model = Perceptron().partial_fit([[1.0], [-1.0]], [0, 1])
+    model.partial_fit([[2.0**332], [-(2.0**332)]], [0, 1])
+    with pytest.raises(ValueError, match="too large to be learnt together"):
+        model.partial_fit([[1.5 * 2.0**332], [-1.0]], [0, 1])
+
+
+@unsettled
+@pytest.mark.parametrize("Model", ONLINE)
+@pytest.mark.parametrize("power", [-1000, -600, 400, 1000])
+def test_a_stream_that_begins_with_zeros_has_no_unit_yet(Model, power):
+    rng = np.random.default_rng(13)
+    X, y = rng.integers(-4, 5, size=(60, 3)).astype(float), rng.integers(0, 2, 60)
+    zeros, X = np.zeros((40, 3)), np.ldexp(X, power)
+    whole = Model(1).fit(np.vstack([zeros, X]), np.concatenate([y[:40], y]))
+    stream = Model().partial_fit(zeros, y[:40], classes=[0, 1]).partial_fit(X, y)
+    assert sum(stream.mistakes_per_pass_) == whole.n_updates_
+    assert np.array_equal(stream.decision_function(X), whole.decision_function(X))
 
 
 def test_a_score_that_overflows_keeps_its_sign():

@@ -52,7 +52,8 @@ def exponent(size: float) -> int:
 
 def fits_unit(size: float, e: int) -> bool:
     """Whether rows of this size are not too large for rows that are measured in 2^e."""
-    return int(np.frexp(size)[1]) - e <= int(np.frexp(LARGE)[1])
+    with np.errstate(over="ignore"):
+        return bool(np.ldexp(size, -e) <= LARGE)
 
 
 def in_unit(rows: Rows, e: int) -> Rows:

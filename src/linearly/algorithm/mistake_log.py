@@ -249,6 +249,13 @@ class Recorder:
         self.kept.append((before + found.block.number(new), features))
         known[new] = True
 
+    def copy(self) -> Recorder:
+        """A recorder of the mistakes so far that others can be added to."""
+        other = Recorder(self.start, self.room)
+        other.parts, other.kept = self.parts.copy(), None if self.kept is None else self.kept.copy()
+        other._known = {start: known.copy() for start, known in self._known.items()}
+        return other
+
     def forget_rows_known(self) -> None:
         """The next data set is a new one: its rows are not those seen before."""
         self._known = {}

@@ -7,7 +7,7 @@ corrects `Weights` in place and hands out the mistakes, of which `mistake_log` m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,11 @@ class Weights:
     def intercept(self) -> Array:
         """The constant terms, one a vector."""
         return np.zeros(len(self.coef)) if self.b is None else self.b
+
+    def copy(self) -> Weights:
+        """The same weights in arrays of their own."""
+        b, U, c = (None if a is None else a.copy() for a in (self.b, self.U, self.c))
+        return replace(self, W=self.W.copy(), b=b, U=U, c=c)
 
     def average(self) -> tuple[Array, Array]:
         """The mean, over all rows seen, of the weights and constant terms after each row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,13 @@ class Training:
         self.record: Recorder | None = Recorder(start, room)
         self._before = 0  # rows of a stream before these
         self._measured = False
+
+    def copy(self) -> Training:
+        """The training so far, to go on apart from this one; both draw their orders from one generator."""
+        other = copy(self)
+        other.weights, other.mistakes = self.weights.copy(), self.mistakes.copy()
+        other.record = None if self.record is None else self.record.copy()
+        return other
 
     def one_pass(self, rows: Rows) -> int:
         """Walk the rows once; the number of mistakes made."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from linearly.algorithm.errors import scanned_error, winners
-from linearly.algorithm.magnitude import fits_unit, in_ordinary_units, in_unit, largest
+from linearly.algorithm.magnitude import exponent, fits_unit, in_ordinary_units, in_unit, largest
 from linearly.algorithm.mistake_log import ROOM, MistakeLog
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.training import Training
@@ -120,9 +122,15 @@ class OnlinePerceptron(PerceptronModel):
         return training
 
     def _learn_more(self, rows: Rows) -> None:
-        # Looked at before they are learnt: rows that are refused leave the model as it was.
-        training = self._training
-        if not fits_unit(largest(rows), training.exponent):
+        # On a copy: rows that are refused, a Ctrl-C on the way and other models that share this training leave it as it
+        # was. A seed is this model's own; a generator moves on wherever it is used.
+        training = self._training.copy()
+        if isinstance(self.random_state, Integral):
+            training.shuffle = deepcopy(training.shuffle)
+        size = largest(rows)
+        if training.weights.largest == 0:  # of zeros alone nothing was learnt that has a unit
+            training.exponent = exponent(size)
+        if not fits_unit(size, training.exponent):
             raise ValueError(
                 "These rows are too large to be learnt together with those before: divide the features by a "
                 "constant in all calls."
@@ -131,6 +139,7 @@ class OnlinePerceptron(PerceptronModel):
             training.record = None
         training.new_rows()
         training.one_pass(in_unit(rows, training.exponent))
+        self._training = training
 
     def _tell(self) -> None:
         self.mistakes_per_pass_ = self._training.mistakes
