@@ -92,6 +92,7 @@ DATA: dict[str, Bad] = {
         lambda: pd.DataFrame(aged(np.array([1, "a"] * (N // 2), dtype=object))), r"'age' holds several kinds of values"
     ),
     "pandas lists": Bad(lambda: pd.DataFrame(aged([[1]] * N)), r"'age' holds neither numbers nor text"),
+    "pandas tuples": Bad(lambda: pd.DataFrame(aged([(1, 2)] * N)), r"'age' holds neither numbers nor text"),
     "pandas periods": Bad(lambda: pd.DataFrame(aged(pd.period_range("2020", periods=N, freq="D"))), KIND),
     "pandas complex": Bad(lambda: pd.DataFrame(aged(X[:, 0] + 1j)), KIND),
     "pandas NA": Bad(lambda: pd.DataFrame(aged(pd.array([1, None] * (N // 2), dtype="Int64"))), MISSING),

@@ -10,6 +10,7 @@ import warnings
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from estimators import KINDS, CutRows
@@ -19,6 +20,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import linearly as ly
 from linearly.algorithm.separability import mistake_bound, separability
 from linearly.dataset.digits import digit_features
 from linearly.dataset.rows import as_rows
@@ -714,6 +716,51 @@ def test_labels_are_kept_as_given(labels):
         assert np.array_equal(model.classes_, expected)
         assert np.array_equal(model.predict(X), y)
         assert model.decision_function(X).shape == ((len(y),) if len(labels) == 2 else (len(y), len(labels)))
+
+
+BEYOND = {
+    "2**63": [2**63 + 7, 2**63 + 9, 3],
+    "all beyond 2**63": [2**63 + 7, 2**63 + 9],
+    "objects": np.array([-5, 2**62 + 1, 7], dtype=object),
+}
+
+
+@pytest.mark.parametrize("labels", BEYOND.values(), ids=BEYOND)
+def test_whole_numbers_up_to_64_bits_are_labels(labels, tmp_path):
+    code = np.arange(30) % len(labels)
+    X = np.array([[20.0, 0.0], [-10.0, 17.0], [-10.0, -17.0]])[code] + np.random.default_rng(18).normal(size=(30, 2))
+    y = [labels[k] for k in code]
+    for told in (y, np.array(y, dtype=object)):
+        model = AveragedPerceptron(100).fit(X, told)
+        assert model.classes_.tolist() == sorted(labels)
+        assert model.predict(X).tolist() == y
+        assert model.score(X, told) == 1
+    if min(labels) >= 0:
+        frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": pl.Series(y, dtype=pl.UInt64)})
+        ly.fit(frame, target="y", model="averaged", max_passes=100).save(tmp_path / "model.json")
+        loaded = ly.load(tmp_path / "model.json")
+        assert loaded.classes == tuple(sorted(labels))
+        assert loaded.predict(frame).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (
+            [2**64, 1],
+            r"Row 0 has the label 18446744073709551616, which takes more than 64 bits\. Make all labels strings",
+        ),
+        ([-1, 2**63], r"Row 1 has the label 9223372036854775808 beside labels below 0"),
+        ([(1, 2), (3, 4)], r"Row 0 has \(1, 2\) \(tuple\), which is no label.*one string of its parts"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("Model", FAMILY)
+def test_labels_that_no_array_holds_are_refused_by_row(Model, labels, told):
+    y = np.empty(6, dtype=object)
+    y[:] = labels * 3
+    with pytest.raises(ValueError, match=told):
+        Model().fit(np.arange(12.0).reshape(6, 2), y)
 
 
 X3 = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])

@@ -16,7 +16,7 @@ from linearly.cli.profile import Column, Profile
 from linearly.cli.screen import compact, count, percent, short
 from linearly.dataset.design import DesignRows, design_of
 from linearly.dataset.misread import is_number, misread
-from linearly.dataset.numbers import LARGEST_EXACT_INTEGER
+from linearly.dataset.numbers import LARGEST_EXACT_INTEGER, as_labels
 from linearly.dataset.tables import Tables
 from linearly.dataset.terms import MOST_LEVELS, text_of
 from linearly.dataset.wording import shown
@@ -417,7 +417,7 @@ def _separable(tables: Tables, design: Any, n: int, but: str) -> Iterator[Findin
         yield Finding("note", name, "separability is not looked for in so many rows")
         return
     blocks = [block for block in DesignRows(tables, design) if len(block)]
-    y = np.array(design.target.classes)[np.concatenate([block.y for block in blocks])]
+    y = as_labels(design.target.classes)[np.concatenate([block.y for block in blocks])]
     if len(np.unique(y)) < 2:
         yield Finding("problem", name, "the complete rows have one label only", "fill the gaps first")
         return

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.elsewhere import Changed, partitions_of
-from linearly.dataset.numbers import refuse_extreme_weights
+from linearly.dataset.numbers import as_labels, refuse_extreme_weights
 from linearly.dataset.rows import Block, Columns, takes_columns
 from linearly.dataset.tables import Chunk, Tables, known_columns, missing_in
 from linearly.dataset.terms import (
@@ -258,7 +258,7 @@ class DesignRows:
         target = self.design.target
         if target is None or not target.labels:
             return None
-        return np.array(target.classes)
+        return as_labels(target.classes)
 
     @property
     def one_shot(self) -> bool:

@@ -8,7 +8,7 @@ the indices of a sparse matrix, and reads or writes wherever they point. So this
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -86,6 +86,22 @@ def as_array(X: Any, what: str) -> NDArray[Any]:
         raise ValueError(f"{what} is {_a(X)} that cannot be read as an array: {error}") from error
 
 
+def whole_numbers(values: Sequence[Any]) -> NDArray[Any] | None:
+    """Whole numbers in an array of 64 bits each, which NumPy makes floats of beyond 2⁶³; None if they do not fit."""
+    for kind in (np.int64, np.uint64):
+        try:
+            return np.array(values, dtype=kind)
+        except OverflowError:
+            continue
+    return None
+
+
+def as_labels(values: Sequence[Any]) -> NDArray[Any]:
+    """Labels of one kind as an array."""
+    whole = whole_numbers(values) if all(type(value) is int for value in values) else None
+    return np.array(values) if whole is None else whole
+
+
 def _no_array(X: Any, what: str) -> str:
     wanted = _SHAPES.get(what, "an array or a list, one entry a row")
     # Words that scikit-learn's own checks look for, where it is a matter of shape.
@@ -127,12 +143,12 @@ def _of_objects(array: NDArray[Any], what: str) -> NDArray[np.float64]:
             result[at] = _number(value)
         except TypeError:
             raise TypeError(
-                f"{_cell(at).capitalize()} of {what} holds {_short(value)} ({type(value).__name__}). The argument must "
+                f"{_cell(at).capitalize()} of {what} holds {brief(value)} ({type(value).__name__}). The argument must "
                 "be free of strings, dates and other objects: encode each as a number, or drop its column."
             ) from None
         except (ValueError, OverflowError):
             raise ValueError(
-                f"{_cell(at).capitalize()} of {what} holds {_short(value)}, which float64 cannot hold. Rescale the "
+                f"{_cell(at).capitalize()} of {what} holds {brief(value)}, which float64 cannot hold. Rescale the "
                 "column, or drop the row."
             ) from None
         if isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST_EXACT_INTEGER:
@@ -154,7 +170,8 @@ def _number(value: Any) -> float:
     return number
 
 
-def _short(value: Any) -> str:
+def brief(value: Any) -> str:
+    """A value for a message, its beginning if it is long."""
     try:
         text = repr(value)
     except ValueError:  # a whole number of more digits than Python prints

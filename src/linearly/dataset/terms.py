@@ -248,13 +248,14 @@ def census(chunk: Chunk) -> Census:
 
 def _found(column: nw.Series[Any]) -> Found:
     try:
-        values = text_of(column).drop_nulls().unique()
+        # Beyond the limit the answer is a refusal whatever they are: no need to carry a million of them.
+        some = text_of(column).drop_nulls().unique().head(MOST_LEVELS + 1).to_list()
     except TypeError:
+        some = [()]
+    if any(isinstance(value, (tuple, frozenset)) for value in some):  # have values of their own
         raise ValueError(
-            f"Column {column.name!r} holds neither numbers nor text. Leave it out, or turn it into numbers."
-        ) from None
-    # Beyond the limit the answer is a refusal whatever they are: no need to carry a million of them.
-    some = values.head(MOST_LEVELS + 1).to_list()
+            f"Column {column.name!r} holds neither numbers nor text. Leave it out, or turn it into numbers or text."
+        )
     return Found(frozenset(value for value in some if value == value), _declared(column), _holds_numbers(column))
 
 

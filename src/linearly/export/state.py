@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from linearly.algorithm.optimizer import Path
+from linearly.dataset.numbers import as_labels
 from linearly.dataset.rows import numbered
 from linearly.export.arrays import Numbers
 from linearly.export.codec import (
@@ -329,7 +330,7 @@ def estimator_from_plain(plain: Any, model: str, classes: tuple[Any, ...], names
     if names != numbered(len(names)):
         estimator.feature_names_in_ = np.array(names, dtype=object)
     if classes:
-        estimator.classes_ = np.array(classes)
+        estimator.classes_ = as_labels(classes)
     wanted = keys(given["state"], "estimator.state", tuple(kind.state))
     state: dict[str, Any] = {}
     for name, codec in kind.state.items():

@@ -167,13 +167,17 @@ class Shared:
         if sample_weight is not None:
             weight = np.atleast_1d(as_numbers(sample_weight, "sample_weight"))
             sample_weight = checked_weight(weight, weight)
-        found: float = super().score(X, y, sample_weight)  # type: ignore[misc]
+        found: float = super().score(X, self._truth(y), sample_weight)  # type: ignore[misc]
         return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
+
+    def _truth(self, y: Any) -> Any:
+        """What predictions are held against."""
+        return y
 
 
 def several_targets(rows: Rows) -> bool:

@@ -19,7 +19,7 @@ from linearly.dataset.design import DesignRows
 from linearly.dataset.elsewhere import rows_elsewhere
 from linearly.dataset.labels import is_missing
 from linearly.dataset.mapped import MappedRows
-from linearly.dataset.numbers import as_array
+from linearly.dataset.numbers import as_array, brief, whole_numbers
 from linearly.dataset.polynomial import Polynomial
 from linearly.dataset.rows import ROW, Block, Rows, Where, as_rows, is_rows
 from linearly.dataset.sparse import SparseRows
@@ -126,7 +126,10 @@ def checked_labels(y: Any, estimator: Any = None, where: Where = ROW) -> Labels:
         raise ValueError(f"y holds records ({labels.dtype}), not labels. {_LABELS}")
     labels = np.asarray(column_or_1d(labels, warn=True))
     if isinstance(y, (list, tuple)):  # NumPy would make strings of numbers beside strings, and numbers of booleans
-        _refuse_mixed(np.array(y, dtype=object).ravel().tolist(), where)
+        values = np.array(y, dtype=object).ravel().tolist()
+        _refuse_mixed(values, where)
+        if labels.dtype.kind == "f" and all(isinstance(value, numbers.Integral) for value in values):
+            return _in_64_bits(values, where)  # floats would be their neighbours
     kind = labels.dtype.kind
     if kind == "f":
         _refuse_continuous(labels, where)
@@ -134,8 +137,16 @@ def checked_labels(y: Any, estimator: Any = None, where: Where = ROW) -> Labels:
         _refuse_gap(np.isnat(labels), where)
     elif kind not in "biuUSMm":
         labels = labels.astype(object)
-        _refuse_mixed(labels.tolist(), where)
+        values = labels.tolist()
+        _refuse_mixed(values, where)
+        if values and all(isinstance(value, numbers.Integral) and _kind(value) == "number" for value in values):
+            return _in_64_bits(values, where)
     return labels
+
+
+def labels_to_score(y: Any) -> Any:
+    """Labels as a fit sees them, which scikit-learn can compare with predictions; several targets stay as they are."""
+    return checked_labels(y) if as_array(y, "y").ndim == 1 else y
 
 
 def encode(labels: Labels) -> tuple[Labels, Codes]:
@@ -312,7 +323,21 @@ def _refuse_mixed(values: Sequence[Any], where: Where) -> None:
         _refuse_continuous(np.array(fractions, dtype=np.float64), where)
     for kind, (i, value) in kinds.items():
         if kind not in ("bool", "number", "str") and not _is_label(value):
-            raise ValueError(f"{_capital(where(i))} has {value!r} ({kind}), which is no label. {_LABELS}")
+            joined = " Make one string of its parts." if isinstance(value, tuple) else ""
+            raise ValueError(f"{_capital(where(i))} has {value!r} ({kind}), which is no label. {_LABELS}{joined}")
+
+
+def _in_64_bits(values: Sequence[Any], where: Where) -> Labels:
+    """Whole numbers as an array of them; those that no 64 bits hold, or not all in one array, are refused by row."""
+    if (array := whole_numbers(values)) is not None:
+        return array
+    signed = min(values) < 0
+    i = next(i for i, value in enumerate(values) if not (-(2**63) <= value < 2 ** (63 if signed else 64)))
+    beside = " beside labels below 0" if signed and 0 < values[i] < 2**64 else ""
+    raise ValueError(
+        f"{_capital(where(i))} has the label {brief(values[i])}{beside}, which takes more than 64 bits. Make all "
+        "labels strings."
+    )
 
 
 def _kind(value: Any) -> str:
@@ -326,6 +351,7 @@ def _kind(value: Any) -> str:
 def _is_label(value: Any) -> bool:
     """Whether values like this one can be told apart and put in order."""
     try:
-        return hash(value) is not None and not value < value and not isinstance(value, frozenset)
+        # NumPy takes a tuple for a row of labels, and frozensets have an order that leaves pairs apart.
+        return hash(value) is not None and not value < value and not isinstance(value, (frozenset, tuple))
     except TypeError:
         return False

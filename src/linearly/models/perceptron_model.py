@@ -17,6 +17,7 @@ from linearly.dataset.rows import Block, Rows, as_rows, is_rows, refuse_bad_numb
 from linearly.dataset.sparse import SparseRows
 from linearly.kernels.matrices import is_sparse, undoubled
 from linearly.models.base import Array, Shared, checked_matrix, remember_columns
+from linearly.models.labels import labels_to_score
 
 if TYPE_CHECKING:
     from linearly.evidence import table
@@ -49,6 +50,9 @@ class PerceptronModel(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
         from linearly.evidence.verdict import explain
 
         return explain(self, X, y)
+
+    def _truth(self, y: Any) -> Any:
+        return labels_to_score(y)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit came to its end: one that was refused may have left the classes behind."""

@@ -15,6 +15,7 @@ from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.matrices import dense, is_sparse, undoubled
 from linearly.models.base import Array, Shared, by_rows, new_rows, refuse_unfitted
+from linearly.models.labels import labels_to_score
 
 _FEW = 256  # rows that are scored at once, without being cut into blocks
 
@@ -39,6 +40,9 @@ class ScoreClassifier(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
         if len(self.classes_) == 2:
             return np.asarray(self.classes_[(scores[:, 1] >= scores[:, 0]).astype(int)])
         return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def _truth(self, y: Any) -> Any:
+        return labels_to_score(y)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit came to its end: one that was refused may have left the classes behind."""
