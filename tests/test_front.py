@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -321,6 +322,26 @@ def test_rows_that_are_all_absent_are_refused_whoever_looks_first():
     for formula in ("y ~ a", "y ~ center(x)"):
         with pytest.raises(ValueError, match="'w' is positive in no row"):
             ly.fit(data, formula=formula, weight="w")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "csv", "parquet", "dask"])
+@pytest.mark.parametrize("target", ["big", "x"])
+def test_whole_numbers_beyond_float64_are_refused_as_target_as_they_are_as_feature(kind, target, tmp_path):
+    frame = pl.DataFrame({"x": np.arange(6.0) ** 2, "big": [5, 2**53 + 1, 5, 5, 2**53 + 1, 5]})
+    data = {"pandas": frame.to_pandas, "polars": lambda: frame}.get(kind, lambda: str(tmp_path / f"t.{kind}"))()
+    if kind == "csv":
+        frame.write_csv(data)
+    if kind == "parquet":
+        frame.write_parquet(data)
+    if kind == "dask":
+        data = pytest.importorskip("dask.dataframe").from_pandas(frame.to_pandas(), npartitions=1)
+    told = r"The integer in (row 1|line 3).*, column 'big' is beyond 2\*\*53 and would lose digits"
+    with pytest.raises(ValueError, match=told):
+        ly.fit(data, target=target, features=["x" if target == "big" else "big"])
+    if target == "big":
+        with pytest.raises(ValueError, match=told):
+            ly.RidgeCV().fit(ly.scan(data, target="big", features=["x"]))
+        assert 2**53 + 1 in ly.fit(data, target="big", features=["x"], model="lda").classes
 
 
 # --- parameters -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from linearly import kernels
 from linearly.algorithm.gauge import Gauge, without_absent
 from linearly.algorithm.solution import Form, Problem, Solution, form_of
 from linearly.algorithm.triangular import EPS
-from linearly.dataset.rows import Block, Columns, refuse_bad_numbers
+from linearly.dataset.rows import Block, Columns, refuse_bad_numbers, refuse_large_integers
 from linearly.kernels.doubled import Array, Doubled, Numbers, rounded
 from linearly.kernels.matrices import dense, is_sparse
 
@@ -218,11 +218,12 @@ def count(weight: Array | None, n: int) -> tuple[int, float]:
 
 
 def targets(block: Block) -> Array | None:
-    """The targets of a block as an n × k float64 array."""
+    """The targets of a block as an n × k float64 array; integers that float64 cannot hold are refused by row."""
     if block.y is None:
         return None
-    y = np.asarray(block.y, dtype=np.float64)
-    return y if y.ndim == 2 else y[:, None]
+    y = block.y if block.y.ndim == 2 else block.y[:, None]
+    refuse_large_integers(y, block.where, block.target)
+    return np.asarray(y, dtype=np.float64)
 
 
 def parts(X: Any) -> tuple[Array, Array | None]:

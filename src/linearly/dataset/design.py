@@ -169,12 +169,12 @@ class Design:
                 self._refuse_missing(chunk, complete)
             chunk, plain = chunk.rows(complete), {}
         weight = None if self.weight is None else self._weights(chunk)
-        if weight is not None and not weight.all():
-            chunk = replace(chunk, absent=weight == 0)
+        chunk = chunk if weight is None or weight.all() else replace(chunk, absent=weight == 0)
         X = (self._columns if takes_columns and self.names else self._matrix)(chunk, plain)
-        y = None if self.target is None else self.target.values(chunk, plain)
         unknown = unknown_levels(chunk, self.categories)
-        return Block(X, y, weight, chunk.start, self.names, chunk.place, chunk.kept, unknown)
+        block = Block(X, None, weight, chunk.start, self.names, chunk.place, chunk.kept, unknown)
+        target = self.target
+        return block if target is None else replace(block, y=target.values(chunk, plain), target=target.factor.label)
 
     def _columns(self, chunk: Chunk, plain: Mapping[str, Array]) -> Columns:
         columns: list[Array] = []

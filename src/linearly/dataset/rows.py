@@ -83,7 +83,7 @@ class Block:
     """Some consecutive rows: X (n × p numbers), targets, weights, and the index of the first row.
 
     X is a float64 or float32 array, a CSR matrix, double-double numbers, or, for functions that say `takes_columns`,
-    `Columns`. `names` and `place` are for messages only.
+    `Columns`. `names`, `place` and `target`, what y is called, are for messages only.
     Where rows were left out, `kept` says which of the consecutive ones these are. `unknown` are rows of weight 0 whose
     levels nobody knows: what stands for those in X means nothing.
     """
@@ -96,6 +96,7 @@ class Block:
     place: Place | None = None
     kept: NDArray[np.intp] | None = None
     unknown: NDArray[np.bool_] | None = None
+    target: str = "y"
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
