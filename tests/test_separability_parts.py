@@ -1282,6 +1282,22 @@ def test_a_sentence_without_a_rule_names_the_margin_or_the_columns():
     assert "The classes 'a', 'b' and 'c' are linearly separable" in three.sentence()
 
 
+def test_a_sentence_about_three_classes_speaks_of_scores():
+    parts = [
+        ([[0.0], [1.0], [2.0]], "abc", "(linear scores, of which the largest wins, with margin "),
+        ([[0.0], [2.0], [1.0], [9.0]], "aabc", "no row has a rival's score above its own, but some tie, for 3 rows"),
+        ([[0.0], [1.0], [2.0], [3.0]], "abca", "linear scores that tell rows apart put a rival's above the own one"),
+    ]
+    for (X, y, words), verdict in zip(parts, ("separable", "quasi-separable", "overlapping"), strict=True):
+        c = separability(X, list(y))
+        assert c.verdict == verdict
+        assert words in c.sentence()
+        assert "hyperplane" not in c.sentence()
+    c = separability([[-2.0, 1.0], [2.0, 2.0], [-2.0, -2.0], [0.0, 1.0], [-2.0, 2.0]], [0, 0, 1, 2, 1])
+    assert c.witness.rows.tolist() == [0, 0, 1, 2, 3, 4]  # row 0 is held against both rivals, and is one row
+    assert "5 rows contradict each other (rows 0, 1, 2, 3, 4)" in c.sentence()
+
+
 # --- the hyperplane to show ---------------------------------------------------------------------------
 
 

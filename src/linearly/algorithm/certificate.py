@@ -86,6 +86,7 @@ class Certificate:
                         own, none has all. No perceptron converges; the estimate does not exist.
                         "overlapping": every hyperplane has rows strictly on the wrong side, unless all rows lie on
                         it. No perceptron converges; the estimate exists.
+                        K > 2: for "on its own side" read "own score the largest", for "on it" a tie.
     coef, intercept     the hyperplane, unless overlapping: w·x + b > 0 for `classes[1]`; for K > 2 classes K rows of
                         weights and K intercepts, and the largest score wins. If separable, ‖w‖ is 1 up to rounding
                         and the augmented margin within a few percent of the largest there is (the search for it is
@@ -210,8 +211,12 @@ class Certificate:
     def sentence(self) -> str:
         """The verdict, its proof and its meaning in words."""
         who = " and ".join([", ".join(repr(c) for c in self.classes[:-1].tolist()), repr(self.classes.tolist()[-1])])
+        two = (
+            len(self.classes) == 2
+        )  # more have no side of a hyperplane to lie on, but scores, of which the largest wins
+        by = "a hyperplane" if two else "linear scores, of which the largest wins,"
         if self.verdict == "separable":
-            how = "; ".join(self.rules[:3]) or f"a hyperplane with margin {self.margin:.3g}"
+            how = "; ".join(self.rules[:3]) or f"{by} with margin {self.margin:.3g}"
             return (
                 f"The classes {who} are linearly separable ({how}). A perceptron converges; the logistic maximum "
                 "likelihood estimate does not exist."
@@ -219,23 +224,30 @@ class Certificate:
         why = self._why_not_strictly()
         if self.verdict == "quasi-separable":
             columns = ", ".join(name for name, _ in self.separating_columns[:5])
-            how = "; ".join(self.rules[:3]) or f"a hyperplane in {columns}"
+            how = "; ".join(self.rules[:3]) or f"{by} in {columns}"
+            none = "no row lies on the wrong side" if two else "no row has a rival's score above its own, but some tie"
             return (
-                f"The classes {who} are quasi-separable ({how}): no row lies on the wrong side, but {why}. "
+                f"The classes {who} are quasi-separable ({how}): {none}{', but' if two else ', for'} {why}. "
                 "No perceptron converges; the logistic maximum likelihood estimate does not exist."
             )
+        some = (
+            "a hyperplane that tells rows apart has some on the wrong side"
+            if two
+            else "linear scores that tell rows apart put a rival's above the own one of some"
+        )
         return (
-            f"The classes {who} overlap: {why}, and a hyperplane that tells rows apart has some on the wrong side. "
+            f"The classes {who} overlap: {why}, and {some}. "
             "No perceptron converges; the logistic maximum likelihood estimate exists."
         )
 
     def _why_not_strictly(self) -> str:
         assert self.witness is not None
-        rows = self._named(self.witness.rows)
+        distinct = np.unique(self.witness.rows)  # of K classes, a row may be held against several rivals
+        rows = self._named(distinct)
         if len(rows) == 1:
             return f"row {rows[0]} is zero and there is no intercept"
         listed = ", ".join(map(str, rows[:6])) + (", …" if len(rows) > 6 else "")
-        values = np.asarray(dense(self.X[self.witness.rows]))
+        values = np.asarray(dense(self.X[distinct]))
         if len(rows) == 2 and np.array_equal(values[0], values[1]):
             return f"rows {rows[0]} and {rows[1]} are the same point with different labels"
         if len(self.classes) == 2 and self.fit_intercept:
