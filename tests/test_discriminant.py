@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -285,3 +286,25 @@ def test_rows_learnt_bit_by_bit_say_which_digits_they_lost(kind):
     X = np.column_stack([X, X[:, 0] + 1e-5 * rng.standard_normal(300)])
     with pytest.warns(ly.PrecisionWarning, match="learnt bit by bit"):
         kind().partial_fit(X, X[:, 1] > 0, classes=[False, True])
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e100])
+@pytest.mark.parametrize("make", [ly.LinearDiscriminantAnalysis, ly.QuadraticDiscriminantAnalysis])
+def test_rows_whose_scores_leave_float64_still_have_a_class(make, size, sparse, K):
+    rng = np.random.default_rng(9)
+    y = np.arange(90) % K
+    X = (rng.normal(size=(90, 3)) * (1 + y[:, None]) + y[:, None]) * size
+    model = make().fit(X, y)
+    directions = rng.uniform(-1, 1, size=(40, 3))
+    near, *far = (sp.csr_matrix(directions * b) if sparse else directions * b for b in (1e30 * size, 1e160, 1e308))
+    for rows in far:  # a ray ends in the class that it is in far out
+        assert np.array_equal(model.predict(rows), model.predict(near))
+        shares = model.predict_proba(rows)
+        np.testing.assert_allclose(shares, np.eye(K)[model.predict(near)], atol=1e-300)
+        assert (model.predict_log_proba(rows).max(axis=1) == 0).all()
+        scores = model.decision_function(rows)
+        assert np.array_equal(scores >= 0 if K == 2 else scores.argmax(axis=1), model.predict(near))
+    with pytest.raises(ValueError, match="X contains infinity: row 1, column 'x2'"):
+        model.predict_proba(np.array([[1e300, 1.0, 1.0], [1e300, 1.0, np.inf]]))

@@ -18,6 +18,7 @@ from linearly.dataset.rows import refuse_bad_numbers
 from linearly.kernels.doubled import Numbers, rounded
 from linearly.kernels.matrices import dense, dense_float64
 from linearly.models.base import Array, column_names, new_rows
+from linearly.models.beyond import linear_scores, nearest
 from linearly.models.by_class import ByClassModel
 from linearly.models.labels import refuse_empty
 from linearly.models.parameters import from_zero_to_one
@@ -134,16 +135,18 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return log_softmax(self._all_scores(X))
 
     def decision_function(self, X: Any) -> Array:
-        """δ_k as printed in S2, n × K; for two classes δ_1 − δ_0."""
+        """δ_k as printed in S2, n × K, less what all share if that is beyond float64; for two classes δ_1 − δ_0."""
         scores = self._all_scores(X)
-        if len(self.classes_) == 2:
-            return scores[:, 1] - scores[:, 0]
-        common = np.concatenate([dense_float64(block.X) @ self._common for block in new_rows(self, X)])
-        return np.asarray(scores + (common - 0.5 * self._center @ self._common)[:, None])
+        with np.errstate(over="ignore", invalid="ignore"):
+            if len(self.classes_) == 2:
+                return scores[:, 1] - scores[:, 0]
+            common = np.concatenate([dense_float64(block.X) @ self._common for block in new_rows(self, X)])
+            shared = common - 0.5 * self._center @ self._common
+            return np.asarray(scores + np.where(np.isfinite(shared), shared, 0.0)[:, None])
 
     def scores(self, X: Array) -> Array:
         """δ_k less what all classes share, for a block of numbers: an offset of the columns cannot drown it."""
-        return np.asarray(X @ self._coefficients + self._constants)
+        return linear_scores(X, self._coefficients, self._constants)
 
     def _read(self) -> None:
         summary, K, p = self.summary_, len(self.classes_), self.n_features_in_
@@ -241,11 +244,16 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         return log_softmax(self._all_scores(X))
 
     def scores(self, X: Array) -> Array:
-        """δ_k for a block of numbers."""
+        """δ_k for a block of numbers; of a row whose are all beyond float64, less what all share."""
+        rows: Any = dense(X)
         # About a common centre, so that an offset of the columns costs no digits; all classes in one pass.
         gauge = self._center, np.ones(len(self._center))
-        squares = kernels.distances(dense(X), *gauge, self._roots, self._moved, len(self.classes_))
-        return np.asarray(self._constants - 0.5 * squares)
+        K = len(self.classes_)
+        scores = np.asarray(self._constants - 0.5 * kernels.distances(rows, *gauge, self._roots, self._moved, K))
+        if not np.isfinite(best := scores.max(axis=1)).all():
+            far = np.flatnonzero(~np.isfinite(best))
+            scores[far] = self._constants - 0.5 * nearest(rows[far], self._center, self._roots, self._moved, K)
+        return scores
 
     def _digits(self) -> float:
         # A class of no more rows than columns has a singular covariance, however well it is known.

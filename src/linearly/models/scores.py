@@ -15,6 +15,7 @@ from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.matrices import dense, is_sparse, undoubled
 from linearly.models.base import Array, Shared, by_rows, new_rows, refuse_unfitted
+from linearly.models.beyond import linear_scores
 from linearly.models.labels import labels_to_score
 
 _FEW = 256  # rows that are scored at once, without being cut into blocks
@@ -32,7 +33,8 @@ class ScoreClassifier(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
     def decision_function(self, X: Any) -> Array:
         """Scores: n × K, or for two classes the score of ``classes_[1]`` less that of ``classes_[0]``."""
         scores = self._all_scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        with np.errstate(over="ignore"):
+            return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the highest score (of equal ones the first, and of two classes the second)."""
@@ -109,8 +111,12 @@ def softmax(scores: Array) -> Array:
 def linear_softmax(X: Any, coefficients: Array, constants: Array) -> Array:
     """The softmax of X @ coefficients + constants, for a block of numbers, dense or sparse."""
     if is_sparse(X):
-        return softmax(np.asarray(X @ coefficients + constants))
-    return kernels.shares(in_elements(X), np.concatenate([constants[None], coefficients]))
+        return softmax(linear_scores(X, coefficients, constants))
+    found = kernels.shares(in_elements(X), np.concatenate([constants[None], coefficients]))
+    if np.isnan(found.sum()):
+        lost = np.flatnonzero(np.isnan(found).any(axis=1))
+        found[lost] = softmax(linear_scores(X[lost], coefficients, constants))
+    return found
 
 
 def in_elements(X: NDArray[Any]) -> NDArray[Any]:
@@ -128,7 +134,8 @@ def log_softmax(scores: Array) -> Array:
 def _below_largest(scores: Array) -> Array:
     """Scores less the largest of their row, K × n: classes are few, and NumPy is fast along the long side."""
     turned = np.array(scores.T, order="C")
-    turned -= turned.max(axis=0)
+    with np.errstate(over="ignore"):  # what is further below than float64 goes is −∞ below
+        turned -= turned.max(axis=0)
     return turned
 
 
