@@ -132,6 +132,17 @@ def test_models_learn_together_and_forget(make):
         np.testing.assert_allclose(stream.decision_function(X), whole.decision_function(X), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:Masking")
+@pytest.mark.parametrize("make", BY_CLASS)
+def test_a_class_is_not_forgotten_whole(make):
+    X, y = load_iris(return_X_y=True)
+    part = np.r_[0:10, 50:60, 100:150]
+    with pytest.raises(ValueError, match=r"Every row of the class 2 would be removed.*Fit the remaining rows anew"):
+        make().fit(X, y) - make().fit(X[part], y[part])
+    with pytest.raises(ValueError, match="every row of a fit"):
+        make().fit(X, y) - make().fit(X, y)
+
+
 @pytest.mark.parametrize("make", BY_CLASS)
 def test_weight_two_is_the_row_twice_and_zero_is_absent(make):
     X, y = load_iris(return_X_y=True)

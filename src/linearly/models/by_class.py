@@ -68,8 +68,18 @@ class ByClassModel(ScoreClassifier):
         return self._combined(other, lambda a, b: a + b)
 
     def __sub__(self, other: Any) -> Self:
-        """The model without the other's rows: refused where they were never part of it."""
-        return self._combined(other, lambda a, b: a - b)
+        """The model without the other's rows: refused where they were never part of it, or all of a class."""
+        return self._combined(other, self._without)
+
+    def _without(self, whole: ByClass, part: ByClass) -> ByClass:
+        emptied = (whole.counts == part.counts) & (part.counts > 0)
+        if emptied.any() and (whole.counts > part.counts).any():
+            k = int(np.argmax(emptied))
+            raise ValueError(
+                f"Every row of the class {self.classes_.tolist()[k]!r} would be removed, and a model needs rows of all "
+                "its classes. Fit the remaining rows anew, without that class."
+            )
+        return whole - part
 
     def _combined(self, other: Any, combine: Any) -> Self:
         if type(other) is not type(self):
