@@ -220,6 +220,18 @@ def test_tables_take_a_model_of_fit():
     assert list(ly.tidy(big)) == list(ly.tidy(big.estimator))
 
 
+@pytest.mark.parametrize("method", ["gram", "qr", "exact"])
+@pytest.mark.parametrize("covariance", ["classical", "HC1"])
+def test_of_a_constant_column_ridge_knows_nothing_either(method, covariance):
+    case = case_of("swiss")
+    X = np.column_stack([np.full(len(case.y), 0.1), np.asarray(case.X)])
+    table = ly.tidy(ly.LinearRegression(alpha=1.0, method=method, covariance=covariance).fit(X, case.y))
+    others = ly.tidy(ly.LinearRegression(alpha=1.0, method=method, covariance=covariance).fit(X[:, 1:], case.y))
+    assert table["estimate"][1] == 0
+    assert all(np.isnan(table[name][1]) for name in ("std_error", "statistic", "p_value", "conf_low", "conf_high"))
+    np.testing.assert_allclose(np.delete(table["std_error"], 1), others["std_error"], rtol=1e-9)
+
+
 def test_several_targets_are_told_apart(case):
     Y = np.column_stack([case.y, 2 * case.y + 1])
     model = ly.LinearRegression().fit(case.X, Y)

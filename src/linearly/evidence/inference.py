@@ -39,7 +39,8 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
     solution = fitted(model, _WITH_ERRORS)
     refuse_level(level)
     terms = term_names(model)
-    errors = told_apart(solution.root, model.std_errors())
+    # Of a constant column the penalty alone makes a 0, whatever the target: the rows say nothing about it.
+    errors = told_apart(solution.root @ solution.shrinkage, model.std_errors())
     parts = []
     bias = shrinkage_bias(model) if solution.alpha > 0 else None
     for t, error in enumerate(errors.T):
