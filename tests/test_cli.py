@@ -607,6 +607,8 @@ NUMBERS = [f"{1.5 * i}" for i in range(60)]
         ([chr(0xFF11) + chr(0xFF10 + i % 10) * (1 + i // 10) for i in range(60)], "its numbers are written like"),
         ([f'"{1000 * i + 1000:,}"' for i in range(60)], "its numbers are written like '1,000'"),
         ([x.replace("1", "\u22121") for x in NUMBERS], "13 of its 60 numbers are written like"),
+        ([f"{i + 1}D5" for i in range(60)], "its numbers are written like '10D5'"),
+        ([f"{x}D-03" for x in NUMBERS], "its numbers are written like '0.0D-03'"),
         ([*(f"€{x}" for x in NUMBERS[:-2]), "n.a.", "?"], "values are numbers and '?' and 'n.a.' are not, and its num"),
     ],
     ids=[
@@ -621,6 +623,8 @@ NUMBERS = [f"{1.5 * i}" for i in range(60)]
         "wide",
         "thousands",
         "minus sign",
+        "D exponent of whole numbers",
+        "D exponent",
         "both",
     ],
 )
@@ -732,6 +736,21 @@ def test_levels_with_line_ends_and_long_names_fit_the_screen(run, monkeypatch):
         assert shown.code == 0
         assert max(map(len, shown.out.splitlines())) <= 80
         assert not [line for line in shown.out.splitlines() if line.startswith("and w")]
+
+
+@pytest.mark.parametrize("model", [name for name, entry in MODELS.items() if entry.classifies])
+@pytest.mark.parametrize("K", [2, 3])
+def test_long_labels_fit_the_screen(run, monkeypatch, model, K):
+    monkeypatch.setenv("COLUMNS", "80")
+    labels = [letter * 150 + "…" + "z" * 70 for letter in "abc"[:K]]
+    rng = np.random.default_rng(0)
+    lines = [f"{rng.normal() + i % K:.3f},{rng.normal():.3f},{labels[i % K]}" for i in range(90)]
+    Path("t.csv").write_text("\n".join(["x,u,label", *lines]) + "\n", encoding="utf-8")
+    fitted = run("fit", "t.csv", "-t", "label", "--model", model)
+    assert fitted.code == 0
+    assert max(map(len, fitted.out.splitlines())) <= 80
+    if model == "logistic" and K == 3:
+        assert len(re.findall(r"^[abc]+…z+ +Intercept", fitted.out, re.MULTILINE)) == 2
 
 
 def test_a_level_too_long_to_be_saved_is_shown(run):

@@ -23,6 +23,7 @@ from linearly.cli.screen import (
 
 LONGEST = 40  # terms shown in full; of more, the first HEAD and the last TAIL
 HEAD, TAIL = 30, 5
+_LABEL = 30  # letters of a label in a table
 _FEW, _MANY = 3, 9  # decimals that are shown in every row though only some need them; decimals that are shown at all
 Facts = dict[str, Any]
 Column = tuple[str, bool, list[str]]  # heading, whether it stands to the right, cells
@@ -67,7 +68,8 @@ def _statistics(facts: Facts) -> list[str]:
         parts.append(f"{count(int(found['digits']), 'digit')} to trust")
         return [flowing(parts, indent="  ")]
     classes = facts["classes"]
-    told = f"log-odds of {classes[1]!r}" if len(classes) == 2 else f"log-odds against {facts['reference']!r}"
+    two = len(classes) == 2
+    told = f"log-odds {'of' if two else 'against'} {short(repr(classes[1] if two else facts['reference']))}"
     parts = [told]
     limits = facts.get("separation") == "separable"  # what coefficients without end would have, and these do not
     parts.append(f"pseudo-R² {'below ' * limits}{_figure(found['pseudo_r_squared'])}")
@@ -86,7 +88,7 @@ def _training(facts: Facts) -> list[str]:
     if "training" in facts:
         found = facts["training"]
         parts.append(f"right on {percent(found['accuracy'])} of these rows")
-        parts.append(f"(always {found['commonest']!r}: {percent(found['commonest_share'])})")
+        parts.append(f"(always {short(repr(found['commonest']))}: {percent(found['commonest_share'])})")
     elif "training_error" in facts:
         parts.append(f"right on {percent(1 - facts['training_error'])} of these rows")
     lines = [flowing(parts, gap=" ", indent="  ")] if parts else []
@@ -144,7 +146,7 @@ def _term_table(facts: Facts) -> list[str]:
     odds = logit and _readable([*values("odds_low"), *values("odds_high")])
     columns: list[Column] = []
     if "label" in shown[0]:
-        columns.append(("label", False, _once([str(term["label"]) for term in shown])))
+        columns.append(("label", False, cut_names(_once([str(term["label"]) for term in shown]), _LABEL)))
     columns.append(("term", False, [str(term["term"]) for term in shown]))
     columns.append(("log-odds" if logit else "estimate", True, estimate))
     columns.append(("std. error", True, error))
@@ -224,7 +226,7 @@ def _group_table(facts: Facts) -> list[str]:
 
     groups = facts["groups"][:LONGEST]
     columns: list[Column] = [
-        ("class", False, [str(group["class"]) for group in groups]),
+        ("class", False, cut_names([str(group["class"]) for group in groups], _LABEL)),
         ("rows", True, [f"{group['rows']:,}" for group in groups]),
         ("prior", True, [f"{group['prior']:.3f}" for group in groups]),
     ]
@@ -246,8 +248,8 @@ def _score_table(facts: Facts) -> list[str]:
     shown, gap = _shown(facts["coefficients"])
     columns: list[Column] = [("term", False, [row["term"] for row in shown])]
     heads = list(shown[0]["scores"])
-    for k, head in enumerate(heads):
-        told = f"score of {head}" if len(heads) == 1 else str(head)
+    for k, (head, label) in enumerate(zip(heads, cut_names(list(map(str, heads)), _LABEL), strict=True)):
+        told = f"score of {label}" if len(heads) == 1 else label
         column = (told, True, numbers(np.array([row["scores"][head] for row in shown], dtype=np.float64)))
         if max(map(seen, laid_out([*columns, column]))) > width():
             more = dim(f"and the scores of {count(len(heads) - k, 'more class', 'more classes')}; --json has them all")
@@ -272,13 +274,11 @@ def _one_line(cell: str) -> str:
 
 
 def _fitting(columns: list[Column]) -> list[Column]:
-    """The columns with names cut in the middle where they would not fit."""
-    excess = max(map(seen, laid_out(columns))) - width()
-    at = next(j for j, column in enumerate(columns) if column[0] == "term")
-    name, right, cells = columns[at]
-    most = max(max(map(len, cells)) - excess, 12)
-    if excess > 0:
-        columns[at] = (name, right, cut_names(cells, most))
+    """The columns with names of labels, then of terms, cut in the middle where they would not fit."""
+    for j, (name, right, cells) in enumerate(columns):
+        excess = max(map(seen, laid_out(columns))) - width()
+        if excess > 0 and name in ("label", "term"):
+            columns[j] = (name, right, cut_names(cells, max(max(map(len, cells)) - excess, 12)))
     return columns
 
 

@@ -1,4 +1,4 @@
-"""Text that was meant for numbers: cells like 1,234 or $5 or 3 kg or <2, a few words among numbers, dates.
+"""Text that was meant for numbers: cells like 1,234 or $5 or 3 kg or <2 or 1D5, a few words among numbers, dates.
 
 Such a column would be coded one level a column, and the fit would be perfect and worthless.
 """
@@ -16,7 +16,7 @@ from linearly.dataset.wording import shown
 _FEWEST = 20  # different numbers: fewer may well be codes
 _WORDS = 0.1  # words for each number, at most
 _MARKS = re.compile(r"[$€£¥₹%()\s'’_\u2212]")
-_NUMBER = re.compile(r"[+-]?(?=[.,]?\d)(?:\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*|\d*)(?:[.,]\d*)?(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?=[.,]?\d)(?:\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*|\d*)(?:[.,]\d*)?(?:[eEdD][+-]?\d+)?")
 # Signs before a number, or a sign or a unit after it. A word before it makes a name (person 7), and none is stripped.
 _BEFORE = re.compile(r"\s*[<>≤≥~≈=*]+\s*")
 _AFTER = re.compile(r"(?<=[\d.,])\s*([-+*]|[^\W\d_]{1,6}[²³]?(?:/[^\W\d_]{1,4}[²³]?)?|°[CF]?)\s*")
