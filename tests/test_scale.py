@@ -111,6 +111,15 @@ def test_wild_rows_of_weight_zero_are_absent():
         assert not warned
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_no_number_is_refused_in_rows_of_weight_zero_too(bad):
+    holed = X.copy()
+    holed[2, 1] = bad
+    for method in METHODS:
+        with pytest.raises(ValueError, match="row 2, column 'x1'"):
+            LinearRegression(method=method).fit(holed, Y, sample_weight=np.where(np.arange(N) == 2, 0.0, WEIGHT))
+
+
 # --- rows of other kinds --------------------------------------------------------------------------
 
 

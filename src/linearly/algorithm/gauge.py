@@ -96,7 +96,7 @@ def _present(block: Block) -> Any:
 
 
 def without_absent(block: Block) -> Block:
-    """The block without its rows of weight 0, whose numbers may be anything."""
+    """The block without its rows of weight 0, whose numbers may be of any size; NaN is refused in those too."""
     rows = _present(block)
     if isinstance(rows, slice):
         return block
