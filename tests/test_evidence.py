@@ -1,6 +1,9 @@
 """tidy, glance, augment, residual tests, intervals and draws: as R has them, and by the laws they obey."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from test_r_parity import GOLDEN, assert_as_in_r, case_of
 
@@ -241,6 +244,26 @@ def test_several_targets_are_told_apart(case):
     assert len(ly.glance(model)) == 2
     with pytest.raises(ValueError, match="one target"):
         ly.augment(model, case.X, Y)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_several_targets_keep_their_names(frame):
+    case = case_of("swiss")
+    columns = {"yield": np.asarray(case.y), "cost": np.asarray(case.y) ** 2}
+    model = ly.LinearRegression().fit(case.X, frame(columns))
+    for table in (ly.tidy(model), ly.glance(model), ly.error_model(model)):
+        assert list(dict.fromkeys(table["target"])) == ["yield", "cost"]
+    assert "cost:" in str(model.summary())
+    assert ly.glance(ly.RidgeCV().fit(case.X, frame(columns)))["target"].tolist() == ["yield", "cost"]
+    unnamed = ly.LinearRegression().fit(case.X, np.column_stack(list(columns.values())))
+    assert ly.glance(unnamed)["target"].tolist() == ["y0", "y1"]
+    assert ly.glance(unnamed + model)["target"].tolist() == ["yield", "cost"]
+    turned = frame(dict(reversed(columns.items())))
+    with pytest.raises(ValueError, match=r"The targets differ: \['yield', 'cost'\] and \['cost', 'yield'\]"):
+        model + ly.LinearRegression().fit(case.X, turned)
+    with pytest.raises(ValueError, match=r"The targets are \['cost', 'yield'\], but the model was fitted on"):
+        ly.LinearRegression().partial_fit(case.X, frame(columns)).partial_fit(case.X, turned)
+    assert not hasattr(model.fit(case.X, case.y), "target_names_")
 
 
 def test_summary_reads_aloud():

@@ -16,7 +16,7 @@ from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
 from linearly.kernels.matrices import dense_numbers
-from linearly.models.base import by_rows, column_names, new_rows, training_rows
+from linearly.models.base import by_rows, column_names, new_rows, target_names, training_rows
 from linearly.models.least_squares import LeastSquares
 
 Array = NDArray[np.float64]
@@ -27,9 +27,10 @@ _WITH_ERRORS = "least-squares or logistic model"
 def tidy(model: Any, *, level: float = 0.95) -> Table:
     """A row for each term: ``term, estimate, std_error, statistic, p_value, conf_low, conf_high``; Intercept first.
 
-    Several targets add a column ``target``. For ridge a column ``bias`` estimates how far the penalty pulled each
-    coefficient (ridge minus least squares on the same rows); the intervals do not account for it. A column that was
-    left out, being constant or (logistic regression) a combination of others, has estimate 0 and NaN for the rest.
+    Several targets add a column ``target``, with their names if y was a data frame. For ridge a column ``bias``
+    estimates how far the penalty pulled each coefficient (ridge minus least squares on the same rows); the intervals do
+    not account for it. A column that was left out, being constant or (logistic regression) a combination of others, has
+    estimate 0 and NaN for the rest.
     """
     model = estimator_in(model)
     if _is_logistic(model):
@@ -63,7 +64,7 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
     notes = []
     if bias is not None:
         notes.append("Intervals ignore the bias of the penalty; `bias` estimates it (ridge minus least squares).")
-    return _stacked(parts, notes)
+    return _stacked(model, parts, notes)
 
 
 def glance(model: Any) -> Table:
@@ -108,7 +109,7 @@ def glance(model: Any) -> Table:
                 "digits": [solution.digits],
             }
         )
-    return _stacked(parts, [])
+    return _stacked(model, parts, [])
 
 
 def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
@@ -152,7 +153,8 @@ def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Tab
 
 def error_model(model: Any) -> Table:
     """The variance of the errors, by maximum likelihood (RSS/n) and unbiased (RSS/dof), and its square roots."""
-    solution = fitted(estimator_in(model))
+    model = estimator_in(model)
+    solution = fitted(model)
     maximum, unbiased = solution.rss / solution.n, solution.sigma2
     parts = [
         {
@@ -165,7 +167,7 @@ def error_model(model: Any) -> Table:
         }
         for t in range(len(maximum))
     ]
-    return _stacked(parts, [])
+    return _stacked(model, parts, [])
 
 
 def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) -> Table:
@@ -303,10 +305,9 @@ def degrees(value: float) -> float | int:
     return round(value) if abs(value - round(value)) < 1e-9 else float(value)
 
 
-def _stacked(parts: list[dict[str, Any]], notes: list[str]) -> Table:
+def _stacked(model: LeastSquares, parts: list[dict[str, Any]], notes: list[str]) -> Table:
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     if len(parts) > 1:
-        names = [f"y{t}" for t in range(len(parts))]
         rows = len(parts[0][next(iter(parts[0]))])
-        columns = {"target": np.repeat(names, rows), **columns}
+        columns = {"target": np.repeat(target_names(model, len(parts)), rows), **columns}
     return Table(columns, notes=tuple(notes))

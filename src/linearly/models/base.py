@@ -25,6 +25,7 @@ from linearly.dataset.rows import (
     as_rows,
     is_frame,
     is_rows,
+    names_of,
     numbered,
     refuse_bad_numbers,
     refuse_large_integers,
@@ -50,9 +51,11 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
         if getattr(X, "classes", None) is not None:
             raise ValueError("The target of these rows is labels, not numbers: use a classifier.")
         remember_columns(estimator, X.names, reset)
+        remember_targets(estimator, None, reset)
         return X
     matrix = checked_matrix(estimator, X, reset=reset)
     target = checked_target(y, estimator)
+    remember_targets(estimator, y, reset)
     same_length(matrix, target)
     weight = checked_weight(sample_weight, matrix, allow_all_zero=not reset)
     return as_rows(matrix, target, weight, getattr(estimator, "feature_names_in_", None))
@@ -202,6 +205,18 @@ def remember_columns(estimator: Any, names: tuple[str, ...], reset: bool) -> Non
         raise ValueError(f"X has {len(names)} features, but the model was fitted on {estimator.n_features_in_}.")
 
 
+def remember_targets(estimator: Any, y: Any, reset: bool) -> None:
+    """Set, or compare with, the names of several targets seen in `fit`, where a data frame gave them."""
+    names = tuple(map(str, names_of(y) or ()))
+    known = tuple(getattr(estimator, "target_names_", ()))
+    if reset:
+        estimator.__dict__.pop("target_names_", None)
+        if len(names) > 1:
+            estimator.target_names_ = np.array(names, dtype=object)
+    elif known and names and known != names:
+        raise ValueError(f"The targets are {list(names)}, but the model was fitted on {list(known)}.")
+
+
 def _out_of_order(names: tuple[str, ...]) -> bool:
     """Whether one of x0, x1, … stands where another of them belongs: they are names then."""
     belongs = numbered(len(names))
@@ -223,6 +238,12 @@ def join_columns(result: Any, a: Any, b: Any) -> None:
     result.n_features_in_ = a.n_features_in_
     if any(known):
         result.feature_names_in_ = np.array(known[0] or known[1], dtype=object)
+    targets = [tuple(getattr(model, "target_names_", ())) for model in (a, b)]
+    if all(targets) and targets[0] != targets[1]:
+        one, two = map(list, targets)
+        raise ValueError(f"The targets differ: {one} and {two}. Fit both models to the same ones.")
+    if any(targets):
+        result.target_names_ = np.array(targets[0] or targets[1], dtype=object)
 
 
 def column_names(estimator: Any) -> tuple[str, ...]:
@@ -231,6 +252,11 @@ def column_names(estimator: Any) -> tuple[str, ...]:
     if given is not None:
         return tuple(given)
     return numbered(estimator.n_features_in_)
+
+
+def target_names(estimator: Any, k: int) -> tuple[str, ...]:
+    """The names of k targets: as the user gave them, or y0, y1, …"""
+    return tuple(getattr(estimator, "target_names_", ())) or tuple(f"y{t}" for t in range(k))
 
 
 def new_rows(estimator: Any, X: Any) -> Rows:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.kernels.matrices import dense_float64
+
 Array = NDArray[np.float64]
 
 
@@ -20,14 +22,14 @@ def linear_scores(X: Any, coefficients: Array, constants: Array) -> Array:
     if np.isfinite(S.sum()):
         return S
     lost = np.flatnonzero(~np.isfinite(S).all(axis=1))
-    P, exponent = products(_dense(X, lost), coefficients)
+    P, exponent = products(dense_float64(X[lost]), coefficients)
     S[lost] = np.ldexp(P - P.max(axis=1, keepdims=True), exponent) + constants
     return S
 
 
 def nearest(X: Any, center: Array, roots: Array, moved: Array, K: int) -> Array:
     """By how much ‖(x − center)R_k − moved_k‖² is larger than the least of the K, n × K; infinite if it must be."""
-    half = _dense(X, slice(None)) / 2 - center / 2  # two numbers of size 1e308 may be further apart than float64 goes
+    half = dense_float64(X) / 2 - center / 2  # two numbers of size 1e308 may be further apart than float64 goes
     P, exponent = products(half, roots)
     D = P - np.ldexp(moved, -exponent - 1)
     squares = (D.reshape(len(D), K, -1) ** 2).sum(axis=2)
@@ -39,8 +41,3 @@ def products(X: Array, C: Array) -> tuple[Array, NDArray[np.int_]]:
     size = np.frexp(np.abs(C).max(axis=1, initial=0.0))[1]
     exponent = (np.frexp(X)[1] + size).max(axis=1, keepdims=True, initial=-4000)
     return np.ldexp(X, size - exponent) @ np.ldexp(C, -size[:, None]), exponent
-
-
-def _dense(X: Any, rows: Any) -> Array:
-    part = X[rows]
-    return np.asarray(part.toarray() if hasattr(type(part), "tocsr") else part, dtype=np.float64)

@@ -50,6 +50,7 @@ class LinearRegression(LeastSquares):
     Attributes
     ----------
     coef_, intercept_ : the fitted w and b (one row a target if y has several).
+    target_names_ : what several targets are called, if y was a data frame of them.
     training_error_ : mean squared residual, S1's E_in.
     summary_ : the Gram or Triangle the model was read from; fitted models add and subtract by it.
     solution_ : coefficients with rank, condition, digits to trust and the root of their covariance.
