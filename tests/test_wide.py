@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
 import linearly as ly
+from linearly.algorithm.triangle import Triangle
+from linearly.algorithm.triangular import upper
+from linearly.dataset.rows import Block
+from linearly.export.summaries import TRIANGLE
+
+T = TypeVar("T")
 
 
 def rows(n: int, p: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -95,3 +105,61 @@ def test_a_row_or_two(n: int, alpha: float) -> None:
     beta = np.linalg.pinv(D) @ (y - level) if alpha == 0 else D.T @ np.linalg.solve(D @ D.T + np.eye(n), y - level)
     np.testing.assert_allclose(m.coef_, beta, rtol=0, atol=1e-12 * max(np.abs(beta).max(), 1.0))
     assert m.predict(middle[None])[0] == pytest.approx(level)
+
+
+def unspoken(make: Callable[[], T]) -> T:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.RankWarning)
+        warnings.simplefilter(
+            "ignore", ly.PrecisionWarning
+        )  # of about as many rows as columns a Gram knows nine digits
+        return make()
+
+
+@pytest.mark.parametrize("n", [0, 503])
+def test_a_triangle_of_no_rows_or_too_many_is_refused(n: int) -> None:
+    X, y, _ = rows(12, 500)
+    few = Triangle.of(Block(X, y))
+    plain = TRIANGLE.encode(few)
+    plain["R"] = TRIANGLE.encode(replace(few, R=np.ones((n, 502))))["R"]
+    with pytest.raises(ValueError, match=f"R has {n} rows"):
+        TRIANGLE.decode(plain, "summary_", {"m": 501, "1 + m": 502})
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (1, 4), (3, 4), (4, 4), (6, 4), (3, 1)])
+def test_the_triangle_of_any_shape(shape: tuple[int, int]) -> None:
+    A = np.random.default_rng(0).standard_normal(shape)
+    if shape[0] > 1:
+        A[1] = A[0]
+    R = upper(A)
+    assert R.shape == (min(shape), shape[1])
+    np.testing.assert_array_equal(R, np.triu(R))
+    np.testing.assert_allclose(R.T @ R, A.T @ A, atol=1e-14 * 4)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ly.LinearRegression(),
+        lambda: ly.LinearRegression(1.0),
+        lambda: ly.LinearRegression(1.0, fit_intercept=False),
+        lambda: ly.LinearRegression(1.0, penalize_intercept=True),
+    ],
+)
+def test_nothing_is_as_large_as_the_columns_squared(make: Callable[[], Any]) -> None:
+    X, y, _ = rows(60, 5000)
+    ly.tidy(fitted(X[:, :200], y, alpha=1.0))  # whatever is imported first
+
+    def everything() -> None:
+        m = make().fit(X, y)
+        for table in (ly.glance(m), ly.tidy(m), ly.vif(m), ly.augment(m, X, y), m.predict_interval(X)):
+            assert len(table) > 0
+        m + make().fit(X[:5] + 1, y[:5])
+
+    tracemalloc.start()
+    try:
+        unspoken(everything)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 0.4 * 8 * 5000**2

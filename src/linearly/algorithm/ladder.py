@@ -46,6 +46,7 @@ class Ask:
     intercept: bool = True
     penalize_intercept: bool = False
 
+    @quiet_blas()
     def of(self, summary: Summary) -> Solution:
         """The answer."""
         solution: Solution = summary.select(None, self.intercept).solve(

@@ -137,7 +137,7 @@ class Problem:
         y_size = power_of_two(np.sqrt(rest + (c**2).sum(axis=0)))
         R, c, rest = R / size, c / y_size, rest / y_size**2
         total = rest + (c**2).sum(axis=0)
-        if self.n < len(R):  # rows of R without a row of D behind them are rounding errors
+        if self.n < R.shape[1]:  # of rows that depend on each other the last leave rounding errors
             heard = np.abs(R).max(axis=1) > ROUNDING
             R, c, rest = R[heard], c[heard], rest + (c[~heard] ** 2).sum(axis=0)
         penalty = np.sqrt(self._penalty(size))
@@ -152,7 +152,7 @@ class Problem:
         half = R[:, kept] @ T if self.alpha > 0 else np.eye(len(T))
         U, b_all = self._with_intercept(T, b, size, y_size)
         # An error of EPS in each column: through the inverse, and through its square times the residual (Wedin).
-        load, far = np.sqrt(total) + np.linalg.norm(b, axis=0), np.linalg.norm(U @ T.T, axis=1)[:, None]
+        load, far = np.sqrt(total) + np.linalg.norm(b, axis=0), _lengths(U, T)
         error = _SAFE * EPS * (np.linalg.norm(U, axis=1)[:, None] * load + far * np.sqrt(rss))
         trust = _trust(U, b_all, error, total, lost)
         return self._read(solved, b, T, half.T @ half, rss, total, size, y_size, *trust, True)
@@ -395,6 +395,12 @@ def _triangle_of(A: Array, C: Array, total: Array) -> tuple[Array, Array, Array,
     c = Q.T @ (vectors[:, sure].T @ C / root)
     R = np.where(np.diagonal(A) > 0, R, 0.0)  # a column without any variation has none here either
     return R, c, np.maximum(total - (c**2).sum(axis=0), 0.0), 1e-6
+
+
+def _lengths(U: Array, T: Array) -> Array:
+    """The lengths of the rows of UT'; a T of more rows than columns has a triangle that serves as well."""
+    T = upper(T) if len(T) > T.shape[1] else T
+    return np.asarray(np.linalg.norm(U @ T.T, axis=1)[:, None])
 
 
 def _smallest_share(rss: Array, total: Array) -> float:

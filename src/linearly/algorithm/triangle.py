@@ -1,7 +1,8 @@
 """The exact summary of rows for least squares: the R factor of QR of [1 | X | Y].
 
 The ones come first, so row 0 holds the weight and the means, and what is below it is centred for free. Two triangles
-merge by QR of one stacked on the other. As far as least squares is concerned the triangle *is* the data set.
+merge by QR of one stacked on the other. As far as least squares is concerned the triangle *is* the data set. Of fewer
+rows than columns it has as many rows as they, so that 60 rows of 5000 columns are 2.4 MB, where a square would be 200.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Triangle:
     log_weight: float
     p: int
     gauge: Gauge
-    R: Array
+    R: Array  # as many rows as there were in all, or as it has columns
     intercept: bool = True
 
     @staticmethod
@@ -112,5 +113,6 @@ class Triangle:
 
 
 def _factor(block: Block, gauge: Gauge) -> Array:
-    m = 1 + len(gauge.unit)
-    return kernels.triangle(np.zeros((m, m)), block.X, targets(block), block.weight, gauge.shift, 1.0 / gauge.unit)
+    m, n = 1 + len(gauge.unit), len(block)
+    begun = np.zeros((m if n >= m else int(n == 0), m))  # a row at least, which has the weight
+    return kernels.triangle(begun, block.X, targets(block), block.weight, gauge.shift, 1.0 / gauge.unit)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from linearly.kernels.doubled import Array, Doubled, Numbers, rounded
+from linearly.kernels.reference import upper as upper
 
 # A column whose part outside its predecessors is below this fraction of it counts as a combination of them.
 # Columns formed in float64 from others leave about 1e-16; NIST's Filip, which has full rank, 1e-10.
@@ -70,11 +71,6 @@ def ratio(a: Numbers, above: Array, below: Array) -> Numbers:
         return np.ldexp(a, exponent)
 
 
-def upper(A: Array) -> Array:
-    """R of the QR factorisation of A."""
-    return np.asarray(np.linalg.qr(A, mode="r"))
-
-
 def condition(R: Array) -> float:
     """The condition number of an upper triangular R in the 1-norm, estimated as LAPACK does."""
     if len(R) == 0:
@@ -123,6 +119,10 @@ def pivot_triangle(R: Array, c: Array, tolerance: float = DEPENDENT) -> Pivoted:
     aliased: list[int] = []
     for j in range(q):
         r = len(kept)
+        if r == rows:  # nothing is left for any column to add
+            beside[:, len(aliased) : len(aliased) + q - j] = M[:, j:q]
+            aliased.extend(range(j, q))
+            break
         here = slice(r, j + 1)  # below the diagonal there is nothing, and rows above are done with
         v = M[here, j].copy()
         length = np.linalg.norm(v)

@@ -13,6 +13,7 @@ from scipy.special import chdtrc
 from linearly.algorithm.gram import Gram, targets
 from linearly.algorithm.ladder import Ask, climb
 from linearly.algorithm.solution import PERFECT, Solution
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows
 from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, DurbinWatson, durbin_watson
@@ -115,6 +116,7 @@ def _residuals(block: Block, solution: Solution) -> tuple[Numbers, Array, Array]
     return X, y[:, 0] - solution.predict(X)[:, 0], weight
 
 
+@quiet_blas()
 def vif(model: LeastSquares) -> Table:
     """Variance inflation of each feature, ``term, vif``: 1 / (1 − R²) of the feature on the others.
 

@@ -61,14 +61,24 @@ GRAM = _GramCodec(
     },
     "Gram",
 )
-TRIANGLE = Record(
+
+
+class _TriangleCodec(Record):
+    def decode(self, plain: Plain, at: str, sizes: Sizes) -> Triangle:
+        triangle: Triangle = super().decode(plain, at, sizes)
+        if not 0 < len(triangle.R) <= triangle.R.shape[1]:
+            raise Refused(f"{at}.R has {len(triangle.R)} rows: a triangle has one at least, and no more than columns")
+        return triangle
+
+
+TRIANGLE = _TriangleCodec(
     Triangle,
     {
         "n": Whole(),
         "log_weight": Float(),
         "p": Whole(size="p"),
         "gauge": GAUGE,
-        "R": Numbers(("1 + m", "1 + m")),
+        "R": Numbers(("", "1 + m")),
         "intercept": Truth(),
     },
     "Triangle",

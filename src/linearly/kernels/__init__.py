@@ -89,8 +89,8 @@ def exact_gram(
 
 
 def triangle(R: Array, X: NDArray[Any], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
-    """R of QR of R stacked on W^½ Z; see `reference.triangle`."""
-    if _compiled is None:
+    """R of QR of R stacked on W^½ Z; see `reference.triangle`. The compiled loop is for a square R."""
+    if _compiled is None or len(R) < len(shift) + 1:
         return reference.triangle(R, X, Y, weight, shift, scale)
     R = R.copy()
     _compiled.triangle(X, Y, weight, shift, scale, R)
