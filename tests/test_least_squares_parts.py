@@ -1336,9 +1336,9 @@ class Endless:
         (Endless(3), "gram", ("gram",)),
         (Endless(3), "auto", ("gram", "exact")),
         (Endless(128), "auto", ("gram", "exact")),
-        (Endless(129), "auto", ("gram", "qr", "exact")),
-        (Endless(1000), "auto", ("gram", "qr", "exact")),
-        (Endless(1001), "auto", ("gram", "qr")),
+        (Endless(129), "auto", ("auto", "qr", "exact")),
+        (Endless(1000), "auto", ("auto", "qr", "exact")),
+        (Endless(1001), "auto", ("auto", "qr")),
         (Few(rows(), 200), "auto", ("qr", "exact")),
         (Few(rows(200), 200), "auto", ("qr", "exact")),
         (Few(rows(201), 200), "auto", ("gram", "qr", "exact")),
@@ -1355,8 +1355,9 @@ def test_each_method_has_its_summary():
     block = rows()
     assert isinstance(Summarize("qr")(block), Triangle)
     assert Summarize("exact")(block).exact
-    for method in ("auto", "gram"):
-        assert not Summarize(method)(block).exact
+    for summary in (Summarize("gram")(block), Summarize("auto")(block).summary):
+        assert isinstance(summary, Gram)
+        assert not summary.exact
     assert [Summarize(m).takes_columns for m in ("auto", "gram", "qr", "exact")] == [True, True, False, False]
 
 

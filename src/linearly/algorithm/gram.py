@@ -21,6 +21,7 @@ from linearly.dataset.rows import Block, Columns, refuse_bad_numbers, refuse_lar
 from linearly.kernels.doubled import Array, Doubled, Numbers, rounded
 from linearly.kernels.matrices import dense, is_sparse
 
+NEVER_PART = "Cannot remove these rows: they were never part of the fit (it would not be a sum of squares)."
 _LOST_DIGITS = 1e-10  # removing rows may not leave a column with a larger relative error than this
 
 
@@ -72,6 +73,10 @@ class Gram:
         """Whether the numbers are double-double."""
         return isinstance(self.cross, Doubled)
 
+    def gram(self) -> Gram:
+        """Itself: see `Triangle.gram`."""
+        return self
+
     def in_float64(self) -> Gram:
         """The same with numbers rounded to float64."""
         if not self.exact:
@@ -100,13 +105,9 @@ class Gram:
 
     def __sub__(self, other: Gram) -> Gram:
         """These rows without the others; refused where the others were not in it or too little would remain."""
-        n = self.n - other.n
         if other.n == 0:
             return self
-        if n < 0:
-            raise ValueError(f"Cannot remove {other.n} rows from {self.n}: they were never all part of the fit.")
-        if n == 0:
-            raise ValueError("Cannot remove every row of a fit: nothing would remain.")
+        n = remaining(self.n, other.n)
         if self.exact != other.exact:
             return self.in_float64() - other.in_float64()
         gauge = self.gauge.coarser(other.gauge)
@@ -209,6 +210,15 @@ def diagonal(A: Numbers) -> Numbers:
     return A[np.arange(len(A)), np.arange(len(A))]
 
 
+def remaining(n: int, fewer: int) -> int:
+    """How many of n rows remain without so many; refused where none does."""
+    if n < fewer:
+        raise ValueError(f"Cannot remove {fewer} rows from {n}: they were never all part of the fit.")
+    if n == fewer:
+        raise ValueError("Cannot remove every row of a fit: nothing would remain.")
+    return n - fewer
+
+
 def count(weight: Array | None, n: int) -> tuple[int, float]:
     """Rows of positive weight, and the sum of the logarithms of their weights."""
     if weight is None:
@@ -278,14 +288,17 @@ def _refuse_spoiled(before: Gram, rest: Gram) -> None:
     rounding = EPS * (EPS if rest.exact else 1.0)
     if (now < -1e3 * rounding * was).any():
         raise ValueError("Cannot remove these rows: they were never part of the fit (a variance would be negative).")
+    refuse_too_little(was, now, rounding)
+    size = np.sqrt(np.where(now > 0, now, 1.0))
+    if np.linalg.eigvalsh(cross / size / size[:, None])[0] < -1e-8:
+        raise ValueError(NEVER_PART)
+
+
+def refuse_too_little(was: Array, now: Array, rounding: float) -> None:
+    """Refuse to remove rows where a column would be left with less than ten digits, its errors being those before."""
     spoiled = np.flatnonzero((was > 0) & (now * _LOST_DIGITS < rounding * was))
     if len(spoiled):
         raise ValueError(
             f"Cannot remove these rows: column {int(spoiled[0])} of [X | Y] would keep too little variation to be "
             "known to ten digits. Fit the remaining rows anew instead."
-        )
-    size = np.sqrt(np.where(now > 0, now, 1.0))
-    if np.linalg.eigvalsh(cross / size / size[:, None])[0] < -1e-8:
-        raise ValueError(
-            "Cannot remove these rows: they were never part of the fit (it would not be a sum of squares)."
         )

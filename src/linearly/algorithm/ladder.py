@@ -4,7 +4,7 @@
 double-double. With many columns, where double-double is slow, it tries a triangle before. ``exact`` starts with
 double-double and then measures, in one pass of residuals, how many digits it has; where even the double-double Gram
 leaves fewer than 13, so does ``auto``. ``qr`` folds a triangle; so does ``auto``, at once, where rows can be had once
-only. Digits are those of the weakest coefficient, for the rows as given.
+only, or where they are no more than the columns. Digits are those of the weakest coefficient, for the rows as given.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from linearly import kernels
 from linearly.algorithm.gauge import without_absent
 from linearly.algorithm.gram import Gram, parts, targets
+from linearly.algorithm.growing import NARROW, Growing
 from linearly.algorithm.remarks import remark
 from linearly.algorithm.solution import PERFECT, Solution
 from linearly.algorithm.triangle import Triangle
@@ -27,7 +28,6 @@ from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Doubled, concatenate
 
 ENOUGH_DIGITS = 10.0  # where auto stops with a float64 Gram
-_NARROW = 128  # columns up to which a solution in double-double takes no time; beyond, a triangle is tried before
 _MOST_EXACT = 1000  # columns up to which auto resorts to double-double: half a minute
 FULL_DIGITS = 13.0  # where it stops with a Gram in double-double
 
@@ -67,7 +67,7 @@ class Climb:
 
 @dataclass(frozen=True, slots=True)
 class Summarize:
-    """The summary of a block that a method works with."""
+    """The summary of a block that a method works with; that of ``auto`` is `Growing`."""
 
     method: str
 
@@ -79,24 +79,41 @@ class Summarize:
     def __call__(self, block: Block) -> Summary:
         if self.method == "qr":
             return Triangle.of(block)
+        if self.method == "auto":
+            return Growing.of(block)
         return Gram.of(block, exact=self.method == "exact")
+
+
+def summarize(rows: Rows, method: str) -> Summary:
+    """The summary of rows that a method works with."""
+    folded = rows.fold(Summarize(method))
+    return folded.summary if isinstance(folded, Growing) else folded
+
+
+def method_of(summary: Summary) -> str:
+    """The method that works with a summary."""
+    if isinstance(summary, Triangle):
+        return "qr"
+    return "exact" if summary.exact else "gram"
 
 
 @quiet_blas()
 def climb(rows: Rows, ask: Ask, method: str = "auto") -> Climb:
     """Solve least squares on the lowest rung of the ladder that leaves ten digits, or on the one asked for."""
-    passes = 0
+    passes, tried = 0, ""
     for rung in rungs(rows, method):
+        if rung == tried:
+            continue  # the rows turned out to be few
         passes += 1
-        summary = rows.fold(Summarize(rung))
+        summary = summarize(rows, rung)
         refuse_too_few(summary)
-        solution = ask.of(summary)
+        solution, tried = ask.of(summary), method_of(summary)
         if enough(solution):
             break
     finite = np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()
-    if rung == "exact" and ask.alpha == 0 and finite and (method == "exact" or solution.digits < FULL_DIGITS):
-        return Climb(summary, refine(rows, summary, solution), rung, passes + 1)
-    return Climb(summary, solution, rung, passes)
+    if tried == "exact" and ask.alpha == 0 and finite and (method == "exact" or solution.digits < FULL_DIGITS):
+        return Climb(summary, refine(rows, summary, solution), tried, passes + 1)
+    return Climb(summary, solution, tried, passes)
 
 
 def rungs(rows: Rows, method: str) -> tuple[str, ...]:
@@ -106,11 +123,13 @@ def rungs(rows: Rows, method: str) -> tuple[str, ...]:
     if getattr(rows, "one_shot", False):
         return ("qr",)  # there will be no second pass, so the first must do
     p = len(rows.names)
-    if p <= _NARROW:
+    if p <= NARROW:
         return ("gram", "exact")
     # Where there are no more rows than columns a Gram is singular: it would say so, after a time that grows as p³.
-    few = isinstance(rows, Sized) and len(rows) <= p
-    return (*(() if few else ("gram",)), "qr", *(("exact",) if p <= _MOST_EXACT else ()))
+    first = "auto"
+    if isinstance(rows, Sized):
+        first = "gram" if len(rows) > p else "qr"
+    return (*dict.fromkeys((first, "qr")), *(("exact",) if p <= _MOST_EXACT else ()))
 
 
 def enough(solution: Solution) -> bool:

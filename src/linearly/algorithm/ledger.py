@@ -19,6 +19,7 @@ import numpy as np
 
 from linearly.algorithm.classes import ByClass
 from linearly.algorithm.gram import Gram
+from linearly.algorithm.growing import Growing
 from linearly.algorithm.triangle import Triangle
 from linearly.algorithm.validation import Folds
 from linearly.dataset.elsewhere import partitions_of
@@ -139,6 +140,7 @@ class Recorded:
 
 def fingerprint(summary: Any, block: Block) -> str | None:
     """A hash of a block and of its summary; None for what is no summary."""
+    summary = summary.summary if isinstance(summary, Growing) else summary
     if not isinstance(summary, (Gram, ByClass, Folds, Triangle)):
         return None
     digest = hashlib.blake2b(digest_size=_HALF // 2)

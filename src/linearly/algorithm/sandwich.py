@@ -29,7 +29,8 @@ def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
 
     A row of leverage 1 is fitted exactly, whatever its error is: HC2 and HC3 divide 0 by 0, and are not known.
     """
-    plain = kind in ("HC0", "HC1") and solution.mean is not None
+    # Of few rows the product of their coordinates is the smaller one.
+    plain = kind in ("HC0", "HC1") and solution.mean is not None and solution.n > len(solution.coef)
     meat = rows.fold(_gram_meat(solution) if plain else _row_meat(solution, kind))
     if not plain and np.isnan(meat).any():
         remark(

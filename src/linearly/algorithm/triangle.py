@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 
 from linearly import kernels
-from linearly.algorithm.gauge import Gauge, without_absent
-from linearly.algorithm.gram import count, targets
+from linearly.algorithm.gauge import Gauge, power_of_two, without_absent
+from linearly.algorithm.gram import NEVER_PART, Gram, count, refuse_too_little, remaining, targets
 from linearly.algorithm.solution import Problem, Solution, form_of
-from linearly.algorithm.triangular import upper
-from linearly.dataset.rows import Block, refuse_bad_numbers
+from linearly.algorithm.triangular import EPS, upper
+from linearly.dataset.rows import Block, Columns, refuse_bad_numbers
 from linearly.kernels.doubled import Array, Doubled
 from linearly.kernels.matrices import dense, undoubled
+
+_GONE = 1e-11  # of a direction: what rounding leaves of one that was removed
+_FOREIGN = 1e-8  # the same, of rows that were never there; of less than this too few digits remain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +39,8 @@ class Triangle:
     @staticmethod
     def of(block: Block) -> Triangle:
         """The triangle of a block."""
-        block = replace(block, X=undoubled(dense(block.X)))
+        X = block.X[:] if isinstance(block.X, Columns) else block.X
+        block = replace(block, X=undoubled(dense(X)))
         gauge = Gauge.of(block, targets(block))
         R = _factor(block, gauge)
         with np.errstate(over="ignore"):
@@ -61,6 +65,41 @@ class Triangle:
         a, b = self.measured(gauge), other.measured(gauge)
         R = upper(np.vstack([a.R, b.R]))
         return replace(a, n=a.n + b.n, log_weight=a.log_weight + b.log_weight, R=R)
+
+    def __sub__(self, other: Triangle) -> Triangle:
+        """These rows without the others, where they are no more than columns; refused where they were not in it.
+
+        With R = UΣV' the rows of the others are F·ΣV', and those that remain (1 − F'F)^½ΣV'. Of independent rows F'F
+        has no eigenvalues but 0 and 1. Rows k times as large as those that remain cost digits as k², as of Grams.
+        """
+        if other.n == 0:
+            return self
+        n = remaining(self.n, other.n)
+        gauge = self.gauge.coarser(other.gauge)
+        a, b = self.measured(gauge), other.measured(gauge)
+        was = np.linalg.norm(a.R, axis=0)
+        size = power_of_two(was)
+        _, sigma, V = np.linalg.svd(a.R / size, full_matrices=False)
+        heard = sigma > 1e-12 * sigma[0]
+        rows = sigma[heard, None] * V[heard]
+        less = b.R / size
+        F = less @ V[heard].T / sigma[heard]
+        shares, W = np.linalg.eigh(np.eye(len(rows)) - F.T @ F)
+        if np.abs(less - F @ rows).max() > _FOREIGN or shares[0] < -_FOREIGN:
+            raise ValueError(NEVER_PART)
+        left = shares > _GONE
+        R = upper(np.sqrt(shares[left])[:, None] * (W[:, left].T @ rows)) * size
+        # A direction that keeps next to nothing is as little known as a column that does.
+        now = np.linalg.norm(R, axis=0) if (shares[left] > _FOREIGN).all() else np.zeros_like(was)
+        refuse_too_little((was / size)[1:] ** 2, (now / size)[1:] ** 2, EPS)
+        return replace(a, n=n, log_weight=a.log_weight - b.log_weight, R=R)
+
+    def gram(self) -> Gram:
+        """The Gram of the same rows."""
+        R, centred = self.R, self.R[1:, 1:]
+        weight = np.float64(self.weight)
+        mean, cross = R[0, 1:] / (R[0, 0] or 1.0), centred.T @ centred
+        return Gram(self.n, weight, self.log_weight, self.p, self.gauge, mean, cross, self.intercept)
 
     def measured(self, gauge: Gauge) -> Triangle:
         """The same rows in another gauge: units scale the columns, shifts move the row of means only."""

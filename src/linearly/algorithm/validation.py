@@ -1,7 +1,8 @@
-"""Cross-validation of ridge in one pass: a Gram for each fold, and every penalty from one eigendecomposition each.
+"""Cross-validation of ridge in one pass: a summary for each fold, and every penalty from one eigendecomposition each.
 
 Row i belongs to fold i mod K. That needs no count of the rows, so it is the same on an array, a file or a cluster, and
-sorted data do not fool it.
+sorted data do not fool it. Of fewer rows than columns the summary is a triangle, and nothing here has more rows or
+columns at once than it.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from operator import add, sub
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.gram import Gram, outer, targets
+from linearly.algorithm.growing import joined, removed, suiting
+from linearly.algorithm.triangle import Triangle
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.kernels.doubled import Array, rounded
 from linearly.kernels.matrices import dense, dense_float64, undoubled
@@ -26,9 +29,9 @@ _NEARLY = 1e-8  # the same with a penalty; above, the quotient has more digits t
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folds:
-    """One Gram for each fold of the rows."""
+    """One summary for each fold of the rows: the one that suits them."""
 
-    parts: tuple[Gram, ...]
+    parts: tuple[Gram | Triangle, ...]
 
     @staticmethod
     def of(block: Block, K: int) -> Folds:
@@ -42,23 +45,23 @@ class Folds:
         return _folds_of(block, (np.flatnonzero(mine == j) for j in range(K)))
 
     def __add__(self, other: Folds) -> Folds:
-        return Folds(tuple(map(add, self.parts, other.parts)))
+        return Folds(tuple(map(joined, self.parts, other.parts)))
 
     def __sub__(self, other: Folds) -> Folds:
-        return Folds(tuple(map(sub, self.parts, other.parts)))
+        return Folds(tuple(map(removed, self.parts, other.parts)))
 
-    def total(self) -> Gram:
+    def total(self) -> Gram | Triangle:
         """All rows."""
-        return reduce(add, self.parts)
+        return reduce(joined, self.parts)
 
-    def without(self, j: int) -> Gram:
+    def without(self, j: int) -> Gram | Triangle:
         """All rows but those of fold j. Added up anew: a difference would lose digits."""
-        return reduce(add, self.parts[:j] + self.parts[j + 1 :])
+        return reduce(joined, self.parts[:j] + self.parts[j + 1 :])
 
 
 def _folds_of(block: Block, folds: Iterable[Any]) -> Folds:
     try:
-        return Folds(tuple(Gram.of(block.take(rows)) for rows in folds))
+        return Folds(tuple(suiting(block.take(rows)) for rows in folds))
     except ValueError:
         refuse_bad_numbers(block)  # a fold would name the row by its place among its own
         raise
@@ -71,8 +74,8 @@ class RidgePath:
     All features are measured in one power of two, so that squares of features of size 1e200 stay in float64.
     """
 
-    V: Array
-    values: Array
+    V: Array  # p × p, or × as many directions as few rows have
+    values: Array  # from the smallest on
     moments: Array  # V' times the cross-products with the targets
     mean: Array  # of the features as the user has them
     y_mean: Array
@@ -80,27 +83,38 @@ class RidgePath:
     unit: float
 
     @staticmethod
-    def of(gram: Gram, intercept: bool, unit: float | None = None) -> RidgePath:
-        """The path of a Gram."""
-        unit = largest_unit(gram) if unit is None else unit
-        S, C, _ = user_units(gram, intercept, unit)
-        values, V = np.linalg.eigh(S)
-        mean, y_mean = means(gram)
+    def of(summary: Gram | Triangle, intercept: bool, unit: float | None = None) -> RidgePath:
+        """The path of a summary."""
+        unit = largest_unit(summary) if unit is None else unit
+        if isinstance(summary, Triangle):
+            D, c = rows_in_units(summary, intercept, unit)
+            U, size, rows = np.linalg.svd(D, full_matrices=False)
+            values, V, moments = size[::-1] ** 2, rows[::-1].T, (size[:, None] * (U.T @ c))[::-1]
+        else:
+            S, C, _ = user_units(summary, intercept, unit)
+            values, V = np.linalg.eigh(S)
+            moments = V.T @ C
+        mean, y_mean = means(summary)
         if not intercept:
             mean, y_mean = np.zeros_like(mean), np.zeros_like(y_mean)
-        return RidgePath(V, np.maximum(values, 0.0), V.T @ C, mean, y_mean, float(rounded(gram.weight)), unit)
+        return RidgePath(V, np.maximum(values, 0.0), moments, mean, y_mean, float(rounded(summary.weight)), unit)
+
+    @property
+    def level(self) -> float:
+        """The mean eigenvalue of S."""
+        return float(self.values.sum() / len(self.V))
 
     def shrunk(self, alphas: Array) -> Array:
         """1 / (values + alpha), alphas × p; directions without any variation are left alone."""
         with np.errstate(over="ignore", under="ignore"):  # such a penalty leaves nothing, or is none
             size = self.values + (alphas / self.unit / self.unit)[:, None]
-        floor = np.finfo(float).eps * len(self.values) * max(self.values[-1], 0.0)
+        floor = np.finfo(float).eps * len(self.V) * self.values.max(initial=0.0)
         return np.asarray(np.divide(1.0, size, out=np.zeros_like(size), where=size > floor))
 
     def coefficients(self, alphas: Array) -> Array:
         """p × alphas × k, in the user's units."""
-        per_unit = np.einsum("jl,al,lt->jat", self.V, self.shrunk(alphas), self.moments)
-        return np.asarray(per_unit / self.unit)
+        along = self.shrunk(alphas).T[:, :, None] * self.moments[:, None, :]
+        return np.asarray(np.tensordot(self.V, along, 1) / self.unit)
 
 
 def fold_errors(folds: Folds, alphas: Array, intercept: bool) -> Array:
@@ -110,9 +124,8 @@ def fold_errors(folds: Folds, alphas: Array, intercept: bool) -> Array:
     for j, part in enumerate(folds.parts):
         path = RidgePath.of(folds.without(j), intercept, unit)
         B = path.coefficients(alphas) * unit
-        S, C, T = user_units(part, intercept, unit)
         mean, y_mean = means(part)
-        squares = T - 2 * np.einsum("jat,jt->at", B, C) + np.einsum("jat,jl,lat->at", B, S, B, optimize=True)
+        squares = _squares(part, B, intercept, unit)
         weight = float(rounded(part.weight))
         if intercept:
             squares += weight * (y_mean - path.y_mean - np.einsum("jat,j->at", B, (mean - path.mean) / unit)) ** 2
@@ -120,15 +133,24 @@ def fold_errors(folds: Folds, alphas: Array, intercept: bool) -> Array:
     return np.stack(errors, axis=1)
 
 
-def leave_one_out_errors(rows: Rows, gram: Gram, alphas: Array, intercept: bool) -> Array:
+def _squares(part: Gram | Triangle, B: Array, intercept: bool, unit: float) -> Array:
+    """Squared errors of rows by coefficients B (p × alphas × k), about the mean or about zero, added up."""
+    if isinstance(part, Triangle):
+        D, c = rows_in_units(part, intercept, unit)
+        return np.asarray(((c[:, None, :] - np.tensordot(D, B, 1)) ** 2).sum(axis=0))
+    S, C, T = user_units(part, intercept, unit)
+    return np.asarray(T - 2 * np.einsum("jat,jt->at", B, C) + np.einsum("jat,jl,lat->at", B, S, B, optimize=True))
+
+
+def leave_one_out_errors(rows: Rows, summary: Gram | Triangle, alphas: Array, intercept: bool) -> Array:
     """Mean squared leave-one-out error, alphas × k, exactly: residual / (1 − leverage), in a second pass.
 
     At leverage 1 both are rounding, and the limit is taken: with g = S⁺z the other rows leave β̂ − tg open, the shortest
     has t = g'β̂ / g'g, and it is wrong by t / w.
     """
-    if gram.n <= gram.p + intercept:
-        return _errors_of_few_rows(rows, alphas, intercept, largest_unit(gram))
-    path = RidgePath.of(gram, intercept)
+    if summary.n <= summary.p + intercept:
+        return _errors_of_few_rows(rows, alphas, intercept, largest_unit(summary))
+    path = RidgePath.of(summary, intercept)
     shrunk, bare = path.shrunk(alphas), path.shrunk(np.zeros(1))
 
     def squares(block: Block) -> Array:
@@ -168,7 +190,7 @@ def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool, unit: float)
         X, y = X - w @ X / w.sum(), y - w @ y / w.sum()
     constant = root[:, : int(intercept)]
     outside = np.linalg.qr(constant, mode="complete").Q[:, constant.shape[1] :]
-    U, size, _ = np.linalg.svd(outside.T @ (root * X))
+    U, size, _ = np.linalg.svd(outside.T @ (root * X), full_matrices=False)
     values = np.zeros(U.shape[1])
     values[: len(size)] = np.where(size**2 > noise, size**2, 0.0)
     # In such a direction the limit of alpha → 0 is taken at 1e-8: nearer, its rounding would drown the others.
@@ -189,9 +211,9 @@ def _dense(block: Block) -> tuple[Array, Array, Array]:
     return X[w > 0], y[w > 0], w[w > 0]
 
 
-def largest_unit(gram: Gram) -> float:
+def largest_unit(summary: Gram | Triangle) -> float:
     """The power of two that all features can be measured in."""
-    return float(gram.gauge.unit[: gram.p].max())
+    return float(summary.gauge.unit[: summary.p].max())
 
 
 def user_units(gram: Gram, intercept: bool, unit: float = 1.0) -> tuple[Array, Array, Array]:
@@ -206,7 +228,17 @@ def user_units(gram: Gram, intercept: bool, unit: float = 1.0) -> tuple[Array, A
     return cross[:p, :p], cross[:p, p:], np.diagonal(cross)[p:]
 
 
-def means(gram: Gram) -> tuple[Array, Array]:
+def rows_in_units(triangle: Triangle, intercept: bool, unit: float) -> tuple[Array, Array]:
+    """Rows of X and of Y, as many as the triangle has, whose products are those of `user_units`."""
+    p, own = triangle.p, triangle.gauge.unit
+    R = triangle.R[1:, 1:] if intercept else triangle.measured(Gauge(np.zeros_like(own), own)).R[:, 1:]
+    return R[:, :p] * (own[:p] / unit), R[:, p:] * own[p:]
+
+
+def means(summary: Gram | Triangle) -> tuple[Array, Array]:
     """Means of the features and of the targets in the user's units."""
-    mean = rounded(gram.mean * gram.gauge.unit + gram.gauge.shift)
-    return mean[: gram.p], mean[gram.p :]
+    if isinstance(summary, Triangle):
+        mean = summary.R[0, 1:] / (summary.R[0, 0] or 1.0) * summary.gauge.unit + summary.gauge.shift
+    else:
+        mean = rounded(summary.mean * summary.gauge.unit + summary.gauge.shift)
+    return mean[: summary.p], mean[summary.p :]

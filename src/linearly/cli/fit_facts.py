@@ -167,8 +167,7 @@ def few_values(rows: Rows) -> list[float]:
 def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:
     import numpy as np
 
-    from linearly.algorithm.gram import Gram
-    from linearly.algorithm.ladder import Ask
+    from linearly.algorithm.ladder import Ask, summarize
     from linearly.evidence.diagnostics import breusch_pagan, squared_residuals
     from linearly.evidence.inference import row_parts
     from linearly.evidence.normality import shapiro_wilk
@@ -183,7 +182,7 @@ def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:
     if 8 <= len(residual) <= TESTED:
         normal = shapiro_wilk(residual)
         found.append({"test": "shapiro_wilk", "statistic": normal.statistic, "p_value": normal.p_value, "n": normal.n})
-    about = Ask().of(squared_residuals(rows, solution).fold(Gram.of))
+    about = Ask().of(summarize(squared_residuals(rows, solution), "auto"))
     statistic, p_value = breusch_pagan(about)
     if not np.isnan(statistic):
         found.append({"test": "breusch_pagan", "statistic": statistic, "p_value": p_value, "n": about.n})

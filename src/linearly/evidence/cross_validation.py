@@ -20,7 +20,8 @@ from sklearn.base import clone, is_classifier
 
 from linearly.algorithm.classes import ByClass
 from linearly.algorithm.gram import targets
-from linearly.algorithm.ladder import Summarize, enough, rungs
+from linearly.algorithm.growing import Growing
+from linearly.algorithm.ladder import Summarize, enough, method_of, rungs
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, OneBlock, Picked, Rows
@@ -135,7 +136,9 @@ def _regressors(estimator: Any, kind: Any, rows: Rows, K: int) -> list[Any]:
         solutions = []
         for j, model in enumerate(models):
             summary = summaries.without(j)
-            model._several, model.summary_, model.method_, model.n_passes_ = False, summary, method, passes
+            summary = summary.summary if isinstance(summary, Growing) else summary
+            model._several, model.summary_, model.n_passes_ = False, summary, passes
+            model.method_ = method_of(summary)
             solutions.append(model._ask().of(summary))
         if all(map(enough, solutions)):
             break

@@ -84,8 +84,8 @@ TRIANGLE = _TriangleCodec(
     "Triangle",
 )
 BY_CLASS = Record(ByClass, {"parts": Listed(GRAM, size="K")}, "ByClass")
-FOLDS = Record(Folds, {"parts": Listed(GRAM, most=1000)}, "Folds")
 LEAST_SQUARES_SUMMARY = OneOf((GRAM, TRIANGLE))
+FOLDS = Record(Folds, {"parts": Listed(LEAST_SQUARES_SUMMARY, most=1000)}, "Folds")
 
 SOLUTION = Record(
     Solution,

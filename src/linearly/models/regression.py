@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import add
 from typing import Any, Self
 
 from sklearn.base import clone
@@ -9,7 +10,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.descent import descend
-from linearly.algorithm.ladder import Ask, Summarize, Summary, climb, refuse_too_few
+from linearly.algorithm.growing import removed
+from linearly.algorithm.ladder import Ask, Summary, climb, method_of, refuse_too_few, summarize
 from linearly.algorithm.sandwich import clustered_meat, robust_meat
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangle import Triangle
@@ -43,9 +45,9 @@ class LinearRegression(LeastSquares):
         What the standard errors assume: equal variances, unequal ones, or rows that are alike within
         ``fit(..., groups=)``.
     method : {"auto", "gram", "qr", "exact", "gradient_descent"}, default="auto"
-        ``auto`` starts with the fast Gram and takes a further pass in double-double only where fewer than ten digits
-        would remain. ``qr`` folds a triangle, ``exact`` measures its digits. ``gradient_descent`` is S0's optimizer,
-        for teaching; it leaves its steps in ``path_``.
+        ``auto`` starts with the fast Gram, or where rows are no more than columns with a triangle, and takes a further
+        pass in double-double only where fewer than ten digits would remain. ``qr`` folds a triangle, ``exact`` measures
+        its digits. ``gradient_descent`` is S0's optimizer, for teaching; it leaves its steps in ``path_``.
 
     Attributes
     ----------
@@ -114,27 +116,28 @@ class LinearRegression(LeastSquares):
         ask = self._ask()
         first = not hasattr(self, "summary_")
         rows = training_rows(self, X, y, sample_weight, reset=first)
-        method = (self.method if self.method in ("qr", "exact") else "gram") if first else self.method_
-        more = rows.fold(Summarize(method))
+        method = (self.method if self.method in ("auto", "qr", "exact") else "gram") if first else self.method_
+        more = summarize(rows, method)
         if first:
             refuse_too_few(more)
             self._several = several_targets(rows)
-        self.summary_ = more if first else self._joined(self.summary_, more)
+        self.summary_ = more if first else self._joined(self.summary_, more, add)
         for name in ("meat_", "path_"):  # of a fit with other parameters
             self.__dict__.pop(name, None)
-        self.method_, self.n_passes_ = method, getattr(self, "n_passes_", 0) + 1
+        self.method_, self.n_passes_ = method_of(self.summary_), getattr(self, "n_passes_", 0) + 1
         self._read(ask.of(self.summary_))
         return self
 
     def __add__(self, other: Any) -> LinearRegression:
         """The model of both sets of rows, without either."""
-        return self._combined(other, lambda a, b: a + b)
+        return self._combined(other, add)
 
     def __sub__(self, other: Any) -> LinearRegression:
         """The model without the other's rows: refused where they were never part of it."""
-        if isinstance(getattr(self, "summary_", None), Triangle):
+        kept = getattr(self, "summary_", None)
+        if self.method == "qr" and isinstance(kept, Triangle) and kept.n > kept.p:
             raise ValueError('Rows cannot be removed from a triangle: fit with method="gram" to subtract models.')
-        return self._combined(other, lambda a, b: a - b)
+        return self._combined(other, removed)
 
     def _combined(self, other: Any, combine: Any) -> LinearRegression:
         if not isinstance(other, LinearRegression):
@@ -146,16 +149,20 @@ class LinearRegression(LeastSquares):
         result: LinearRegression = clone(self)
         join_columns(result, self, other)
         result._several = self._several
-        result.summary_ = self._joined(self.summary_, other.summary_, combine)
-        result.method_ = self.method_ if self.method_ == other.method_ else "gram"
+        a, b = self.summary_, other.summary_
+        if type(a) is not type(b):
+            if "qr" in (self.method, other.method):
+                told = 'These models keep different summaries. Fit both with the same method= ("gram" or "qr").'
+                raise ValueError(told)
+            a, b = a.gram(), b.gram()  # the sum knows no more digits than the poorer of the two
+        result.summary_ = self._joined(a, b, combine)
+        result.method_ = method_of(result.summary_)
         result.n_passes_ = max(self.n_passes_, other.n_passes_)
         result._read(result._ask().of(result.summary_))
         return result
 
     @staticmethod
-    def _joined(a: Summary, b: Summary, combine: Any = lambda a, b: a + b) -> Summary:
-        if type(a) is not type(b):
-            raise ValueError('These models keep different summaries. Fit both with the same method= ("gram" or "qr").')
+    def _joined(a: Summary, b: Summary, combine: Any) -> Summary:
         if len(a.gauge.unit) != len(b.gauge.unit):
             raise ValueError("These models have different numbers of targets.")
         return combine(a, b)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.ladder import Ask, refuse_too_few
+from linearly.algorithm.ladder import Ask, Summary, method_of, refuse_too_few, summarize
 from linearly.algorithm.validation import Folds, RidgePath, fold_errors, leave_one_out_errors
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import LocalRows, Rows
@@ -20,7 +19,7 @@ from linearly.models.least_squares import LeastSquares
 from linearly.models.parameters import boolean, several_from_zero
 
 _LEAST = float(np.finfo(np.float64).smallest_normal)
-_MOST_FOLDS = 1000  # each has a Gram and an eigendecomposition of its own
+_MOST_FOLDS = 1000  # each has a summary and an eigendecomposition of its own
 
 
 class RidgeCV(LeastSquares):
@@ -28,7 +27,7 @@ class RidgeCV(LeastSquares):
 
         Model class   ŷ = b + x'w
         Objective     ½‖y − ŷ‖² + ½α‖w‖², α the one with the smallest prediction error on rows left out
-        Summary       one Gram of [1 | X | y] a fold
+        Summary       one Gram of [1 | X | y] a fold; of few rows, a Triangle
         Optimizer     one eigendecomposition a fold serves every alpha
         Passes        1   (2 with cv="loo")
 
@@ -104,7 +103,7 @@ class RidgeCV(LeastSquares):
     def _leave_one_out(self, rows: Rows) -> None:
         if self.cv != "loo":
             raise ValueError(f'cv must be a number of folds, "loo" or a splitter, not {self.cv!r}.')
-        self.summary_ = rows.fold(Gram.of)
+        self.summary_ = summarize(rows, "auto")
         refuse_too_few(self.summary_)
         if self.summary_.n < 2:
             raise ValueError('n_samples=1: cv="loo" needs at least two rows of positive weight.')
@@ -148,17 +147,17 @@ class RidgeCV(LeastSquares):
             raise ValueError(f"cv must leave each row out exactly once; row {i} is left out {times[i]} times.")
         return len(splits), fold_of_row
 
-    def _alphas(self, gram: Gram) -> Array:
+    def _alphas(self, summary: Summary) -> Array:
         if self.alphas is None:
-            path = RidgePath.of(gram, self.fit_intercept)
-            level = path.values.mean()
+            path = RidgePath.of(summary, self.fit_intercept)
+            level = path.level
             if not level > 0:
                 return np.logspace(-6, 2, 100)
             with np.errstate(over="ignore", under="ignore"):
                 alphas: Array = np.logspace(-6, 2, 100) * (level * path.unit * path.unit)
             if not _LEAST < alphas[0] <= alphas[-1] < np.inf:
                 many, do = ("small", "Multiply") if alphas[0] < 1 else ("large", "Divide")
-                name = column_names(self)[int(np.argmax(gram.gauge.unit[: gram.p]))]
+                name = column_names(self)[int(np.argmax(summary.gauge.unit[: summary.p]))]
                 raise ValueError(
                     f"Column {name!r} is so {many} that the penalties to try, of the size of its squares, are beyond "
                     f"float64. {do} X by a constant, or give alphas=."
@@ -181,5 +180,5 @@ class RidgeCV(LeastSquares):
                 "float64, or one row has all the weight. Rescale y, or the weights."
             )
         self.alpha_ = float(self.alphas_[np.nanargmin(self.cv_errors_)])
-        self.method_, self.n_passes_ = "gram", passes
+        self.method_, self.n_passes_ = method_of(self.summary_), passes
         self._read(Ask(self.alpha_, bool(self.fit_intercept)).of(self.summary_))
