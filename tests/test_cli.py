@@ -1030,6 +1030,24 @@ def test_warnings_are_notes(run):
     assert "combination of others" in result.out
 
 
+@pytest.mark.parametrize("penalty", [("--alpha", "0.01"), ("--alpha", "0")])
+def test_fewer_rows_than_columns_leave_no_intervals(run, penalty):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 150))
+    rows = np.column_stack([X[:, 0] + 0.1 * rng.normal(size=12), X])
+    names = ",".join(["y", *(f"g{j}" for j in range(150))])
+    np.savetxt("genes.csv", rows, delimiter=",", header=names, comments="")
+    result = run("fit", "genes.csv", "-t", "y", *penalty)
+    assert result.code == 0
+    intercept = next(line for line in result.out.splitlines() if line.startswith("Intercept"))
+    assert intercept.endswith("–")
+    assert "[" not in intercept
+    assert not re.search(r"e\+\d\d", result.out)
+    assert " 0.0 df" not in result.out
+    assert "1 pass," in result.out
+    assert "Breusch-Pagan" not in result.out
+
+
 @pytest.mark.parametrize(
     ("said", "here"),
     [

@@ -337,6 +337,23 @@ def test_robust_errors_are_those_of_the_definition(kind: str) -> None:
     np.testing.assert_allclose(m.std_errors()[:, 0], wanted, rtol=1e-6)
 
 
+def test_less_than_a_degree_of_freedom_is_none() -> None:
+    X, y, _ = rows(20, 300)
+    m = fitted(X, y, alpha=1e-3)
+    assert 0 < m.solution_.dof < 0.1
+    table = ly.tidy(m)
+    for name in ("conf_low", "conf_high", "p_value"):
+        assert np.isnan(table[name]).all()
+    assert np.isfinite(table["std_error"]).all()
+    assert np.isnan(m.predict_interval(X)["high"]).all()
+    more = fitted(X, y, alpha=1e5)
+    assert more.solution_.dof > 1
+    assert np.isfinite(ly.tidy(more)["conf_low"]).all()
+    tests = ly.residual_tests(more, X, y)
+    uneven = list(tests["test"]).index("breusch_pagan")
+    assert np.isnan(tests["p_value"][uneven])  # 20 squares are fitted by 300 columns, whatever they are
+
+
 @pytest.mark.parametrize("shape", [(0, 4), (1, 4), (3, 4), (4, 4), (6, 4), (3, 1)])
 def test_the_triangle_of_any_shape(shape: tuple[int, int]) -> None:
     A = np.random.default_rng(0).standard_normal(shape)

@@ -102,7 +102,9 @@ def _figure(value: float) -> str:
 
 
 def _df(value: float) -> str:
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    return f"{value:,.1f}" if value >= 0.1 else f"{value:.1g}"  # next to none is not none
 
 
 def _sigma(value: float) -> str:

@@ -72,8 +72,11 @@ def _rounding_alone(residual: Array, y: Array) -> bool:
 
 
 def breusch_pagan(about: Solution) -> tuple[float, float]:
-    """Koenker's studentised form, of the fit of squared residuals to the features: n · R² and its p-value."""
-    if about.rank == 0 or not about.tss[0] > 0:
+    """Koenker's studentised form, of the fit of squared residuals to the features: n · R² and its p-value.
+
+    Features as many as rows fit anything: then nothing is known.
+    """
+    if about.rank == 0 or about.dof <= 0 or not about.tss[0] > 0:
         return np.nan, np.nan
     statistic = float(about.n * (1 - about.rss[0] / about.tss[0]))
     return statistic, float(chdtrc(about.rank, statistic))

@@ -22,6 +22,7 @@ from linearly.models.least_squares import LeastSquares
 Array = NDArray[np.float64]
 
 _WITH_ERRORS = "least-squares or logistic model"
+_ONE = 1 - 1e-9  # degree of freedom, as rounding may leave it: of the 0.01 that ridge leaves, t reaches 1e100
 
 
 def tidy(model: Any, *, level: float = 0.95) -> Table:
@@ -277,15 +278,15 @@ def row_parts(rows: Rows, solution: Solution) -> tuple[Array, Array, Array, Arra
 
 
 def two_sided(statistic: Array, dof: float) -> Array:
-    """Two-sided p-values of t statistics."""
-    if dof <= 0:
+    """Two-sided p-values of t statistics; of less than one degree of freedom none is known."""
+    if dof < _ONE:
         return np.full(np.shape(statistic), np.nan)
     return np.asarray(2 * stdtr(dof, -np.abs(statistic)))
 
 
 def t_quantile(level: float, dof: float) -> float:
-    """How many standard errors an interval reaches."""
-    return float(stdtrit(dof, 0.5 + level / 2)) if dof > 0 else np.nan
+    """How many standard errors an interval reaches; of less than one degree of freedom that is anything."""
+    return float(stdtrit(dof, 0.5 + level / 2)) if dof >= _ONE else np.nan
 
 
 def refuse_level(level: float) -> None:
