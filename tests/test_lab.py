@@ -12,6 +12,8 @@ import sys
 import threading
 import warnings
 from dataclasses import replace
+from graphlib import TopologicalSorter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from conftest import require
 from numpy.testing import assert_allclose
 
 import linearly as ly
-from linearly.lab import perceptron_films
+from linearly.lab import perceptron_films, script
 from linearly.lab.catalogue import ALGORITHMS
 from linearly.lab.classifier_films import conics
 from linearly.lab.columns import columns_of, columns_of_text, state_of
@@ -28,6 +30,8 @@ from linearly.lab.session import Session
 from linearly.lab.state import MOST_POINTS, restored
 
 CLASSES = [name for name, algorithm in ALGORITHMS.items() if algorithm.task == "classes"]
+WEB = Path(script.__file__).parent / "web"
+SCRIPTS = {path.name for path in WEB.glob("*.js")}
 CURVES = [name for name, algorithm in ALGORITHMS.items() if algorithm.task == "curve"]
 
 
@@ -608,6 +612,25 @@ def test_more_than_two_classes_have_scores_and_no_line(name):
     }
 
 
+# --- the script -------------------------------------------------------------------------------------
+
+
+def test_the_modules_of_the_page_become_one():
+    text = script.one_module()
+    assert not re.search(r"^import\b", text, flags=re.M)
+    assert re.findall(r"^export .*", text, flags=re.M) == ["export default {"]
+    # Each file is in it once: none is left over.
+    firsts = [path.read_text(encoding="utf-8").splitlines()[0] for path in WEB.glob("*.js")]
+    assert [text.splitlines().count(first) for first in firsts] == [1] * len(SCRIPTS)
+    names = re.findall(r"^(?:async )?(?:class|const|function|let|var) (\w+)", text, flags=re.M)
+    assert sorted(names) == sorted(set(names))
+
+
+def test_no_module_of_the_page_imports_what_imports_it():
+    needed = {path.name: set(script._IMPORT.findall(path.read_text(encoding="utf-8"))) for path in WEB.glob("*.js")}
+    assert list(TopologicalSorter(needed).static_order())[-1] == "lab.js"
+
+
 # --- the server -------------------------------------------------------------------------------------
 
 
@@ -679,7 +702,7 @@ def test_the_page_answers_its_owner(lab):
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert not re.search(rb"https?://(?!www\.w3\.org)", body)
-    for name in ("lab.js", "lab.css"):
+    for name in SCRIPTS | {"lab.css"}:
         status, headers, body = asked(lab, "GET", f"/{lab.token}/{name}")
         assert status == 200
         assert not re.search(rb"https?://(?!www\.w3\.org)", body), "the page loads nothing from elsewhere"

@@ -312,12 +312,9 @@ def test_play_runs_to_the_end_and_scrubbing_goes_back(page):
 
 def both(page):
     """The frame that is drawn and the one that the panel speaks of, once nothing is on its way."""
-    settled(
-        page, "() => { const lab = document.querySelector('.linearly-lab').lab; return !lab.busy && !lab.planned; }"
-    )
-    return page.evaluate(
-        "() => { const { frame, still } = document.querySelector('.linearly-lab').lab; return [frame, still.at]; }"
-    )
+    lab = "document.querySelector('.linearly-lab').lab"
+    settled(page, f"() => !{lab}.session.busy && !{lab}.planned")
+    return page.evaluate(f"() => [{lab}.frame, {lab}.still.at]")
 
 
 @pytest.mark.parametrize(

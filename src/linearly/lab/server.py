@@ -32,11 +32,7 @@ HOST = "127.0.0.1"
 LARGEST_BODY = 4 * 2**20
 _MOST_SESSIONS = 16
 _DEEPEST = 12
-_FILES = {
-    "": ("index.html", "text/html; charset=utf-8"),
-    "lab.js": ("lab.js", "text/javascript; charset=utf-8"),
-    "lab.css": ("lab.css", "text/css; charset=utf-8"),
-}
+_KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -98,12 +94,14 @@ class Lab:
         from starlette.responses import Response
 
         self._admit(request)
-        name = request.path_params["name"]
-        if name not in _FILES:
+        name = request.path_params["name"] or "index.html"
+        # A name is looked up among the files that there are, and never made into a path.
+        files = {file.name: file for file in resources.files("linearly.lab").joinpath("web").iterdir()}
+        kind = _KINDS.get(name.rpartition(".")[2])
+        if name not in files or kind is None:
             raise Refused(404, "There is nothing here.")
-        file, kind = _FILES[name]
-        body = resources.files("linearly.lab").joinpath("web", file).read_bytes()
-        return Response(body, headers=_HEADERS | {"Content-Type": kind})
+        headers = _HEADERS | {"Content-Type": f"{kind}; charset=utf-8"}
+        return Response(files[name].read_bytes(), headers=headers)
 
     async def _api(self, request: Request) -> Response:
         from starlette.concurrency import run_in_threadpool

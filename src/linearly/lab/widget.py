@@ -1,4 +1,4 @@
-"""The lab in a notebook: `LabWidget`, the same page module by anywidget, in Jupyter, marimo and VS Code."""
+"""The lab in a notebook: `LabWidget`, the same page by anywidget, in Jupyter, marimo and VS Code."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ try:
 except ImportError:
     raise ImportError("The lab in a notebook needs anywidget: pip install 'linearly[lab]'") from None
 
+from linearly.lab.script import one_module
 from linearly.lab.server import start_state
 from linearly.lab.session import Session
-
-_WEB = resources.files("linearly.lab").joinpath("web")
 
 
 class LabWidget(anywidget.AnyWidget):
@@ -28,8 +27,8 @@ class LabWidget(anywidget.AnyWidget):
     ``widget.session.state`` holds the points and what was chosen; it can be read at any time.
     """
 
-    _esm = _WEB.joinpath("lab.js").read_text(encoding="utf-8")
-    _css = _WEB.joinpath("lab.css").read_text(encoding="utf-8")
+    _esm = one_module()
+    _css = resources.files("linearly.lab").joinpath("web", "lab.css").read_text(encoding="utf-8")
 
     def __init__(self, data: Any = None, x: str | None = None, y: str | None = None, target: str | None = None) -> None:
         state, note = start_state(data, x, y, target)

@@ -1,0 +1,128 @@
+// The column of evidence: what may be said about the frame, its picture, figures, coefficients and code.
+
+import { h, s, set } from "./elements.js";
+import { share, told } from "./numbers.js";
+import { rgb } from "./palette.js";
+import { PICTURES } from "./pictures.js";
+
+const SHARES = ["accuracy", "precision", "recall", "F1", "R²"];
+
+export class Evidence {
+  constructor(lab) {
+    this.lab = lab;
+    this.verdict = h("div", { id: "verdict", "aria-live": "polite" });
+    this.facts = h("dl", { class: "facts" });
+    this.figure = h("figure", { class: "picture" });
+    this.metrics = h("div", { id: "metrics" });
+    this.terms = h("div", { id: "terms" });
+    this.warnings = h("ul", { class: "warnings" });
+    this.code = h("pre", { id: "code", tabindex: "0", "aria-label": "Python code of this frame" });
+    const copied = () => lab.copy(this.code.textContent, "The code is copied.");
+    const copy = h("button", { type: "button", id: "copy", onclick: copied }, "Copy");
+    this.element = h("section", { class: "evidence", "aria-label": "Evidence" },
+      this.verdict, this.facts, this.figure, this.metrics, this.terms, this.warnings,
+      h("details", { id: "show-code" }, h("summary", {}, "Show the code"), this.code, copy));
+  }
+
+  draw() {
+    const { still, reply: { answer } } = this.lab;
+    this.judge();
+    this.count();
+    const figures = [this.confusion(), this.table()].filter(Boolean);
+    this.metrics.replaceChildren(...figures);
+    this.metrics.hidden = !figures.length;
+    this.coefficients();
+    if (!still || still.code != null) this.code.textContent = still ? still.code : "";
+    this.warnings.replaceChildren(...answer.warnings.map((text) => h("li", {}, text)));
+    this.warnings.hidden = !answer.warnings.length;
+  }
+
+  // The picture changes with every frame, the rest when the session has answered.
+  picture() {
+    const { lab } = this, { film, frame } = lab, kind = film && film.picture && film.picture.kind;
+    this.figure.hidden = !kind || (kind === "weights" && !(film.walk || film.weights));
+    if (this.figure.hidden) return;
+    if (kind === "weights" && film.partial) return;  // it shows all frames, which come at the end of the drag
+    const [title, svg] = PICTURES[kind](lab, film, Math.min(frame, film.count - 1));
+    if (!svg.hasAttribute("aria-label")) set(svg, { "aria-label": title });
+    this.figure.replaceChildren(h("figcaption", {}, title), svg);
+  }
+
+  judge() {
+    const { film, still, reply: { answer } } = this.lab, proof = film && film.scene.certificate, said = [];
+    if (proof) said.push(h("div", { class: "badge", "data-kind": proof.verdict }, proof.badge));
+    else said.push(h("div", { class: "badge" }, answer.trouble ? "Not yet" : this.lab.algorithm().title));
+    said.push(h("p", { class: "words" }, still ? still.words : answer.trouble));
+    if (proof) said.push(h("p", { class: "proof" }, proof.sentence));
+    // What is said again is not said anew, or it would be read out with every frame.
+    const signature = said.map((one) => one.textContent).join("|");
+    if (this.verdict.dataset.signature === signature) return;
+    this.verdict.dataset.signature = signature;
+    this.verdict.replaceChildren(...said);
+  }
+
+  count() {
+    const facts = this.lab.still ? this.lab.still.facts : [];
+    const fact = ([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, told(value)));
+    this.facts.replaceChildren(...facts.map(fact));
+    const bound = facts.find(([name]) => name.includes("(R/γ)²"));
+    if (!bound || !bound[1]) return;
+    const bar = h("i"), updates = facts[0][1];
+    bar.style.width = `${Math.min(100, (100 * updates) / bound[1])}%`;
+    const said = `${updates} of at most ${told(bound[1])} updates`;
+    this.facts.append(h("div", { class: "gauge", role: "img", "aria-label": said }, bar));
+  }
+
+  confusion() {
+    const { still, palette: p } = this.lab;
+    if (!still || !still.confusion) return null;
+    const { labels, counts } = still.confusion, most = Math.max(1, ...counts.flat());
+    const cell = (value, right) => {
+      const td = h("td", {}, String(value)), [r, g, b] = rgb(right ? p.right : p.wrong);
+      td.style.background = value ? `rgb(${r} ${g} ${b} / ${(0.1 + 0.5 * (value / most)).toFixed(2)})` : "";
+      return td;
+    };
+    const name = (scope, i) => h("th", { scope, title: labels[i] }, labels[i]), corner = h("td");
+    corner.style.background = "none";
+    const row = (values, i) => h("tr", {}, name("row", i), ...values.map((value, j) => cell(value, i === j)));
+    const head = h("tr", {}, corner, ...labels.map((_, i) => name("col", i)));
+    return h("div", {}, h("h3", {}, "Rows actual, columns predicted"),
+      h("table", { class: "confusion" }, h("thead", {}, head), h("tbody", {}, ...counts.map(row))));
+  }
+
+  table() {
+    const { lab } = this, { still, state } = lab, rival = lab.rivalShown && lab.reply.rival.still;
+    if (!still || !still.metrics.length) return null;
+    const rows = still.metrics.map(([name, value, low, high]) => {
+      const unit = SHARES.includes(name) && low != null && high != null, shown = unit ? share : told;
+      const number = (v) => h("td", { class: "n" }, v == null ? "–" : shown(v));
+      const title = unit ? `95 %: ${share(low)} to ${share(high)}` : null;
+      const beside = rival
+        ? number(rival.metrics.find((one) => one[0] === name)?.[1])
+        : h("td", { class: "bar", title }, unit ? this.interval(value, low, high) : "");
+      return h("tr", {}, h("th", { scope: "row" }, name), number(value), beside);
+    });
+    const names = rival ? [lab.algorithm().title, lab.algorithm(state.rival).title] : [];
+    const head = rival ? h("thead", {}, h("tr", {}, h("th"), ...names.map((name) => h("th", {}, name)))) : null;
+    return h("table", { class: "figures" }, head, h("tbody", {}, ...rows));
+  }
+
+  interval(value, low, high) {
+    const p = this.lab.palette, at = Math.max(0.6, Math.min(99.4, 100 * value));
+    const reach = `M${100 * Math.max(0, low)} 6H${100 * Math.max(0, high)}`;
+    return s("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
+      s("path", { d: "M0 6H100", stroke: p.rule, "stroke-width": 3 }),
+      s("path", { d: reach, stroke: p.accent, "stroke-opacity": 0.4, "stroke-width": 5 }),
+      s("path", { d: `M${at} 1V11`, stroke: p.accent, "stroke-width": 2, "vector-effect": "non-scaling-stroke" }));
+  }
+
+  coefficients() {
+    const terms = this.lab.still ? this.lab.still.terms : [], errors = terms.some((term) => term[2] != null);
+    this.terms.hidden = !terms.length;
+    const row = ([name, value, error]) => h("tr", {}, h("th", { scope: "row" }, name),
+      h("td", { class: "n" }, told(value)), errors ? h("td", { class: "se" }, told(error)) : null);
+    const head = ["Coefficients", "estimate", ...(errors ? ["std. error"] : [])].map((name) => h("th", {}, name));
+    this.terms.replaceChildren(
+      h("table", { class: "figures" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...terms.map(row))));
+  }
+}

@@ -1,0 +1,188 @@
+// The viewer's hand, by pointer and by keyboard: it adds, moves, flips and removes points, and looks around.
+
+import { told } from "./numbers.js";
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
+export class Hand {
+  constructor(lab) {
+    this.lab = lab;
+    this.held = null;  // the point or the place that the pointer went down on
+    const svg = lab.main.svg;
+    svg.addEventListener("pointerdown", (event) => this.down(event));
+    svg.addEventListener("pointermove", (event) => this.drag(event));
+    svg.addEventListener("pointerup", (event) => this.up(event));
+    svg.addEventListener("pointercancel", () => this.release());
+    svg.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    svg.addEventListener("keydown", (event) => this.pressed(event));
+    svg.addEventListener("blur", () => { lab.cursor = null; lab.plan(); });
+    lab.root.addEventListener("keydown", (event) => this.anywhere(event));
+  }
+
+  // --- what it does
+
+  look(view) {
+    const { lab } = this, width = view[1] - view[0];
+    if (!view.every(Number.isFinite) || width < 1e-6 || width > 1e8) return;
+    lab.base = view;
+    lab.dirty.view = lab.dirty.points = lab.dirty.film = true;
+    lab.plan();
+  }
+
+  add(x, y) {
+    const { lab } = this, [l, r, b, t] = lab.main.view;
+    const round = (v, span) => Number(v.toFixed(Math.max(0, Math.min(12, 3 - Math.floor(Math.log10(span))))));
+    lab.selected = null;
+    lab.send({ do: "add", x: round(x, r - l), y: round(y, t - b), label: lab.label });
+    lab.say(`Added a ${lab.state.classes[lab.label]} point.`);
+  }
+
+  select(index) {
+    const { lab } = this;
+    lab.selected = index;
+    lab.dirty.points = lab.dirty.controls = true;
+    lab.plan();
+  }
+
+  flip() { if (this.lab.selected != null) this.lab.send({ do: "flip", index: this.lab.selected }); }
+
+  remove() {
+    const { lab } = this;
+    if (lab.selected == null) return;
+    lab.send({ do: "remove", index: lab.selected });
+    lab.selected = null;
+    lab.say("Removed the point.");
+  }
+
+  // --- the pointer
+
+  // Where in the data an event happened.
+  at(event) {
+    const { main } = this.lab, box = main.svg.getBoundingClientRect();
+    const [u, v] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+    return [main.x(u * main.width), main.y(v * main.height)];
+  }
+
+  // The point under the pointer; a finger may miss by a little.
+  near(event) {
+    const { main, state } = this.lab, hit = event.target.closest(".point");
+    if (hit) return Number(hit.dataset.index);
+    if (event.pointerType !== "touch") return null;
+    const box = main.svg.getBoundingClientRect();
+    let best = null, least = 22;
+    state.points.forEach(([x, y], i) => {
+      const far = Math.hypot(main.X(x) - (event.clientX - box.left), main.Y(y) - (event.clientY - box.top));
+      if (far < least) { least = far; best = i; }
+    });
+    return best;
+  }
+
+  down(event) {
+    const { lab } = this;
+    if (!lab.state || event.button !== 0) return;
+    lab.main.svg.setPointerCapture(event.pointerId);
+    const index = lab.experimentView() ? null : this.near(event), view = lab.main.view && [...lab.main.view];
+    this.held = { index, from: [event.clientX, event.clientY], view, moved: false };
+    if (index == null) return;
+    if (event.shiftKey) { lab.selected = index; this.flip(); this.held = null; return; }
+    this.select(index);
+  }
+
+  drag(event) {
+    const { lab, held } = this;
+    if (!held) return;
+    const [dx, dy] = [event.clientX - held.from[0], event.clientY - held.from[1]];
+    if (!held.moved && Math.hypot(dx, dy) < 4) return;
+    held.moved = true;
+    if (held.index != null) {
+      const [x, y] = held.to = this.at(event).map((v) => Number(v.toPrecision(5)));
+      lab.state.points[held.index] = [x, y, lab.state.points[held.index][2]];
+      lab.dirty.points = true;
+      lab.plan();
+      lab.send({ do: "move", index: held.index, x, y, drag: "on" }, "move");
+    } else {
+      const [l, r, b, t] = held.view, u = (dx / lab.main.width) * (r - l), v = (dy / lab.main.height) * (t - b);
+      this.look([l - u, r - u, b + v, t + v]);
+    }
+  }
+
+  up(event) {
+    const { lab, held } = this;
+    this.release();
+    if (held && held.index == null && !held.moved && !lab.experimentView()) this.add(...this.at(event));
+  }
+
+  release() {
+    const { lab, held } = this;
+    this.held = null;
+    if (!held || held.index == null || !held.moved) return;
+    lab.send({ do: "move", index: held.index, x: held.to[0], y: held.to[1], drag: "end" }, "move");
+  }
+
+  wheel(event) {
+    const { main, home } = this.lab;
+    if (!main.view || (!home && !event.ctrlKey)) return;
+    event.preventDefault();
+    const [x, y] = this.at(event), k = Math.exp(Math.max(-0.3, Math.min(0.3, event.deltaY * 0.0015)));
+    const [l, r, b, t] = main.view;
+    this.look([x + (l - x) * k, x + (r - x) * k, y + (b - y) * k, y + (t - y) * k]);
+  }
+
+  // --- the keyboard: on the plane, then anywhere in the lab
+
+  pressed(event) {
+    const { lab } = this;
+    if (!lab.state || event.ctrlKey || event.metaKey || event.altKey) return;
+    const [l, r, b, t] = lab.main.view, middle = [(l + r) / 2, (b + t) / 2];
+    if (ARROWS[event.key]) this.nudge(ARROWS[event.key], event.shiftKey ? 10 : 1, middle);
+    else if (event.key === "Enter") this.add(...(lab.cursor || middle));
+    else if (event.key === "]") this.next(1);
+    else if (event.key === "[") this.next(-1);
+    else if (event.key === "Escape") { lab.cursor = null; this.select(null); }
+    else return;
+    event.preventDefault();
+  }
+
+  nudge(way, times, middle) {
+    const { lab } = this, [l, r, b, t] = lab.main.view, by = times * 0.006;
+    const [dx, dy] = [way[0] * by * (r - l), way[1] * by * (t - b)];
+    if (lab.selected != null) {
+      const [x, y] = lab.state.points[lab.selected], short = (v) => Number(v.toPrecision(6));
+      lab.send({ do: "move", index: lab.selected, x: short(x + dx), y: short(y + dy) });
+    } else {
+      const [x, y] = lab.cursor || middle;
+      lab.cursor = [x + 3 * dx, y + 3 * dy];
+      lab.plan();
+    }
+  }
+
+  next(by) {
+    const { lab } = this, n = lab.state.points.length;
+    if (!n) return;
+    this.select(((lab.selected ?? (by > 0 ? -1 : 0)) + by + n) % n);
+    const [x, y, label] = lab.state.points[lab.selected];
+    lab.say(`Point ${lab.selected + 1} of ${n}: ${told(x)}, ${told(y)}, ${lab.state.classes[label]}.`);
+  }
+
+  anywhere(event) {
+    const { lab } = this, { key } = event, control = event.ctrlKey || event.metaKey;
+    const typing = event.target.closest("input, select, textarea, dialog, pre");
+    if (control && key.toLowerCase() === "z") {
+      event.preventDefault();
+      lab.send({ do: event.shiftKey ? "redo" : "undo" });
+      return;
+    }
+    if (typing || control || event.altKey) return;
+    if (key === " " && !event.target.closest("button, summary")) lab.timeline.play();
+    else if (key === ".") lab.timeline.go(lab.frame + 1);
+    else if (key === ",") lab.timeline.go(lab.frame - 1);
+    else if (key === "0") lab.send({ do: "view" });
+    else if ((key === "Delete" || key === "Backspace") && lab.selected != null) this.remove();
+    else if (key.toLowerCase() === "f" && lab.selected != null) this.flip();
+    else if (/^[1-6]$/.test(key) && Number(key) <= lab.state.classes.length) {
+      lab.label = Number(key) - 1;
+      lab.controls.choices();
+    } else return;
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,55 @@
+// The session on the other side: messages go to it one at a time, and of those that replace each other the newest.
+
+// Messages after which a film is seen from its end.
+export const AFRESH = ["open", "preset", "algorithm", "restore", "load"];
+
+export class Session {
+  constructor(lab, ask) {
+    this.lab = lab;
+    this.ask = ask;
+    this.waiting = new Map();
+    this.busy = false;
+  }
+
+  // The reply, or null if there was an error or a newer message of the same kind took this one's place.
+  send(message, kind = null) {
+    return new Promise((resolve) => {
+      const key = kind || Symbol("message");
+      this.waiting.get(key)?.resolve(null);
+      this.waiting.delete(key);
+      this.waiting.set(key, { message, resolve });
+      this.pump();
+    });
+  }
+
+  async pump() {
+    if (this.busy || !this.waiting.size) return;
+    this.busy = true;
+    const [key, { message, resolve }] = this.waiting.entries().next().value;
+    this.waiting.delete(key);
+    const begun = performance.now();
+    let reply;
+    try {
+      reply = await this.ask(this.addressed(message));
+    } catch (error) {
+      reply = { error: `The lab does not answer: ${error.message}` };
+    }
+    this.busy = false;
+    if (reply.error) this.lab.notice(reply.error);
+    else if (reply.state) this.lab.take(reply, message);
+    resolve(reply.error ? null : reply);
+    const detail = { do: message.do, ms: performance.now() - begun };
+    this.lab.root.dispatchEvent(new CustomEvent("linearly:reply", { detail }));
+    this.pump();
+  }
+
+  // A message with the frame that the answer must speak of, and the shape of the plane that a view must fill.
+  addressed(message) {
+    const { atEnd, frame, main } = this.lab, full = { ...message };
+    if (message.do !== "frame" && message.do !== "columns" && !AFRESH.includes(message.do) && !atEnd) full.at = frame;
+    if (["open", "preset", "load", "view"].includes(message.do) && !message.view && main.height > 2) {
+      full.aspect = Math.max(0.3, Math.min(4, main.width / main.height));
+    }
+    return full;
+  }
+}
