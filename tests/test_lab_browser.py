@@ -405,6 +405,16 @@ def test_figures_far_from_one_are_short(page):
     settled(page, "() => /R²\\s*−\\d\\.\\d\\de\\d+/.test(document.querySelector('#metrics').textContent)")
 
 
+def test_a_small_number_is_written_alike_in_the_sentence_and_below_it(page):
+    choose(page, "#preset", "curved")
+    choose(page, "#algorithm", "ridge")
+    settled(page, "() => document.querySelector('#verdict').textContent.includes('λ = 1e−6')")
+    facts = page.locator(".facts dd")
+    assert facts.first.inner_text() == "1e−6"
+    # The numbers stand in a row, however many lines their names have.
+    assert len({round(box["y"]) for box in (fact.bounding_box() for fact in facts.all())}) == 1
+
+
 def test_the_widget_runs_in_a_notebooks_page(browser, tmp_path):
     """anywidget's contract: the module's `render` gets a model that sends to and hears from Python."""
     try:

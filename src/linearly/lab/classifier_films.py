@@ -15,7 +15,7 @@ from linearly.algorithm.optimizer import newton
 from linearly.algorithm.separability import separability
 from linearly.dataset.rows import as_rows
 from linearly.evidence.inference import tidy
-from linearly.lab.film import Array, Film, Probable, Still, heard, joined, linear_terms
+from linearly.lab.film import Array, Film, Probable, Still, heard, joined, linear_terms, told
 from linearly.lab.perceptron_films import code_of, scene_of
 from linearly.models.discriminant import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from linearly.models.indicator import LeastSquaresClassifier
@@ -141,7 +141,7 @@ def _logistic_still(
     elif end:
         words = "The likelihood is at its maximum." if model.converged_ else "The steps shown end here."
     else:
-        words = f"After {t} step{'s' * (t != 1)} the loss is {wave[t]:.4g}."
+        words = f"After {t} step{'s' * (t != 1)} the loss is {told(wave[t], 4)}."
     terms: Any = linear_terms(names, classes, weights[t])
     code = _final("LogisticRegression", given)
     whole = end and not grows and len(weights) >= len(model.path_.coef)

@@ -13,7 +13,7 @@ from linearly.algorithm.validation import RidgePath
 from linearly.dataset.polynomial import polynomial
 from linearly.evidence.bias_variance import bias_variance
 from linearly.evidence.inference import tidy
-from linearly.lab.film import Array, Film, Still, counted, heard
+from linearly.lab.film import Array, Film, Still, counted, heard, told
 from linearly.models.regression import LinearRegression
 from linearly.models.ridge import RidgeCV
 
@@ -59,11 +59,11 @@ def ridge_film(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any
         alpha = float(alphas[t])
         with heard():
             model = LinearRegression(alpha=alpha).fit(X, y)
-        words = f"λ = {alpha:.3g}: the coefficients have length {np.linalg.norm(model.coef_):.3g}."
+        words = f"λ = {told(alpha)}: the coefficients have length {told(float(np.linalg.norm(model.coef_)))}."
         words += (
             " Cross-validation chooses this penalty."
             if t == best
-            else f" Cross-validation chooses λ = {chosen.alpha_:.3g}."
+            else f" Cross-validation chooses λ = {told(chosen.alpha_)}."
         )
         facts = (("λ", alpha), ("cross-validated error", float(chosen.cv_errors_[t])), ("chosen λ", chosen.alpha_))
         scaled = f'u = (X[:, 0] - {middle!r}) / {half!r}\nU = ly.polynomial(u, {degree}, name="u")\n'
@@ -111,9 +111,8 @@ def gradient_descent_film(x: Array, y: Array, view: Any, name: str, settings: di
         elif settings["rate"] > 1:
             words = f"Rate {fact} overshoots the valley and comes back; below 2/L it still converges."
         else:
-            words = (
-                f"Rate {fact}: step {t} of {T - 1}, the loss is {max(losses[t] - floor, 0.0):.3g} above its minimum."
-            )
+            above = told(max(float(losses[t]) - floor, 0.0))
+            words = f"Rate {fact}: step {t} of {T - 1}, the loss is {above} above its minimum."
         facts = (("step", t), ("loss", float(losses[t])), ("loss at the minimum", floor))
         code = (
             "from linearly.algorithm.descent import descend\n\n"
@@ -210,9 +209,9 @@ def _complexity_film(
         # The error is measured apart, on targets of its own: it comes near the sum and need not be it.
         total = row["noise"] + row["bias2"] + row["variance"]
         words = (
-            f"{result.resamples} {what}. At degree {degree} noise {row['noise']:.3g} + bias² {row['bias2']:.3g} + "
-            f"variance {row['variance']:.3g} make {total:.3g}; measured {where} the expected error is "
-            f"{row['epe']:.3g}. Degree {result.best} is best."
+            f"{result.resamples} {what}. At degree {degree} noise {told(row['noise'])} + bias² {told(row['bias2'])} + "
+            f"variance {told(row['variance'])} make {told(total)}; measured {where} the expected error is "
+            f"{told(row['epe'])}. Degree {result.best} is best."
         )
         named = {"epe": "expected error", "noise": "noise", "bias2": "bias²", "variance": "variance"}
         facts = [(title, float(row[key])) for key, title in named.items()]
@@ -298,7 +297,7 @@ class Curve:
 def _explained(model: Any) -> str:
     rows = int(model.summary_.n)
     total = model.training_error_ * rows
-    return f"The sum of the {counted(rows, 'square')} is {total:.4g}: no other curve of this degree has less."
+    return f"The sum of the {counted(rows, 'square')} is {told(total, 4)}: no other curve of this degree has less."
 
 
 def _curve(view: Any, degree: int, name: str, predict: Callable[[Any], Any]) -> tuple[Array, Array]:

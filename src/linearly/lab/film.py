@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -167,3 +168,8 @@ def linear_terms(names: tuple[str, str], classes: tuple[str, ...], weights: Arra
 def counted(n: int, one: str) -> str:
     """1 point, 2 points, no points."""
     return f"{n or 'no'} {one}{'s' * (n != 1)}" if not one.endswith("s") else f"{n or 'no'} {one}{'es' * (n != 1)}"
+
+
+def told(value: float, digits: int = 3) -> str:
+    """A number in a sentence, with the page's minus: 0.251, 1e−6."""
+    return re.sub(r"e\+?(−?)0*", r"e\1", f"{value:.{digits}g}".replace("-", "−"))

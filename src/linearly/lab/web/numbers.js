@@ -4,7 +4,9 @@ export function told(value) {
   if (value == null) return "–";
   if (typeof value !== "number") return String(value);
   const size = Math.abs(value);
-  if (value !== 0 && (size >= 1e6 || size < 1e-4)) return value.toExponential(2).replace("-", "−").replace("e+", "e");
+  if (value !== 0 && (size >= 1e6 || size < 1e-4)) {
+    return value.toExponential(2).replace(/\.?0+e/, "e").replaceAll("-", "−").replace("e+", "e");
+  }
   if (Number.isInteger(value)) return value.toString().replace("-", "−");
   return (size >= 1000 ? value.toFixed(0) : value.toPrecision(4).replace(/\.?0+$/, "")).replace("-", "−");
 }
