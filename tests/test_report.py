@@ -305,7 +305,7 @@ def test_figures_of_merit_and_odds_ratios_are_the_librarys():
     for value in ly.odds_ratios(model.estimator)["odds_ratio"]:
         assert told(value, 3) in words
     counts = np.column_stack([evaluation.confusion[name] for name in evaluation.confusion.columns[1:]])
-    matrix = re.search(r'<table class="matrix">.*?</table>', page, re.DOTALL)[0]
+    matrix = re.search(r'<table class="matrix"[^>]*>.*?</table>', page, re.DOTALL)[0]
     assert re.findall(r'class="(?:right|wrong)-\d">(\d+)<', matrix) == [str(n) for n in counts.ravel()]
     assert "Confusion matrix: rows actual, columns predicted" in matrix
 
@@ -684,6 +684,59 @@ def test_a_browser_loads_the_page_without_complaint_or_request(tmp_path, require
         for row in body.split("</tr>")[:-1]:
             fitted, now, _ = re.findall(r"<td>(.*?)</td>", row)
             assert fitted == now
+
+
+NARROW = """() => {
+    const inside = (one) => one.getBoundingClientRect().left >= 0 && one.getBoundingClientRect().right <= innerWidth;
+    const cells = [...document.querySelectorAll('table[data-figures] td:last-child')];
+    const cramped = [...document.querySelectorAll('svg.figure')].filter((one) => {
+        const text = one.querySelector('text')?.getBoundingClientRect();
+        return text && text.height < 8;
+    });
+    return [cells.length > 20 && cells.every(inside), cramped.length, document.documentElement.scrollWidth];
+}"""
+
+
+@pytest.mark.parametrize("name", ["linear", "categories", "logistic", "three"])
+def test_a_narrow_screen_shows_sentences_whole_and_letters_that_can_be_read(tmp_path, require, name):
+    require(BROWSER, "needs Chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        require(False, "needs playwright: pip install 'linearly[test]'")
+    path = tmp_path / "page.html"
+    path.write_text(made(name)[3], encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS[1:6])
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        page.goto(path.as_uri())
+        whole, cramped, width = page.evaluate(NARROW)
+        # On paper a number is never broken into two lines.
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 700, "height": 900})
+        numbers = page.evaluate("""() => [...document.querySelectorAll('table.small td:not(.left):not(.words)')]
+            .map((one) => { const range = document.createRange(); range.selectNodeContents(one);
+                return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size; })""")
+        browser.close()
+    assert whole
+    assert cramped == 0
+    assert width <= 390
+    assert set(numbers) == {1}
+
+
+@pytest.mark.parametrize(("name", "guessing"), [("logistic", "0.69"), ("three", "1.1")])
+def test_the_surprise_of_guessing_is_that_of_as_many_labels(name, guessing):
+    assert f"0 is sure and right, {guessing} is guessing." in made(name)[3]
+
+
+def test_a_column_without_relations_is_said_to_have_none():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
+    data["y"] = data.a + data.b + rng.normal(size=400)
+    model = quietly("linear", data, target="y")
+    page = render(facts(model, model.rows(data)))
+    assert "as if unrelated" in page
+    assert "standard error 1 times" not in page
 
 
 def test_the_refit_shows_only_where_scripts_run():

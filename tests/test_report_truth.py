@@ -346,6 +346,17 @@ def test_names_of_rows_do_not_cover_each_other(seed):
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
+def test_names_of_rows_do_not_cover_the_rings_of_others():
+    leverage, residual, cooks = np.full(20, 0.02), np.zeros(20), np.zeros(20)
+    leverage[:2], residual[:2], cooks[:2] = [0.0336, 0.0365], [-3.17, -2.9], [0.03, 0.02]
+    leverage[2] = 0.064
+    ax = draw_leverage(None, leverage, residual, cooks, np.arange(380, 400), 3)
+    ax.figure.draw_without_rendering()
+    centres = ax.transData.transform(np.column_stack([leverage[:2], residual[:2]]))
+    boxes = [text.get_window_extent() for text in ax.texts if text.get_text() in ("380", "381")]
+    assert not any(box.contains(*centre) for box in boxes for centre in centres)
+
+
 def test_only_lines_that_are_drawn_are_explained():
     data = linear()
     calm = told(reported(data, "y")[1], "residuals")

@@ -38,7 +38,7 @@ _METRICS = {
     "macro_recall": ("Recall, mean", "Of the rows that have a label, the share that is found; mean over labels."),
     "macro_f1": ("F1, mean", "Precision and recall in one number; mean over labels."),
     "micro_f1": ("F1 over all rows", "With one label a row the same as accuracy."),
-    "log_loss": ("Log loss", "The mean surprise of the probabilities: 0 is sure and right, guessing two is 0.69."),
+    "log_loss": ("Log loss", "The mean surprise of the probabilities: 0 is sure and right, {guessing} is guessing."),
     "brier_score": ("Brier score", "The mean squared error of the probabilities: lower is better."),
     "roc_auc": ("ROC AUC", "How often a row that is {positive} scores higher than one that is not."),
     "macro_roc_auc": (
@@ -124,7 +124,8 @@ def _right(facts: Facts, evaluation: Told) -> list[Part]:
     for row in evaluation.metrics:
         name, meaning = _METRICS.get(row["metric"], (row["metric"], ""))
         reach = interval(finite(row["conf_low"]), finite(row["conf_high"]), 4)
-        rows.append([name, told(finite(row["value"])), reach, meaning.format(positive=positive)])
+        said = meaning.format(positive=positive, guessing=told(math.log(len(evaluation.labels)), 2))
+        rows.append([name, told(finite(row["value"])), reach, said])
     level = f"{100 * facts['level']:g} %"
     caption = f"Figures of merit with {level} intervals" + (
         f"; positive label {positive}" if len(evaluation.labels) == 2 else ""

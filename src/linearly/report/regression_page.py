@@ -11,6 +11,7 @@ from linearly.report import pictures
 from linearly.report.regression_findings import FAILS, INFLATED, Facts, fails, findings, fitted, good, metrics
 from linearly.report.regression_plots import STRONG
 from linearly.report.words import (
+    NOTHING,
     Page,
     Part,
     Section,
@@ -269,7 +270,8 @@ def _collinearity(facts: Facts) -> list[Part]:
         if v is None:
             said, mark = "a combination of the others: its own effect cannot be known", "bad"
         else:
-            said = f"standard error {told(float(np.sqrt(v)), 2)} times that of unrelated columns"
+            times = told(float(np.sqrt(v)), 2)
+            said = f"standard error {times} times that of unrelated columns" if times != "1" else "as if unrelated"
             mark = "look" if v > INFLATED and "[" not in term else ""
         rows.append([term, {"text": told(v, 3) if v is not None else "∞", "mark": mark}, said])
     note = "Levels of one category are related by what they are." if any("[" in term for term in facts["names"]) else ""
@@ -310,7 +312,7 @@ def _influence(facts: Facts) -> list[Part]:
     for i, term in enumerate(found["terms"]):
         moved = found["moved"][i]
         mark = "look" if moved is not None and abs(moved) > 1 else ""
-        size = {"text": told(moved, 2), "mark": mark}
+        size = {"text": NOTHING if moved is None else f"{moved:z.2f}".replace("-", "−"), "mark": mark}
         rows.append([term, *(column[i] for column in shown), size, _moved(moved)])
     head = [
         "term",

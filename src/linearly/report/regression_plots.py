@@ -142,14 +142,14 @@ def draw_leverage(
             clip_on=False,
         )  # fmt: skip
     worst = np.argsort(-cooks, kind="stable")[:_NAMED]
-    taken: list[tuple[float, float, float, float]] = []
-    for i in worst.tolist():
+    places = {i: (float(leverage[i] / right), float((standardized[i] / top + 1) / 2)) for i in worst.tolist()}
+    taken = [(x - 0.013, y - 0.015, x + 0.013, y + 0.015) for x, y in places.values()]  # by the rings themselves
+    for i, at in places.items():
         strong = cooks[i] > STRONG
         ax.plot(
             leverage[i], standardized[i], marker="o", markersize=7, linestyle="", markerfacecolor="none",
             color=VERMILION if strong else BLUE,
         )  # fmt: skip
-        at = (leverage[i] / right, (standardized[i] / top + 1) / 2)
         aside = _beside(at, str(number[i]), taken)
         ax.annotate(
             str(number[i]), (leverage[i], standardized[i]), xytext=aside,

@@ -41,6 +41,7 @@ _CLASS = {colour.lower(): name for colour, name in INKS.items()}
 _NUMBERS = {"d", "x", "y", "transform", "points", "width", "height", "r", "cx", "cy"}
 _DEFAULTS = {("opacity", "1"), ("stroke-linejoin", "miter"), ("stroke-linejoin", "round"), ("stroke-linecap", "butt")}
 _SCALE = 4 / 3  # pixels to the point: as large as it would print
+_WIDE = 560  # pixels from which on a picture is not shrunk to a narrow screen
 _EMPTY = {"path", "use", "rect", "image", "line", "circle"}
 
 _SETTINGS: Any = {
@@ -88,8 +89,9 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
     body = "".join(_written(child, referred) for child in root)
     box = _short(root.attrib["viewBox"])
     width, height = (round(_SCALE * float(side)) for side in box.split()[2:])
+    look = "figure wide" if width > _WIDE else "figure"
     return (
-        f'<svg class="figure" role="img" aria-labelledby="{name}-title {name}-desc" viewBox="{box}" width="{width}" '
+        f'<svg class="{look}" role="img" aria-labelledby="{name}-title {name}-desc" viewBox="{box}" width="{width}" '
         f'height="{height}"><title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">'
         f"{escape(description)}</desc>{body}</svg>"
     )

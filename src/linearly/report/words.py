@@ -15,6 +15,9 @@ NOTHING = "–"
 THIN = "\N{NARROW NO-BREAK SPACE}"
 WIDEST = 8  # columns of a table of rows
 
+# Last columns that explain the others: on a narrow screen they stand below them, and need no heading.
+_ASIDE = ("meaning", "in words", "what it asks")
+
 Part = dict[str, Any]
 
 
@@ -74,7 +77,11 @@ def table(
     cells = [[plain | (cell if isinstance(cell, dict) else {"text": cell}) for cell in row] for row in rows]
     look = "small" if small else ""
     kinds = ["words" if j in words else "left" if j in left else "" for j in range(len(head))]
-    return {"kind": "table", "caption": caption, "head": list(head), "rows": cells, "kinds": kinds, "look": look}
+    figures = len(head) - 1 if head[-1] in _ASIDE else 0
+    return {
+        "kind": "table", "caption": caption, "head": list(head), "rows": cells, "kinds": kinds, "look": look,
+        "figures": figures,
+    }  # fmt: skip
 
 
 def figure(svg: str, caption: str) -> Part:
