@@ -729,6 +729,20 @@ def test_the_surprise_of_guessing_is_that_of_as_many_labels(name, guessing):
     assert f"0 is sure and right, {guessing} is guessing." in made(name)[3]
 
 
+@pytest.mark.parametrize(("apart", "verdict"), [(2.0, None), (60.0, "separable")])
+def test_a_proof_among_many_labels_is_looked_for_where_it_is_near(apart, verdict):
+    # Of 40 labels that overlap the proof took a minute, the rest of the page a second.
+    rng = np.random.default_rng(0)
+    code = np.repeat(np.arange(40), 20)
+    data = pd.DataFrame(apart * rng.normal(size=(40, 4))[code] + rng.normal(size=(800, 4)), columns=list("abcd"))
+    data["label"] = [f"label {k:02}" for k in code]
+    model = quietly("lda", data, target="label")
+    found = facts(model, model.rows(data))
+    assert (found["separability"] and found["separability"]["verdict"]) == verdict
+    said = "Not worked out: the rows or the labels are many." if verdict is None else "Yes. Linear scores"
+    assert said in render(found)
+
+
 def test_a_column_without_relations_is_said_to_have_none():
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})

@@ -31,9 +31,11 @@ SHOWN = 10  # rows in the table of rows
 CURVE = 200  # points of a curve
 PATH = 400  # updates of the picture of a pocket
 REGION = 120  # points a side at which the model is asked for its regions
-_MOST_CELLS = 200_000  # of data that are searched for a proof of separability
+# A proof of separability among K labels compares each row with K − 1 rivals, in K − 1 times the columns.
+_MOST_CELLS = 200_000  # rows × columns × rivals that are searched for one
 _MOST_COLUMNS = 100
-_MOST_FLOOR = 12_000  # cells of data whose error floor is worked out
+_MOST_DIMENSIONS = 120  # columns × rivals: 50 labels of 6 columns that overlap took minutes
+_MOST_FLOOR = 12_000  # rows × columns × rivals whose error floor is worked out
 
 
 def class_facts(model: Any, rows: Rows, level: float) -> dict[str, Any]:
@@ -196,8 +198,10 @@ def _shrunk(model: Any, labels: list[str]) -> dict[str, Any] | None:
 
 def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> dict[str, Any] | None:
     """The verdict with its proof, where the rows are few enough to be searched."""
-    n, p = evaluation.n, model.n_features_in_
-    if n * p > _MOST_CELLS or p > _MOST_COLUMNS:
+    n, p, rivals = evaluation.n, model.n_features_in_, len(evaluation.labels) - 1
+    # Where the model's own hyperplanes separate the rows, the search is short however many labels there are.
+    far = (n * p * rivals > _MOST_CELLS or p * rivals > _MOST_DIMENSIONS) and not _separates(model, evaluation)
+    if n * p > _MOST_CELLS or p > _MOST_COLUMNS or far:
         return None
     blocks = list(rows)
     classes = getattr(rows, "classes", None)
@@ -224,13 +228,17 @@ def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> dict[str, A
     }
     if certificate.witness is not None:
         found |= _witness(certificate, X, y, places, rows.names)
-        if n * p <= _MOST_FLOOR:
+        if n * p * rivals <= _MOST_FLOOR:
             found["floor"] = int(error_floor(X, y, fit_intercept=intercept))
     elif certificate.verdict == "separable":
         found["floor"] = 0
     if not math.isfinite(found["bound"]):
         found["bound"] = None
     return found
+
+
+def _separates(model: Any, evaluation: Evaluation) -> bool:
+    return hasattr(model, "coef_") and bool(evaluation["accuracy"] == 1)
 
 
 def _weighted(blocks: list[Block]) -> bool:

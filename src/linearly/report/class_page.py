@@ -335,8 +335,8 @@ def _separability(facts: Facts) -> list[Part]:
     if proof is None:
         return [
             text(
-                "Not worked out: the rows are many. A proof either way takes the call ly.separability(X, y), which "
-                "needs all rows in memory."
+                "Not worked out: the rows or the labels are many. A proof either way takes the call "
+                "ly.separability(X, y), which needs all rows in memory and may take minutes."
             )
         ]
     how = "; ".join(proof["rules"]) or (f"columns {listed(proof['columns'])}" if proof["columns"] else "")
