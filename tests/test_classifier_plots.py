@@ -106,6 +106,19 @@ def test_regions_are_bounded_where_the_prediction_changes():
     assert boundary[0] == pytest.approx(middle.item(), abs=0.1)
 
 
+def test_the_boundary_of_a_linear_model_is_straight():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 50)
+    X = rng.normal(size=(100, 2)) + 2 * y[:, None]
+    model = ly.LogisticRegression().fit(X, y)
+    ax = ly.plot_boundary(model, X, y)
+    paths = [
+        path for drawn in ax.collections if hasattr(drawn, "levels") and not drawn.filled for path in drawn.get_paths()
+    ]
+    scores = model.decision_function(np.vstack([path.vertices for path in paths if len(path.vertices)]))
+    np.testing.assert_allclose(scores, 0, atol=1e-8 * np.abs(model.decision_function(X)).max())
+
+
 def test_regions_use_the_names_and_the_axes_they_are_given(three):
     _, given = plt.subplots()
     ax = plot_regions(three, FLOWERS, SPECIES, ax=given, names=["width", "length"])

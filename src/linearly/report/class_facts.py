@@ -275,7 +275,7 @@ def _plane(model: Any, drawn: Sample, names: tuple[str, ...]) -> dict[str, Any]:
         plane = Plane.of(model, points, labels, names)
         first, second = plane.grid_of(REGION)
         region = plane.ask(first, second)
-        lead = _lead(model, plane, first, second)
+        lead = plane.leads(first, second)
     return {
         "points": points,
         "actual": plane.actual,
@@ -284,18 +284,3 @@ def _plane(model: Any, drawn: Sample, names: tuple[str, ...]) -> dict[str, Any]:
         "region": region,
         "lead": lead,
     }
-
-
-def _lead(model: Any, plane: Plane, first: Array, second: Array) -> Array | None:
-    """By how much each class leads all over the plane: its zeros are the boundaries, without the steps of a grid."""
-    if not hasattr(model, "decision_function"):
-        return None
-    scores = np.asarray(model.decision_function(plane.asked(first, second)))
-    scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
-    best = np.argsort(scores, axis=1)[:, -2:]
-    rival = np.take_along_axis(scores, best[:, :1], axis=1)
-    top = np.take_along_axis(scores, best[:, 1:], axis=1)
-    lead = scores - np.where(np.arange(scores.shape[1]) == best[:, 1:], rival, top)
-    told = plane.ask(first, second).ravel()
-    near = np.abs(top - rival)[:, 0] <= 1e-9 * np.abs(scores).max()
-    return lead.T.reshape(-1, *first.shape) if ((best[:, 1] == told) | near).all() else None

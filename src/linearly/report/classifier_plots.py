@@ -45,6 +45,7 @@ def plot_regions(model: Any, X: Any, y: Any = None, ax: Axes | None = None, name
     names : what to call the two features; by default as in the data.
     """
     plane = Plane.of(model, X, y, names)
+    plane = plane._replace(lead=plane.leads(*plane.grid))
     ax = look.axes(ax)
     draw_regions(ax, plane, alpha=0.16)
     draw_points(ax, plane)

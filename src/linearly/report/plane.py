@@ -122,6 +122,22 @@ class Plane(NamedTuple):
         said = np.asarray(self.model.predict(self.asked(first, second)))
         return codes(said, self.labels, "The prediction", ROW).reshape(first.shape)
 
+    def leads(self, first: Array, second: Array) -> Array | None:
+        """By how much each class leads all over the plane: its zeros are boundaries without the steps of a grid."""
+        if not hasattr(self.model, "decision_function"):
+            return None
+        scores = np.asarray(self.model.decision_function(self.asked(first, second)))
+        scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+        if scores.shape[1] != len(self.labels):
+            return None
+        best = np.argsort(scores, axis=1)[:, -2:]
+        rival = np.take_along_axis(scores, best[:, :1], axis=1)
+        top = np.take_along_axis(scores, best[:, 1:], axis=1)
+        lead = scores - np.where(np.arange(scores.shape[1]) == best[:, 1:], rival, top)
+        told = self.ask(first, second).ravel()
+        near = np.abs(top - rival)[:, 0] <= 1e-9 * np.abs(scores).max()
+        return lead.T.reshape(-1, *first.shape) if ((best[:, 1] == told) | near).all() else None
+
     def wrong_side(self) -> str:
         """How many rows are on the wrong side, in words."""
         return f"{of_rows(int(self.wrong.sum()), len(self.actual))} on the wrong side"
