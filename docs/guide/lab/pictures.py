@@ -1,4 +1,4 @@
-"""The contact sheets of the lab: every mode, light and dark, on a desktop and on a phone.
+"""The pictures of the guide to the lab: moments of it, and sheets of every mode, light and dark, wide and narrow.
 
 `python docs/guide/lab/pictures.py` draws them anew; it needs Chromium, playwright and Pillow.
 """
@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
@@ -35,13 +36,43 @@ PRESETS = {
 # Size of the window, size of a picture on the sheet, pictures side by side.
 SHEETS = {"desktop": ((1240, 780), (440, 277), 4), "phone": ((390, 844), (210, 454), 7)}
 
-_CHOOSE = """async ([preset, name]) => {
+# Window, theme, points, model, what else is chosen, and the frame (None: the last).
+WIDE, PHONE = ((1280, 800), (1040, 650)), ((390, 844), (360, 780))
+MOMENTS: dict[str, tuple[Any, ...]] = {
+    "xor": (WIDE, "light", "xor", "perceptron", [], 12),
+    "qda": (WIDE, "light", "ellipses", "qda", [{"do": "rival", "name": "lda"}], None),
+    "descent": (WIDE, "light", "cloud", "gradient_descent", [{"do": "parameter", "name": "rate", "value": 1.9}], 9),
+    "complexity": (
+        WIDE, "light", "separable", "bias_variance", [{"do": "parameter", "name": "degree", "value": 7}], None,
+    ),
+    "separation": (WIDE, "dark", "separable", "logistic", [], None),
+    "voted": (WIDE, "light", "overlapping", "voted", [], None),
+    "ridge": (WIDE, "dark", "curved", "ridge", [], 34),
+    "phone": (PHONE, "light", "outlier", "pocket", [], 60),
+}  # fmt: skip
+
+_CHOOSE = """async ([preset, name, more, frame]) => {
     const root = document.querySelector('.linearly-lab'), lab = root.lab;
     await lab.send({ do: 'preset', name: preset });
     await lab.send({ do: 'algorithm', name });
+    for (const message of more) await lab.send(message);
+    if (frame != null) lab.seek(frame);
     await new Promise((drawn) => { root.addEventListener('linearly:drawn', drawn, { once: true }); lab.plan(); });
     lab.root.querySelector('.notice').dataset.shown = 'false';
 }"""
+
+
+def moment(browser: Browser, url: str, name: str) -> Image.Image:
+    """One picture of the guide."""
+    ((width, height), small), theme, *chosen = MOMENTS[name]
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
+    page.goto(url)
+    page.wait_for_selector("[data-ready=true]")
+    page.evaluate(_CHOOSE, chosen)
+    page.wait_for_timeout(800)
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").resize(small, Image.Resampling.LANCZOS)
+    page.close()
+    return picture
 
 
 def sheet(browser: Browser, url: str, kind: str, theme: str) -> Image.Image:
@@ -53,7 +84,7 @@ def sheet(browser: Browser, url: str, kind: str, theme: str) -> Image.Image:
     page.goto(url)
     page.wait_for_selector("[data-ready=true]")
     for k, (name, preset) in enumerate(PRESETS.items()):
-        page.evaluate(_CHOOSE, [preset, name])
+        page.evaluate(_CHOOSE, [preset, name, [], None])
         page.wait_for_timeout(500)
         picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").resize(small, Image.Resampling.LANCZOS)
         whole.paste(picture, (k % across * (small[0] + 8) + 4, k // across * (small[1] + 8) + 4))
@@ -62,7 +93,7 @@ def sheet(browser: Browser, url: str, kind: str, theme: str) -> Image.Image:
 
 
 def main() -> None:
-    """Serve the lab, look at it, and write the sheets beside this file."""
+    """Serve the lab, look at it, and write the pictures beside this file."""
     command = [sys.executable, "-m", "linearly", "lab", "--no-browser"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert server.stdout is not None
@@ -70,6 +101,8 @@ def main() -> None:
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+            for name in MOMENTS:
+                moment(browser, url, name).save(HERE / f"{name}.webp", quality=85, method=6)
             for kind in SHEETS:
                 for theme in ("light", "dark"):
                     sheet(browser, url, kind, theme).save(HERE / f"{kind}-{theme}.webp", quality=72, method=6)
