@@ -316,8 +316,8 @@ def plot_calibration(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
     return look.frame(ax, message, "probability of the predicted label", "share of rows predicted right")
 
 
-def _evaluated(evaluation: Any, what: str) -> Evaluation:
-    if not isinstance(evaluation, Evaluation):
+def _evaluated(evaluation: Any, what: str) -> Any:
+    if not hasattr(evaluation, "metrics"):  # a report draws what it has stored of one
         raise TypeError(
             f"{what} draws an evaluation, not a {type(evaluation).__name__}: {what}(ly.evaluate(model, X, y)), or "
             f"{what}(model.evaluate(data)) of what ly.fit gave."
