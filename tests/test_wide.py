@@ -207,7 +207,7 @@ def test_a_stream_outgrows_its_columns(first: int, alpha: float) -> None:
     edges = [0, first, 160, 200]
     for start, stop in itertools.pairwise(edges):
         unspoken(lambda rows=slice(start, stop): m.partial_fit(X[rows], y[rows], w[rows]))
-        assert m.method_ == ("gram" if first > 140 else "qr")
+        assert m.method_ == ("gram" if stop > 140 else "qr")
         whole = fitted(X[:stop], y[:stop], w[:stop], alpha=alpha)
         np.testing.assert_allclose(m.coef_, whole.coef_, rtol=0, atol=1e-9 * np.abs(whole.coef_).max())
         np.testing.assert_allclose(m.std_errors(), whole.std_errors(), rtol=1e-6)

@@ -9,6 +9,7 @@ they are no more than the columns, and by their Gram from then on.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from linearly.algorithm.gram import Gram
 from linearly.algorithm.triangle import Triangle
@@ -48,9 +49,14 @@ def joined(a: Gram | Triangle, b: Gram | Triangle) -> Gram | Triangle:
     return a.gram() + b.gram()
 
 
+def is_few(summary: Gram | Triangle) -> TypeGuard[Triangle]:
+    """Whether a summary is the triangle of no more rows than columns."""
+    return isinstance(summary, Triangle) and summary.n <= summary.p
+
+
 @quiet_blas()
 def removed(a: Gram | Triangle, b: Gram | Triangle) -> Gram | Triangle:
     """The summary of the rows of a without those of b: of few rows a triangle, of more a Gram."""
-    if isinstance(a, Triangle) and isinstance(b, Triangle) and a.n <= a.p:
+    if is_few(a) and isinstance(b, Triangle):
         return a - b
     return a.gram() - b.gram()

@@ -222,15 +222,15 @@ def warn_of(solution: Solution, names: Sequence[str], method: str, *, free: bool
         if method == "exact":
             remedy = "Dropping or combining columns gives more."
         remark(
-            f"Only about {solution.digits:.0f} digits can be trusted (condition {solution.condition:.1g}, method "
-            f"{method!r}). {remedy}",
+            f"Only about {min(solution.digits, 9):.0f} digits can be trusted (condition {solution.condition:.1g}, "
+            f"method {method!r}). {remedy}",
             PrecisionWarning,
         )
     elif method == "exact" and _digits_of_errors(solution) < ENOUGH_DIGITS:
         remark(
-            f"Only about {max(_digits_of_errors(solution), 0):.0f} digits of the standard errors can be trusted "
-            f"(condition {solution.condition:.1g}); the coefficients have more. Measure columns from a point near "
-            "their values, or drop or combine columns.",
+            f"Only about {min(max(_digits_of_errors(solution), 0), 9):.0f} digits of the standard errors can be "
+            f"trusted (condition {solution.condition:.1g}); the coefficients have more. Measure columns from a point "
+            "near their values, or drop or combine columns.",
             PrecisionWarning,
         )
     if _squares_lost(solution):

@@ -125,9 +125,9 @@ class ByClassModel(ScoreClassifier):
         digits = self._digits()
         if digits < ENOUGH_DIGITS:
             remark(
-                f"Only about {digits:.0f} digits can be trusted: some columns are nearly combinations of others, and "
-                "the sums of rows that were learnt bit by bit are kept in float64. fit() of all rows reads them twice "
-                "where it must, and gives more.",
+                f"Only about {min(digits, 9):.0f} digits can be trusted: some columns are nearly combinations of "
+                "others, and the sums of rows that were learnt bit by bit are kept in float64. fit() of all rows reads "
+                "them twice where it must, and gives more.",
                 PrecisionWarning,
             )
 

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.descent import descend
-from linearly.algorithm.growing import removed
+from linearly.algorithm.growing import is_few, joined, removed
 from linearly.algorithm.ladder import Ask, Summary, climb, method_of, refuse_too_few, summarize
 from linearly.algorithm.sandwich import clustered_meat, robust_meat
 from linearly.algorithm.solution import Solution
@@ -116,12 +116,16 @@ class LinearRegression(LeastSquares):
         ask = self._ask()
         first = not hasattr(self, "summary_")
         rows = training_rows(self, X, y, sample_weight, reset=first)
-        method = (self.method if self.method in ("auto", "qr", "exact") else "gram") if first else self.method_
+        if first:
+            method = self.method if self.method in ("auto", "qr", "exact") else "gram"
+        else:
+            # A triangle that auto kept because rows were few becomes a Gram when they outnumber the columns.
+            method = "auto" if self.method == "auto" and is_few(self.summary_) else self.method_
         more = summarize(rows, method)
         if first:
             refuse_too_few(more)
             self._several = several_targets(rows)
-        self.summary_ = more if first else self._joined(self.summary_, more, add)
+        self.summary_ = more if first else self._joined(self.summary_, more, joined if method == "auto" else add)
         for name in ("meat_", "path_"):  # of a fit with other parameters
             self.__dict__.pop(name, None)
         self.method_, self.n_passes_ = method_of(self.summary_), getattr(self, "n_passes_", 0) + 1
