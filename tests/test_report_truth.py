@@ -420,3 +420,24 @@ def test_tables_hint_at_what_is_out_of_sight_and_print_whole():
     assert scroll.count("local") == scroll.count("no-repeat scroll") == 2
     printed = style.split("@media print")[1]
     assert "table.matrix { width: 100%; table-layout: fixed;" in printed
+
+
+def test_a_model_that_knows_its_own_rows_only_is_judged_by_rows_left_out(tmp_path):
+    rng = np.random.default_rng(2)
+    frame = {f"g{j}": rng.standard_normal(60) for j in range(100)} | {"y": rng.standard_normal(60)}
+    model = ly.fit(frame, target="y", model="ridge", alpha=1.0)
+    model.report(tmp_path / "page.html", frame)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Of a row that was left out it accounts for" in page
+    assert "as 100 columns can of 60 rows whatever they are" in page
+    assert "A typical error is" not in page
+
+
+@pytest.mark.parametrize("options", [{"model": "ridge", "alpha": 1.0}, {"model": "ridge"}])
+def test_ridge_on_a_repeated_column_has_a_report(tmp_path, options):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(50)
+    frame = {"a": x, "b": x, "c": rng.standard_normal(50), "y": x + rng.standard_normal(50)}
+    ly.fit(frame, target="y", **options).report(tmp_path / "page.html", frame)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "a and b are combinations of other columns" in page

@@ -337,14 +337,26 @@ def test_robust_errors_are_those_of_the_definition(kind: str) -> None:
     np.testing.assert_allclose(m.std_errors()[:, 0], wanted, rtol=1e-6)
 
 
+@pytest.mark.parametrize("n", [40, 200])
+@pytest.mark.parametrize("value", [0.0, 3.3])
+def test_ridge_knows_nothing_of_a_constant_column_however_few_the_rows(value: float, n: int) -> None:
+    X, y, _ = rows(n, 150)
+    X[:, 0] = value
+    table = ly.tidy(fitted(X, y, alpha=1e4))
+    assert abs(table["estimate"][1]) < 1e-12
+    assert np.isnan([table[name][1] for name in ("std_error", "p_value", "conf_low")]).all()
+    assert np.isfinite(table["std_error"][2])
+
+
 def test_less_than_a_degree_of_freedom_is_none() -> None:
     X, y, _ = rows(20, 300)
     m = fitted(X, y, alpha=1e-3)
     assert 0 < m.solution_.dof < 0.1
     table = ly.tidy(m)
-    for name in ("conf_low", "conf_high", "p_value"):
+    for name in ("std_error", "conf_low", "conf_high", "p_value"):
         assert np.isnan(table[name]).all()
-    assert np.isfinite(table["std_error"]).all()
+    assert np.isnan([ly.glance(m)["sigma"][0], ly.glance(m)["adj_r_squared"][0]]).all()
+    assert np.isnan(ly.augment(m, X, y)["studentized_residual"]).all()
     assert np.isnan(m.predict_interval(X)["high"]).all()
     more = fitted(X, y, alpha=1e5)
     assert more.solution_.dof > 1

@@ -33,6 +33,7 @@ from linearly.kernels.doubled import Array, Doubled, Numbers, dot, rounded
 _HUGE = 2.0**400  # its square, times a few thousand, is still a float64
 _NEGLIGIBLE = 1e-4  # of what a coefficient could be: up to 10⁸ rows, chance alone makes it larger
 PERFECT = (100 * EPS) ** 2  # of a sum of squares: what rounding errors alone leave of it
+ONE_DEGREE = 1 - 1e-9  # of freedom, as rounding may leave it: of the 0.01 that ridge leaves, t reaches 1e100
 _SAFE = 4.0  # rounding errors this much larger than they usually are
 
 
@@ -112,8 +113,8 @@ class Solution:
 
     @property
     def sigma2(self) -> Array:
-        """The unbiased variance of the errors, RSS / dof (NaN where no degree of freedom is left)."""
-        return self.rss / self.dof if self.dof > 0 else np.full_like(self.rss, np.nan)
+        """The unbiased variance of the errors, RSS / dof (NaN where not one degree of freedom is left)."""
+        return self.rss / self.dof if self.dof >= ONE_DEGREE else np.full_like(self.rss, np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.gram import targets
 from linearly.algorithm.ladder import Ask
-from linearly.algorithm.solution import Solution
+from linearly.algorithm.solution import ONE_DEGREE, Solution
+from linearly.algorithm.triangular import EPS
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
@@ -22,7 +23,6 @@ from linearly.models.least_squares import LeastSquares
 Array = NDArray[np.float64]
 
 _WITH_ERRORS = "least-squares or logistic model"
-_ONE = 1 - 1e-9  # degree of freedom, as rounding may leave it: of the 0.01 that ridge leaves, t reaches 1e100
 
 
 def tidy(model: Any, *, level: float = 0.95) -> Table:
@@ -41,8 +41,8 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
     solution = fitted(model, _WITH_ERRORS)
     refuse_level(level)
     terms = term_names(model)
-    # Of a constant column the penalty alone makes a 0, whatever the target: the rows say nothing about it.
-    errors = told_apart(solution.root @ solution.shrinkage, model.std_errors())
+    errors = told_apart(solution.root, model.std_errors())
+    errors[int(solution.has_intercept) :][constant_columns(model)] = np.nan
     parts = []
     bias = shrinkage_bias(model) if solution.alpha > 0 else None
     for t, error in enumerate(errors.T):
@@ -88,7 +88,7 @@ def glance(model: Any) -> Table:
         rss, tss = float(solution.rss[t]), float(solution.tss[t])
         r_squared = 1 - rss / tss if tss > 0 else np.nan
         with np.errstate(divide="ignore", invalid="ignore"):
-            adjusted = 1 - (rss / dof) / (tss / (n - constant)) if dof > 0 and tss > 0 else np.nan
+            adjusted = 1 - (rss / dof) / (tss / (n - constant)) if dof >= ONE_DEGREE and tss > 0 else np.nan
             log_likelihood = 0.5 * (solution.log_weight - n * (np.log(2 * np.pi) + 1 + np.log(np.float64(rss) / n)))
         f, p_value = f_test(model, t)
         parameters = (rank if solution.alpha == 0 else n - dof - constant) + constant + 1
@@ -137,7 +137,8 @@ def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Tab
         kept = np.where(leverage < 1 - 1e-10, 1 - leverage, np.nan)
         scaled = residual * np.sqrt(weight)
         standardized = scaled / np.sqrt(sigma2 * kept)
-        without = (solution.dof * sigma2 - scaled**2 / kept) / (solution.dof - 1)
+        rest = solution.dof - 1
+        without = (solution.dof * sigma2 - scaled**2 / kept) / (rest if rest > 0 else np.nan)
         studentized = scaled / np.sqrt(without * kept)
         cooks = standardized**2 * leverage / kept / rank
     return Table(
@@ -234,6 +235,13 @@ def told_apart(root: Array, errors: Array) -> Array:
     return told
 
 
+def constant_columns(model: LeastSquares) -> NDArray[np.bool_]:
+    """The features that are the same in every row beside an intercept: the rows say nothing about them."""
+    lengths = model.summary_.lengths
+    same = lengths <= EPS * model.summary_.gauge.unit[: len(lengths)]
+    return np.asarray(same & model.solution_.has_intercept)
+
+
 def shrinkage_bias(model: LeastSquares) -> Array:
     """Ridge minus least squares, term by term: what the penalty did to the estimates."""
     plainly = Ask(0.0, bool(model.fit_intercept)).of(model.summary_)
@@ -279,14 +287,14 @@ def row_parts(rows: Rows, solution: Solution) -> tuple[Array, Array, Array, Arra
 
 def two_sided(statistic: Array, dof: float) -> Array:
     """Two-sided p-values of t statistics; of less than one degree of freedom none is known."""
-    if dof < _ONE:
+    if dof < ONE_DEGREE:
         return np.full(np.shape(statistic), np.nan)
     return np.asarray(2 * stdtr(dof, -np.abs(statistic)))
 
 
 def t_quantile(level: float, dof: float) -> float:
     """How many standard errors an interval reaches; of less than one degree of freedom that is anything."""
-    return float(stdtrit(dof, 0.5 + level / 2)) if dof >= _ONE else np.nan
+    return float(stdtrit(dof, 0.5 + level / 2)) if dof >= ONE_DEGREE else np.nan
 
 
 def refuse_level(level: float) -> None:

@@ -47,6 +47,15 @@ def good(facts: Facts) -> list[str]:
     said = []
     if facts["constant"] is not None:
         return [f"{facts['target']} is {told(facts['constant'])} in every row: there is nothing to explain."]
+    left_out = _share_of_rows_left_out(facts)
+    if found["r_squared"] is not None and left_out is not None and left_out < found["r_squared"] / 2:
+        p, n = len(facts["names"]), facts["n"]
+        why = f", as {count(p, 'column')} can of {count(n, 'row')} whatever they are" if p >= n - 1 else ""
+        return [
+            f"Of a row that was left out it accounts for {percent(max(left_out, 0.0))} of the variance of "
+            f"{facts['target']}.",
+            f"Of the rows it was fitted to it accounts for {percent(found['r_squared'])}{why}.",
+        ]
     if found["r_squared"] is not None:
         said.append(f"It accounts for {percent(found['r_squared'])} of the variance of {facts['target']}.")
     if found["sigma"] is not None:
@@ -60,6 +69,13 @@ def good(facts: Facts) -> list[str]:
         else:
             said.append(f"That may be chance alone (F test, p {p_told(found['p_value'])}).")
     return said
+
+
+def _share_of_rows_left_out(facts: Facts) -> float | None:
+    """The share of the variance that the model predicts of rows left out of their own fit; not known of other rows."""
+    if facts["left_out"] is None or not facts["spread"]:
+        return None
+    return float(1 - (facts["left_out"] / facts["spread"]) ** 2)
 
 
 def findings(facts: Facts) -> list[Finding]:
@@ -214,6 +230,17 @@ def _column_findings(facts: Facts) -> list[Finding]:
         ]
     if facts["vif"] is None:
         return []
+    repeated = [term for term, v in zip(facts["vif"]["term"], facts["vif"]["vif"], strict=True) if v is None]
+    if repeated:
+        return [
+            Finding(
+                "look",
+                f"{listed(repeated)} {'is a combination' if len(repeated) == 1 else 'are combinations'} of other "
+                "columns: how the penalty shares out their effect is not told by the rows.",
+                "Leave out what other columns say already, if single coefficients matter.",
+                "collinearity",
+            )
+        ]
     pairs = zip(facts["vif"]["term"], facts["vif"]["vif"], strict=True)
     # Levels of one category are related by what they are, and say nothing about collinearity.
     high = sorted(((v, term) for term, v in pairs if v > INFLATED and term not in facts["levels"]), reverse=True)

@@ -139,7 +139,7 @@ def _lead_coefficients(facts: Facts, clear: list[int]) -> str:
     if facts["constant"] is not None:
         return f"{facts['target']} is the same in every row, so no column has anything to explain."
     if not known:
-        return "There are no intervals: as many terms as rows."
+        return "There are no intervals: as many terms as rows, or more, leave nothing to tell how sure they are."
     if not clear:
         return (
             "No column's interval leaves out 0: each alone, beside the others, could have no effect. Together they may "
