@@ -989,3 +989,25 @@ def test_classifiers_take_raw_powers_rounded(model):
         data, formula="y ~ poly(x, 2, raw=True)", model=model, **({"alpha": 1e-3} if model == "logistic" else {})
     )
     assert (fitted.predict(data) == data["y"]).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("small", "big"),
+    [
+        ("poly(x, 2, raw=True)", "poly(x, 3, raw=True)"),
+        ("poly(x, 2)", "poly(x, 3)"),
+        ("x", "poly(x, 2)"),
+        ("poly(x, 1, raw=True) + z:poly(x, 2)", "poly(x, 2) + z:poly(x, 3, raw=True)"),
+    ],
+)
+def test_polynomials_of_lower_degree_are_nested_in_those_of_higher(small, big):
+    rng = np.random.default_rng(9)
+    data = {name: rng.uniform(0, 3, 60) for name in ("x", "z")} | {"y": rng.standard_normal(60)}
+    a, b = (ly.fit(data, formula=f"y ~ {terms}") for terms in (small, big))
+    found = ly.compare_models(a, b)
+    rss = [model.estimator.solution_.rss[0] for model in (a, b)]
+    df, rest = len(b.names) - len(a.names), 60 - 1 - len(b.names)
+    assert found["df"][0] == df
+    assert found["statistic"][0] == pytest.approx((rss[0] - rss[1]) / df / (rss[1] / rest), rel=1e-9)
+    with pytest.raises(ValueError, match="Not nested"):
+        ly.compare_models(ly.fit(data, formula="y ~ poly(z, 2)"), b)

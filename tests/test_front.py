@@ -187,7 +187,7 @@ def test_warnings_point_at_the_line_of_the_user(iris, model):
 def test_rows_that_were_never_added_are_not_taken_away(iris):
     first = ly.fit(iris[::2], target="species", model="lda")
     second = ly.fit(iris[1::2], like=first)
-    with pytest.raises(ValueError, match="1 block of rows were never added"):
+    with pytest.raises(ValueError, match="1 block of rows was never added"):
         first - second
 
 

@@ -893,7 +893,7 @@ def test_a_ledger_counts_blocks_and_refuses_what_was_or_was_not_there():
         a + Ledger.of(["one", "four"])
     with pytest.raises(ValueError, match=r"^2 blocks of rows are in both"):
         a + a
-    with pytest.raises(ValueError, match=r"^1 block of rows were never added"):
+    with pytest.raises(ValueError, match=r"^1 block of rows was never added"):
         a - Ledger.of(["one", "one"])
     with pytest.raises(ValueError, match="in another precision"):
         Ledger.of(["0" * 16 + "float64"]) - Ledger.of(["0" * 16 + "doubled"])

@@ -414,3 +414,10 @@ def test_nothing_is_as_large_as_the_columns_squared(make: Callable[[], Any], cou
     finally:
         tracemalloc.stop()
     assert most < 0.4 * 8 * 5000**2
+
+
+def test_rows_of_another_weight_are_not_those_that_were_added() -> None:
+    X, y, _ = even_rows(30, 160)
+    whole, half = fitted(X, y), fitted(X[:10], y[:10], np.full(10, 0.5))
+    with pytest.raises(ValueError, match="never part of the fit"):
+        whole - half

@@ -64,9 +64,10 @@ class Ledger:
                 'since. Fit them with the method that it was fitted with, such as method="exact".'
             )
         if absent:
+            blocks = "1 block of rows was" if absent.total() == 1 else f"{absent.total()} blocks of rows were"
             raise ValueError(
-                f"{absent.total()} block{'s' * (absent.total() > 1)} of rows were never added to this model, so they "
-                "cannot be taken away. (A block is a file's row group or a partition, as it was when it was learnt.)"
+                f"{blocks} never added to this model, and cannot be taken away. (A block is a file's row group or a "
+                "partition, as it was when it was learnt.)"
             )
         return Ledger(self.blocks - other.blocks)
 

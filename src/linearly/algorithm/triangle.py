@@ -88,6 +88,8 @@ class Triangle:
         if np.abs(less - F @ rows).max() > _FOREIGN or shares[0] < -_FOREIGN:
             raise ValueError(NEVER_PART)
         left = shares > _GONE
+        if left.sum() > n:  # as of rows that have another weight here than they had there
+            raise ValueError(NEVER_PART)
         R = upper(np.sqrt(shares[left])[:, None] * (W[:, left].T @ rows)) * size
         # A direction that keeps next to nothing is as little known as a column that does.
         now = np.linalg.norm(R, axis=0) if (shares[left] > _FOREIGN).all() else np.zeros_like(was)

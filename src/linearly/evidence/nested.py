@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from linearly.models.base import column_names
 from linearly.models.least_squares import LeastSquares
 from linearly.models.logistic import LogisticRegression
 
+_POLYNOMIAL = re.compile(r"poly\((?P<x>[^:]+), \d+(?:, raw=True)?\)\[(?P<k>\d+)\]")
 _ROUNDING = 1e-9  # two sums over the same rows, taken in another order or by a triangle, differ by less
 
 
@@ -36,11 +38,17 @@ def compare_models(small: Any, big: Any) -> Table:
     return _by_squares(small, big)
 
 
+def _power(name: str) -> str:
+    """A column by the power that it adds: polynomials of a lower degree are among those of a higher one, raw or not."""
+    return _POLYNOMIAL.sub(lambda found: found["x"] + (f"^{found['k']}" if found["k"] != "1" else ""), name)
+
+
 def _refuse_not_nested(small: Any, big: Any) -> None:
     """Refuse a smaller model with a column or an intercept that the bigger one lacks."""
-    names = [set(column_names(model)) for model in (small, big)]
-    if all(hasattr(model, "feature_names_in_") for model in (small, big)) and not names[0] <= names[1]:
-        raise ValueError(f"Not nested: {sorted(names[0] - names[1])} are not columns of the bigger model.")
+    known = {_power(name) for name in column_names(big)}
+    lacking = [name for name in column_names(small) if _power(name) not in known]
+    if all(hasattr(model, "feature_names_in_") for model in (small, big)) and lacking:
+        raise ValueError(f"Not nested: {lacking} are not columns of the bigger model.")
     constant = [bool(getattr(model, "fit_intercept", True)) for model in (small, big)]
     if constant == [True, False] and not _spans_constant(big):
         raise ValueError(
