@@ -780,9 +780,11 @@ def test_evaluation_begins_where_rows_do(run):
 
 @pytest.mark.parametrize(
     ("target", "model", "gap"),
-    [("y", "linear", "nan"), ("l", "lda", ",nan,nan"), ("l", "pocket", '"NA"')],
+    [("y", "linear", "NA"), ("l", "lda", ",,"), ("l", "pocket", '"NA"')],
 )
 def test_a_row_with_gaps_keeps_its_line(run, target, model, gap):
+    import pyarrow.parquet as pq
+
     Path("t.csv").write_text("x,z,y,l\n" + "".join(f"{i},{i * i % 7},{i % 5},{'ab'[i % 2]}\n" for i in range(30)))
     Path("new.csv").write_text("x,z\n1,2\n,3\n")
     fit = ("fit", "t.csv", "-t", target, "-m", model, "--features", "x,z", "--missing", "drop", "-o", "m.json")
@@ -792,6 +794,23 @@ def test_a_row_with_gaps_keeps_its_line(run, target, model, gap):
     assert run("predict", "m.json", "new.csv").out == Path("answers.csv").read_text()
     answers = run("predict", "m.json", "new.csv", "--json").json
     assert all(column[0] is not None and column[1] is None for column in answers.values())
+    kept = run("predict", "m.json", "new.csv", "--keep", "z", "-o", "answers.csv")
+    assert kept.err.splitlines()[-1] == "1 of 2 rows predicted: 1 has missing values (x)"
+    last = Path("answers.csv").read_text().splitlines()[2]
+    assert last == "3," + "," * (len(answers) - 1)
+    assert run("predict", "m.json", "new.csv", "--keep", "z").out == Path("answers.csv").read_text()
+    told = run("predict", "m.json", "new.csv", "-o", "answers.parquet", "--json").json
+    assert (told["rows"], told["predicted"]) == (2, 1)
+    table = pq.read_table("answers.parquet")
+    assert [column.null_count for column in table.columns] == [1] * len(answers)
+
+
+def test_predict_says_in_which_columns_no_row_has_a_value(run):
+    Path("t.csv").write_text("x,z,y\n" + "".join(f"{i},{i * i % 7},{i % 5}\n" for i in range(30)))
+    Path("new.csv").write_text("x,z\n" + "3,\n" * 40 + ",\n" * 60)
+    assert run("fit", "t.csv", "-t", "y", "--missing", "drop", "-o", "m.json").code == 0
+    assert run("predict", "m.json", "t.csv").err == "30 predictions of y\n"
+    assert run("predict", "m.json", "new.csv").err == "0 of 100 rows predicted: 100 have missing values (z, x)\n"
 
 
 @pytest.mark.parametrize("model", ["linear", "lda", "logistic", "perceptron", "ridge"])
@@ -871,7 +890,7 @@ def test_a_pipe_is_read_as_often_as_needed(run, model):
     done = real("predict", model, "-", input=data)
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 501
-    assert done.stderr.decode() == "500 predictions of repaid\n"
+    assert done.stderr.decode() == "476 of 500 rows predicted: 24 have missing values (balance)\n"
 
 
 def test_a_pipe_that_has_a_name(run, model):
@@ -1166,7 +1185,7 @@ def test_no_rows_have_no_answers(run, grades):
         assert Path("answers.csv").read_text() == '"prediction"\n'
         assert "There are no rows" in run("evaluate", model, "header.csv").err
     assert "There are no rows" in run("evaluate", "drop.json", "untold.csv").err
-    assert run("predict", "drop.json", "gaps.csv").out == '"prediction"\nnan\nnan\n'
+    assert run("predict", "drop.json", "gaps.csv").out == '"prediction"\nNA\nNA\n'
 
 
 # --- advice that helps ----------------------------------------------------------------------------

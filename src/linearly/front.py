@@ -303,9 +303,20 @@ class Model:
         refuse_overwriting(out, data)
         return write_tables(out, self.answers(data, keep=keep))
 
-    def answers(self, data: Any, *, keep: Sequence[str] = ()) -> Iterator[Mapping[str, Any]]:
-        """What `predict` writes, chunk by chunk: columns kept, predictions, probabilities where the model has them."""
-        return (self._table(chunk, keep) for chunk in self._new_tables(data, keep))
+    def answers(
+        self, data: Any, *, keep: Sequence[str] = (), watch: Callable[[Chunk], None] | None = None
+    ) -> Iterator[Mapping[str, Any]]:
+        """What `predict` writes, chunk by chunk: columns kept, predictions, probabilities where the model has them.
+
+        ``watch`` is shown each chunk of the data before it is answered.
+        """
+
+        def seen(chunk: Chunk) -> Chunk:
+            if watch is not None:
+                watch(chunk)
+            return chunk
+
+        return (self._table(seen(chunk), keep) for chunk in self._new_tables(data, keep))
 
     def predict_proba(self, data: Any) -> NDArray[np.float64]:
         """Probabilities, rows × labels in the order of ``classes``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,10 +11,10 @@ import click
 from linearly.cli.inputs import load_model, read, refuse_output
 from linearly.cli.options import common, data_argument, level_option, model_argument, names
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, count, evaluation, note, put_json, saved, status
+from linearly.cli.screen import answer, count, evaluation, note, put_json, saved, short, status
 
 if TYPE_CHECKING:
-    from linearly.dataset.tables import Tables
+    from linearly.dataset.tables import Chunk, Tables
     from linearly.front import Model
 
 
@@ -38,45 +39,77 @@ def predict(model: str, data: str, output: str | None, keep: tuple[str, ...], as
         raise click.UsageError(f"{output}: write to a file that ends in .csv, .csv.gz or .parquet.")
     refuse_output(output, data, model)
     fitted = load_model(model)
+    gaps = Gaps(fitted)
     with Progress() as progress:
         tables: Tables = read(data, progress)
+        answers = fitted.answers(tables, keep=keep, watch=gaps)
         if output is not None:
-            rows = fitted.predict(tables, out=output, keep=keep)
+            from linearly.dataset.writing import write_tables
+
+            rows = write_tables(output, answers)
         elif as_json:
-            put_json(_columns(fitted, tables, keep), indent=None)
+            put_json(_columns(answers), indent=None)
             return
         else:
-            rows = _write(fitted, tables, keep)
+            rows = _write(answers)
     if as_json:
-        put_json({"rows": rows, "saved": output})
+        put_json({"rows": rows, "predicted": rows - gaps.rows, "saved": output})
         return
     if output is not None:
         saved(output)
-    status(f"{count(rows, 'prediction')} of {fitted.target}")
+    status(gaps.told(rows) if gaps.rows else f"{count(rows, 'prediction')} of {fitted.target}")
 
 
-def _columns(model: Model, tables: Any, keep: tuple[str, ...]) -> dict[str, list[Any]]:
+class Gaps:
+    """Counts the rows that get no answer, having missing values, and in how many of them each column is missing."""
+
+    def __init__(self, model: Model) -> None:
+        self._design = model.design.for_new_rows()
+        self.rows = 0
+        self.columns: dict[str, int] = {}
+
+    def __call__(self, chunk: Chunk) -> None:
+        from linearly.dataset.tables import missing_in
+
+        complete = self._design.complete(chunk) if self._design.missing == "drop" else None
+        if complete is None:
+            return
+        self.rows += len(chunk) - int(complete.sum())
+        for name in self._design.needs:
+            gaps = missing_in(chunk.frame[name], search=True)
+            if gaps is not None:
+                self.columns[name] = self.columns.get(name, 0) + int(gaps.sum())
+
+    def told(self, rows: int) -> str:
+        """How many of so many rows have an answer, and where the others are missing, most often first."""
+        names = sorted(self.columns, key=lambda name: -self.columns[name])
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        have = "has" if self.rows == 1 else "have"
+        where = f"{', '.join(map(short, names[:5]))}{more}"
+        return f"{rows - self.rows:,} of {rows:,} rows predicted: {self.rows:,} {have} missing values ({where})"
+
+
+def _columns(answers: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """All answers, column by column."""
     columns: dict[str, list[Any]] = {}
-    for chunk in model.answers(tables, keep=keep):
+    for chunk in answers:
         for name, values in chunk.items():
             columns.setdefault(name, []).extend(values.to_pylist() if hasattr(values, "to_pylist") else values.tolist())
     return columns
 
 
-def _write(model: Model, tables: Any, keep: tuple[str, ...]) -> int:
+def _write(answers: Iterable[Mapping[str, Any]]) -> int:
     """The answers as CSV on standard output, chunk by chunk."""
     import pyarrow as pa
     from pyarrow import csv
 
-    from linearly.dataset.writing import without_blank_lines
+    from linearly.dataset.writing import as_arrow, csv_options, without_blank_lines
 
     out, rows = sys.stdout.buffer, 0
-    for number, chunk in enumerate(model.answers(tables, keep=keep)):
-        table = pa.table({name: pa.array(values) if not hasattr(values, "type") else values
-                          for name, values in chunk.items()})  # fmt: skip
+    for number, chunk in enumerate(answers):
+        table = pa.table({name: as_arrow(values) for name, values in chunk.items()})
         packed = pa.BufferOutputStream()
-        csv.write_csv(without_blank_lines(table), packed, csv.WriteOptions(include_header=number == 0))
+        csv.write_csv(without_blank_lines(table), packed, csv_options(table.schema, header=number == 0))
         out.write(packed.getvalue())
         rows += len(table)
     out.flush()

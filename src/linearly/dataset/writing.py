@@ -15,9 +15,10 @@ import numpy as np
 def write_tables(path: str | os.PathLike[str], chunks: Iterable[Mapping[str, Any]]) -> int:
     """Write columns to a .parquet, .csv or .csv.gz file and return the number of rows.
 
-    A chunk is a dict of NumPy or Arrow columns, None where a value is missing. The first chunk fixes the types, as far
-    as it has values. Nothing is left behind where writing is interrupted, and a file that was there is kept. A link
-    stays one, and the file that it leads to is written; into a pipe or a device the rows go as they come.
+    A chunk is a dict of NumPy or Arrow columns, None (in NumPy's also NaN) where a value is missing, which is null in
+    Parquet and an empty field in CSV. The first chunk fixes the types, as far as it has values. Nothing is left behind
+    where writing is interrupted, and a file that was there is kept. A link stays one, and the file that it leads to is
+    written; into a pipe or a device the rows go as they come.
     """
     given = os.fspath(path)
     opener = _opener(given)
@@ -79,7 +80,10 @@ def _opener(path: str) -> Callable[[str, Any], Any]:
         from pyarrow import csv
 
         packing = "gzip" if name.endswith(".gz") else None
-        return lambda beside, schema: _Both(csv.CSVWriter, pa.output_stream(beside, compression=packing), schema)
+        return lambda beside, schema: _Both(
+            lambda stream: csv.CSVWriter(stream, _lines(schema), write_options=csv_options(schema)),
+            pa.output_stream(beside, compression=packing),
+        )
     raise ValueError(f"{path}: write to a file that ends in .parquet, .csv or .csv.gz.")
 
 
@@ -87,17 +91,35 @@ def without_blank_lines(table: Any) -> Any:
     """A table for CSV: what is missing in its only column is NA, since readers skip blank lines and lose the row."""
     import pyarrow as pa
 
-    if table.num_columns != 1 or table.schema.types[0] not in (pa.string(), pa.null()):
+    if _lines(table.schema).types != [pa.string()]:
         return table
     return table.set_column(0, table.schema.names[0], table.column(0).cast(pa.string()).fill_null("NA"))
+
+
+def csv_options(schema: Any, *, header: bool = True) -> Any:
+    """How tables of this schema are written: numbers that `without_blank_lines` made text go without quotes."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    quoted = len(schema) != 1 or not pa.types.is_floating(schema.types[0])
+    return csv.WriteOptions(include_header=header, quoting_style="needed" if quoted else "none")
+
+
+def _lines(schema: Any) -> Any:
+    """The schema of what `without_blank_lines` makes of a table."""
+    import pyarrow as pa
+
+    if len(schema) != 1 or not (pa.types.is_null(schema.types[0]) or pa.types.is_floating(schema.types[0])):
+        return schema
+    return pa.schema([(schema.names[0], pa.string())])
 
 
 class _Both:
     """A writer that closes its stream too."""
 
-    def __init__(self, kind: Any, stream: Any, schema: Any) -> None:
+    def __init__(self, opened: Callable[[Any], Any], stream: Any) -> None:
         self._stream = stream
-        self._writer = kind(stream, schema)
+        self._writer = opened(stream)
 
     def write_table(self, table: Any) -> None:
         self._writer.write_table(without_blank_lines(table))
@@ -127,7 +149,7 @@ def _write(path: str, opener: Callable[[str, Any], Any], chunks: Iterable[Mappin
 
     try:
         for chunk in chunks:
-            columns = {str(name): _arrow(values) for name, values in chunk.items()}
+            columns = {str(name): as_arrow(values) for name, values in chunk.items()}
             if schema is None:
                 schema = pa.schema([(name, column.type) for name, column in columns.items()])
             if list(columns) != schema.names:
@@ -148,7 +170,8 @@ def _write(path: str, opener: Callable[[str, Any], Any], chunks: Iterable[Mappin
     return rows
 
 
-def _arrow(values: Any) -> Any:
+def as_arrow(values: Any) -> Any:
+    """A column of Arrow; NaN in one of NumPy, which has no other sign for it, is a missing value."""
     import pyarrow as pa
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
@@ -157,7 +180,7 @@ def _arrow(values: Any) -> Any:
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"A column has one value a row, not the shape {array.shape}.")
-    return pa.array(array, from_pandas=False)
+    return pa.array(array, from_pandas=True)
 
 
 def _cast(column: Any, field: Any) -> Any:
