@@ -78,12 +78,25 @@ def chosen_features(
     """The features that the options ask for; None means all columns."""
     if formula is not None and (features or without):
         raise click.UsageError("A formula names its own columns: leave --features and --without out.")
+    if formula is None and target in schema:
+        _refuse_dates(schema, [name for name in features or schema if name not in {*without, target, weight}])
     if not without:
         return list(features) or None
     from linearly.dataset.tables import known_columns
 
     known_columns(without, schema)
     return [name for name in features or schema if name not in {*without, target, weight}]
+
+
+def _refuse_dates(schema: Any, features: list[str]) -> None:
+    """Refuse dates and times, all at once and with the option that leaves them out."""
+    dates = [name for name in features if name in schema and schema[name].is_temporal()]
+    if dates:
+        listed = ", ".join(map(repr, dates))
+        what, them = (f"Column {listed} is a date or time", "it") if len(dates) == 1 else (
+            f"Columns {listed} are dates or times", "them")  # fmt: skip
+        told = f"{what}. Turn {them} into numbers first (days since a date, month, hour)"
+        raise ValueError(f"{told}, or leave {them} out: --without {option(*dates)}.")
 
 
 def one_aim(target: str | None, formula: str | None) -> None:
