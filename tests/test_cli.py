@@ -1049,6 +1049,40 @@ def test_warnings_are_notes(run):
     assert "combination of others" in result.out
 
 
+@pytest.mark.parametrize(
+    ("target", "rows", "remedy"), [("y", 12, "--cv"), ("y", 4, "--alpha 1"), ("label", 12, "--alpha 1")]
+)
+def test_fewer_rows_than_columns_ask_for_a_penalty(run, target, rows, remedy):
+    rng = np.random.default_rng(0)
+    labels = {"y": [f"{value:.3f}" for value in rng.normal(size=rows)], "label": ["no", "yes"] * 6}[target]
+    cells = [",".join([told, *(f"{value:.3f}" for value in rng.normal(size=30))]) for told in labels]
+    Path("genes.csv").write_text("\n".join([",".join([target, *(f"g{j}" for j in range(30))]), *cells]) + "\n")
+    checked = run("check", "genes.csv", "-t", target)
+    assert f"{rows} complete rows for 30 columns after coding: a fit would be arbitrary" in checked.out
+    follow = checked.err.splitlines()[-1].removeprefix("next: linearly ")
+    assert follow == f"fit genes.csv --target {target} {remedy}"
+    assert run(*follow.split()).code == 0
+    if remedy == "--cv":
+        fitted = run("fit", "genes.csv", "-t", target)
+        said = " ".join(fitted.err.split())
+        assert said.count("12 rows for 30 columns: a fit is arbitrary.") == 1
+        assert "or a penalty that cross-validation chooses: --cv." in said
+        assert said.endswith("next: add --cv to choose a penalty by cross-validation")
+        assert "next: add -o model.json" in run("fit", "genes.csv", "-t", target, "--cv").err
+
+
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_dates_are_refused_with_the_option_that_leaves_them_out(run, command):
+    lines = [f"2024-01-{1 + i:02d},2024-02-{1 + i:02d},{i % 7},{i * i % 5}" for i in range(28)]
+    Path("t.csv").write_text("\n".join(["day,next day,x,y", *lines]) + "\n")
+    failed = run(command, "t.csv", "-t", "y")
+    assert failed.code == 1
+    assert failed.err.endswith("month, hour), or leave them out: --without 'day,next day'.\n")
+    assert run(command, "t.csv", "-t", "y", "--without", "next day").err.endswith("leave it out: --without day.\n")
+    assert run(command, "t.csv", "-t", "y", "--without", "day,next day").code == 0
+    assert "--without" not in run(command, "t.csv", "-f", "y ~ day").err
+
+
 @pytest.mark.parametrize("penalty", [("--alpha", "0.01"), ("--alpha", "0")])
 def test_fewer_rows_than_columns_leave_no_intervals(run, penalty):
     rng = np.random.default_rng(0)
@@ -1074,6 +1108,7 @@ def test_fewer_rows_than_columns_leave_no_intervals(run, penalty):
         ('Correct it, or choose unseen="reference".', "Correct it, or fit with --unseen reference."),
         ('method="exact" gives more', "--param method=exact gives more"),
         ("or set alpha > 0, for", "or set --alpha above 0, for"),
+        ("a penalty, which RidgeCV chooses.", "a penalty that cross-validation chooses: --cv."),
         ("ly.fit(data, like=model, …).", "linearly fit DATA --like MODEL."),
     ],
 )

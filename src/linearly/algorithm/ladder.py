@@ -209,14 +209,16 @@ def warn_of(solution: Solution, names: Sequence[str], method: str, *, free: bool
     `free` says whether the model has a method to choose.
     """
     if solution.aliased:
-        told = ", ".join(repr(names[j]) for j in solution.aliased[:8])
-        more = f" and {len(solution.aliased) - 8} more" if len(solution.aliased) > 8 else ""
+        most = 8 if solution.n > len(names) else 3
+        told = ", ".join(repr(names[j]) for j in solution.aliased[:most])
+        more = f" and {len(solution.aliased) - most} more" if len(solution.aliased) > most else ""
         looked = "" if solution.sure else f" (as far as method {method!r} can tell)"
-        remark(
-            f"{told}{more}: constant or a combination of the columns before{looked}. The coefficients of smallest norm "
-            "are given; drop these columns, or set alpha > 0, for coefficients that mean something on their own.",
-            np.exceptions.RankWarning,
-        )
+        what = f"{told}{more}: constant or a combination of the columns before{looked}."
+        remedy = "drop these columns, or set alpha > 0, for coefficients that mean something on their own."
+        if solution.n <= len(names):  # which columns come after the others is chance, and no fault of theirs
+            what = f"{solution.n:,} rows for {len(names):,} columns: a fit is arbitrary. {what}"
+            remedy = f"use fewer columns, or a penalty, {'which RidgeCV chooses' if free else 'alpha > 0'}."
+        remark(f"{what} The coefficients of smallest norm are given; {remedy}", np.exceptions.RankWarning)
     if solution.sound_digits < ENOUGH_DIGITS and not _perfect(solution):
         remedy = 'method="exact" gives more.' if free else "Larger alphas, or fewer columns, give more."
         if method == "exact":

@@ -93,7 +93,7 @@ def next_command(data: str, target: str, without: tuple[str, ...], weight: str |
     words += ["--weight", quoted(weight)] if weight is not None else []
     words += ["--without", option(*left_out)] if left_out else []
     for word, value in dict(pair for pair in options if pair[0] != "--without").items():
-        words += [word, value]
+        words += [word, value] if value else [word]
     return " ".join(words)
 
 

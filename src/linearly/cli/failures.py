@@ -35,6 +35,7 @@ WORDS = (
     ),
     (r'\b(method|covariance|solver|bias_reduction)="(\w+)"', r"--param \1=\2"),
     (r"(\bcovariance must be one of .*), 'cluster'", r"\1"),  # which needs groups, and no option gives them
+    (r"\ba penalty, which RidgeCV chooses", "a penalty that cross-validation chooses: --cv"),
     (r"\balpha > 0", "--alpha above 0"),
     (r"\balpha=(\d)", r"--alpha \1"),
     (r"\bPocketPerceptron\b", "--model pocket"),

@@ -27,6 +27,7 @@ _LARGEST = 1e150  # numbers whose squares, summed over rows, stay in float64
 _FAR = 1e6  # sizes of the mean, in standard deviations, from which a column is far from zero
 _APART = 1e6  # ratio of spreads from which columns are of different size
 _COLLINEAR = 10.0  # variance inflation
+_FOLDS = 5  # of --cv, each of which needs a row
 
 
 class Finding(NamedTuple):
@@ -257,7 +258,7 @@ def _numbers(
     design = design.learn(tables)
     if len(design.names) > 2000:
         if n <= len(design.names):
-            yield _arbitrary(n, len(design.names))
+            yield _arbitrary(n, len(design.names), design.target)
         yield Finding("note", "columns", f"{len(design.names)} columns after coding: collinearity is not looked for")
         return
     features = replace(design, target=None, weight=None)
@@ -268,7 +269,7 @@ def _numbers(
         yield Finding("note", "rows", text)
     p = len(design.names)
     if gram.n <= p:
-        yield _arbitrary(gram.n, p)
+        yield _arbitrary(gram.n, p, design.target)
         return
     yield from _size(gram, design.names)
     # By its term, not by its name: a column may be called temp[C], and yet be no level of one called temp.
@@ -283,9 +284,12 @@ def _numbers(
         yield from _given_away(tables, design, sources)
 
 
-def _arbitrary(n: int, p: int) -> Finding:
+def _arbitrary(n: int, p: int, target: Any) -> Finding:
     text = f"{count(n, 'complete row')} for {p} columns after coding: a fit would be arbitrary"
-    return Finding("problem", "rows", text, "use fewer columns, or a penalty: --alpha 1", (("--alpha", "1"),))
+    if n < _FOLDS or (target is not None and target.labels):
+        return Finding("problem", "rows", text, "use fewer columns, or a penalty: --alpha 1", (("--alpha", "1"),))
+    remedy = "use fewer columns, or a penalty that cross-validation chooses: --cv"
+    return Finding("problem", "rows", text, remedy, (("--cv", ""),))
 
 
 def _size(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:

@@ -89,7 +89,11 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
         answer(f"\nOn the {found.n:,} rows held out:\n{evaluation(found)}")
     for path in filter(None, (output, report)):
         saved(path)
-    status(_next(data, output, report))
+    chooses = asked["cv"] or asked["like"] is not None or model.classes or "alpha" in facts
+    if not chooses and 5 <= facts["rows"] <= len(facts["columns"]):
+        status("next: add --cv to choose a penalty by cross-validation")
+    else:
+        status(_next(data, output, report))
 
 
 def fitted(tables: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], Model]:
