@@ -1071,6 +1071,26 @@ def test_fewer_rows_than_columns_ask_for_a_penalty(run, target, rows, remedy):
         assert "next: add -o model.json" in run("fit", "genes.csv", "-t", target, "--cv").err
 
 
+def test_columns_and_terms_are_counted_alike(run):
+    lines = [f"{i % 7},{i % 4},{'abc'[i % 3]},{i * i % 11}" for i in range(40)]
+    Path("t.csv").write_text("\n".join(["x,z,level,y", *lines]) + "\n")
+    assert "linear regression   y on 3 columns, 4 terms   40 rows" in run("fit", "t.csv", "-t", "y", "-o", "m.json").out
+    assert "y   on 3 columns, 4 terms   40 rows" in run("compare", "t.csv", "-t", "y").out
+    assert run("report", "m.json", "t.csv").code == 0
+    assert "<h1>y from 3 columns, 4 terms</h1>" in Path("report.html").read_text()
+    assert "y on 2 columns   40 rows" in run("fit", "t.csv", "-t", "y", "--without", "level").out
+
+
+@pytest.mark.parametrize("penalty", [(), ("--alpha", "1"), ("--cv",)])
+def test_evaluate_calls_a_model_what_fit_calls_it(run, penalty):
+    lines = [f"{i % 7},{i % 4},{i * i % 11}" for i in range(40)]
+    Path("t.csv").write_text("\n".join(["x,z,y", *lines]) + "\n")
+    fitted = run("fit", "t.csv", "-t", "y", *penalty, "-o", "m.json")
+    kind = "ridge regression" if penalty else "linear regression"
+    assert fitted.out.startswith(f"{kind}   y on")
+    assert run("evaluate", "m.json", "t.csv").out.startswith(f"{kind} on 40 rows\n{'=' * len(kind + ' on 40 rows')}\n")
+
+
 @pytest.mark.parametrize("command", ["fit", "compare"])
 def test_dates_are_refused_with_the_option_that_leaves_them_out(run, command):
     lines = [f"2024-01-{1 + i:02d},2024-02-{1 + i:02d},{i % 7},{i * i % 5}" for i in range(28)]

@@ -13,7 +13,7 @@ import click
 from linearly.cli.inputs import read
 from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, bold, count, dim, duration, note, put_json, two_values, wrapped
+from linearly.cli.screen import answer, bold, columns_told, count, dim, duration, note, put_json, two_values, wrapped
 from linearly.models.registry import MODELS
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def compared(
     return {
         "target": design.target.factor.label,
         "rows": n,
+        "features": len(design.features),
         "columns": len(design.names),
         "folds": folds,
         "score": score,
@@ -196,7 +197,8 @@ def compare_screen(found: dict[str, Any]) -> str:
 
     runs, score = found["models"], found["score"]
     loss = "log_loss" if score == "accuracy" else "mse"
-    title = [bold(found["target"]), f"on {count(found['columns'], 'column')}", count(found["rows"], "row")]
+    on = columns_told(found["features"], found["columns"])
+    title = [bold(found["target"]), f"on {on}", count(found["rows"], "row")]
     title.append(f"{found['folds']} folds, the same for all")
     columns = [
         ("model", False, [run["model"] for run in runs]),

@@ -86,7 +86,7 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
     for name in facts["one_level"]:
         note(f"{name} has one level in the rows fitted, and tells nothing: it is left out.")
     if holdout is not None:
-        answer(f"\nOn the {found.n:,} rows held out:\n{evaluation(found)}")
+        answer(f"\nOn the {found.n:,} rows held out:\n{evaluation(found, model)}")
     for path in filter(None, (output, report)):
         saved(path)
     chooses = asked["cv"] or asked["like"] is not None or model.classes or "alpha" in facts

@@ -20,12 +20,10 @@ def model_facts(model: Model, seen: int | None = None) -> dict[str, Any]:
     from linearly.models.least_squares import LeastSquares
 
     estimator = model.estimator
-    penalised = getattr(estimator, "solution_", None) is not None and isinstance(estimator, LeastSquares)
-    alpha = float(estimator.solution_.alpha) if penalised else float(getattr(estimator, "alpha", 0.0) or 0.0)
-    kind = MODELS["ridge" if model.model == "linear" and alpha > 0 else model.model].words
+    alpha = _alpha(estimator)
     facts: dict[str, Any] = {
         "model": model.model,
-        "kind": kind,
+        "kind": kind_of(model),
         "target": model.target,
         "formula": model.design.formula,
         "features": list(model.design.features),
@@ -48,6 +46,19 @@ def model_facts(model: Model, seen: int | None = None) -> dict[str, Any]:
     else:
         facts |= _classifier(model)
     return facts
+
+
+def kind_of(model: Model) -> str:
+    """What the model is in words: a linear regression with a penalty is a ridge regression."""
+    return MODELS["ridge" if model.model == "linear" and _alpha(model.estimator) > 0 else model.model].words
+
+
+def _alpha(estimator: Any) -> float:
+    """The penalty of the fit, 0 if there is none."""
+    from linearly.models.least_squares import LeastSquares
+
+    penalised = getattr(estimator, "solution_", None) is not None and isinstance(estimator, LeastSquares)
+    return float(estimator.solution_.alpha) if penalised else float(getattr(estimator, "alpha", 0.0) or 0.0)
 
 
 def rows_of(estimator: Any) -> int | None:

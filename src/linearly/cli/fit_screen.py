@@ -8,6 +8,7 @@ from typing import Any
 from linearly.cli.screen import (
     bold,
     brief,
+    columns_told,
     compact,
     count,
     dim,
@@ -39,11 +40,8 @@ def fit_screen(facts: Facts) -> str:
 
 def heading(facts: Facts) -> str:
     """Kind, target, columns, rows, passes and time."""
-    n = len(facts["features"])
-    what = [
-        bold(facts["kind"]),
-        facts["formula"] or f"{facts['target']} on {count(n, 'column')}",
-    ]
+    on = columns_told(len(facts["features"]), len(facts["columns"]))
+    what = [bold(facts["kind"]), facts["formula"] or f"{facts['target']} on {on}"]
     if facts["rows"] is not None:
         dropped = f" ({facts['dropped']:,} left out)" if facts["dropped"] else ""
         what.append(count(facts["rows"], "row") + dropped)

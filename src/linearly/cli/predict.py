@@ -140,7 +140,7 @@ def evaluate(model: str, data: str, positive: str | None, level: float, as_json:
         rows = fitted.rows(tables)
         found = scored(fitted.estimator, rows, positive=_label(fitted, positive), level=level)
     if not as_json:
-        answer(evaluation(found))
+        answer(evaluation(found, fitted))
         if rows.n_dropped:
             note(f"{rows.n_dropped:,} of {rows.n_rows:,} rows are left out, having missing values.")
         return

@@ -57,9 +57,14 @@ def short(name: str, most: int = 50) -> str:
     return name if len(name) <= most else f"{name[: most - most // 3 - 1]}…{name[-(most // 3) :]}"
 
 
-def evaluation(found: Any) -> str:
-    """An evaluation with notes that fit."""
-    text = str(found)
+def evaluation(found: Any, model: Any) -> str:
+    """An evaluation under the name that `fit` has for the model, with notes that fit."""
+    from dataclasses import replace
+
+    from linearly.cli.fit_facts import kind_of
+
+    title = found.title.replace(type(model.estimator).__name__, kind_of(model), 1)
+    text = str(replace(found, title=title))
     for line in found.notes:
         text = text.replace(line, wrapped(line))
     return text
@@ -142,6 +147,12 @@ def dim(text: str) -> str:
 def count(n: int, thing: str, several: str | None = None) -> str:
     """1 row, 2,000 rows."""
     return f"{n:,} {thing if n == 1 else several or thing + 's'}"
+
+
+def columns_told(columns: int, terms: int) -> str:
+    """3 columns; or 3 columns, 5 terms, where levels of text have columns of their own."""
+    told = count(columns, "column")
+    return told if terms == columns else f"{told}, {count(terms, 'term')}"
 
 
 def duration(seconds: float) -> str:

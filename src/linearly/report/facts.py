@@ -45,6 +45,7 @@ def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False)
         "levels": _levels(getattr(model, "design", None)),
         "references": references(getattr(model, "design", None)),
         "p": int(estimator.n_features_in_),
+        "columns": len(model.design.features) if hasattr(model, "design") else int(estimator.n_features_in_),
         "level": float(level),
         "parameters": {name: _told(value) for name, value in estimator.get_params(deep=False).items()},
         "note": getattr(model, "note", ""),

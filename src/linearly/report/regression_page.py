@@ -81,7 +81,8 @@ def regression_page(facts: Facts) -> Page:
         )
     sections.append(Section("computed", "How it was computed", computed_part(facts, _computed(facts))))
     return Page(
-        f"{facts['target']} from {count(facts['p'], 'column')}",
+        f"{facts['target']} from {count(facts['columns'], 'column')}"
+        + (f", {count(facts['p'], 'term')}" if facts["p"] != facts["columns"] else ""),
         fitted(facts),
         good(facts),
         findings(facts),
