@@ -1091,6 +1091,23 @@ def test_evaluate_calls_a_model_what_fit_calls_it(run, penalty):
     assert run("evaluate", "m.json", "t.csv").out.startswith(f"{kind} on 40 rows\n{'=' * len(kind + ' on 40 rows')}\n")
 
 
+@pytest.mark.parametrize("target", ["y", "label"])
+def test_reports_of_the_command_line_advise_in_commands(run, target):
+    lines = [f"{i % 7},{i % 4},{i * i % 11},{'ab'[i * i % 11 > 4]}" for i in range(40)]
+    Path("t.csv").write_text("\n".join(["x,z,y,label", *lines]) + "\n")
+    words = ["t.csv", "-t", target, "--features", "x,z", "-o", "m.json", "--report", "r.html"]
+    assert run("fit", *words).code == 0
+    page = Path("r.html").read_text()
+    ly.load("m.json").report("python.html", "t.csv")
+    python = Path("python.html").read_text()
+    said, here = ("covariance=&#34;HC3&#34;", "--param covariance=HC3") if target == "y" else (
+        "model.evaluate(new_rows)", "linearly evaluate MODEL NEW_DATA")  # fmt: skip
+    assert said in python
+    assert here not in python
+    assert here in page
+    assert said not in page
+
+
 @pytest.mark.parametrize("command", ["fit", "compare"])
 def test_dates_are_refused_with_the_option_that_leaves_them_out(run, command):
     lines = [f"2024-01-{1 + i:02d},2024-02-{1 + i:02d},{i % 7},{i * i % 5}" for i in range(28)]

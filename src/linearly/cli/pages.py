@@ -50,7 +50,7 @@ def report(model: str, data: str, output: str, no_rows: bool, as_json: bool) -> 
 def write_page(model: Model, path: str, data: Tables, **options: Any) -> None:
     """Write a page about a model; where squares of the target overflow on the way, that is the cause to be named."""
     try:
-        model.report(path, data, **options)
+        model.report(path, data, commands=True, **options)
     except ValueError as failure:
         if "Input y contains infinity" in str(failure) and not math.isfinite(model.glance()["sigma"][0]):
             told = f"{model.target} is so large that its squares leave float64, and a page would show no number"

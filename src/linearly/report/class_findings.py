@@ -6,7 +6,7 @@ from typing import Any
 
 from linearly.models.registry import WORDS
 from linearly.report.pictures import Told
-from linearly.report.words import Finding, count, listed, percent, told, whole
+from linearly.report.words import Finding, count, evaluate_call, listed, percent, told, whole
 
 Facts = dict[str, Any]
 
@@ -55,7 +55,7 @@ def findings(facts: Facts, evaluation: Told) -> list[Finding]:
         Finding(
             "look",
             "If these are the rows that the model learnt from, expect less on others.",
-            "Judge it on rows that it has not seen: model.evaluate(new_rows).",
+            f"Judge it on rows that it has not seen: {evaluate_call(facts)}.",
             "right",
         )
     )

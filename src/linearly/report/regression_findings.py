@@ -6,7 +6,19 @@ from typing import Any
 
 from linearly.report import pictures
 from linearly.report.regression_plots import STRONG, bend
-from linearly.report.words import Finding, count, digits, interval, listed, p_told, percent, told, whole
+from linearly.report.words import (
+    Finding,
+    count,
+    digits,
+    evaluate_call,
+    interval,
+    listed,
+    p_told,
+    percent,
+    robust_option,
+    told,
+    whole,
+)
 
 Facts = dict[str, Any]
 
@@ -116,7 +128,7 @@ def findings(facts: Facts) -> list[Finding]:
             Finding(
                 "good",
                 "Nothing here speaks against the model.",
-                "Try it on rows that it has not seen: model.evaluate(new_rows).",
+                f"Try it on rows that it has not seen: {evaluate_call(facts)}.",
                 "fit",
             )
         )
@@ -185,7 +197,7 @@ def _test_findings(facts: Facts) -> list[Finding]:
             Finding(
                 "look",
                 f"The spread of the errors changes (p {p_told(uneven['p_value'])}): intervals are off.",
-                'Fit again with covariance="HC3"; the coefficients stay, the intervals will hold.'
+                f"Fit again with {robust_option(facts)}; the coefficients stay, the intervals will hold."
                 if "covariance" in facts["parameters"]
                 else "Take the intervals with care.",
                 "residuals",

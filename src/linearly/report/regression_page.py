@@ -23,6 +23,7 @@ from linearly.report.words import (
     interval,
     listed,
     p_told,
+    robust_option,
     rows_part,
     table,
     text,
@@ -47,7 +48,7 @@ _MEANING = {
     ),
     "breusch_pagan": (
         "classical standard errors, and with them intervals and p-values",
-        'coefficients and R²; covariance="HC3" gives standard errors that hold',
+        "coefficients and R²; {robust} gives standard errors that hold",
     ),
     "durbin_watson": (
         "standard errors, which are then too small, if the order of rows is one of time or place",
@@ -253,7 +254,11 @@ def _residuals(facts: Facts) -> list[Part]:
     asked = {test["test"] for test in facts["tests"]}
     kinds = [("normal", "Errors are not normal"), ("breusch_pagan", "Their variance changes")]
     kinds.append(("durbin_watson", "Neighbouring rows are alike"))
-    meanings = [[what, *_MEANING[kind]] for kind, what in kinds if kind in asked or kind == "normal"]
+    meanings = [
+        [what, *(said.format(robust=robust_option(facts)) for said in _MEANING[kind])]
+        for kind, what in kinds
+        if kind in asked or kind == "normal"
+    ]
     head = ["if", "this is in doubt", "and this still stands"]
     return [*parts, text(*notes), table("What a failure means, and what it does not", head, meanings, words=(1, 2))]
 

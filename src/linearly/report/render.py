@@ -21,8 +21,9 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def write_report(
-    model: Any, data: Any, path: str | os.PathLike[str], *, no_rows: bool = False, level: float = 0.95
-) -> None:
+    model: Any, data: Any, path: str | os.PathLike[str], *, no_rows: bool = False, level: float = 0.95,
+    commands: bool = False,
+) -> None:  # fmt: skip
     """Write one self-contained page about a fitted `Model`, or a fitted estimator, on these data.
 
     Parameters
@@ -32,9 +33,10 @@ def write_report(
     path : file to write; it appears whole or not at all.
     no_rows : leave out every value of a single row: samples, influential rows, witnesses.
     level : confidence level of all intervals.
+    commands : give advice as commands of the command line, not as Python.
     """
     rows = data if is_rows(data) else _rows(model, data)
-    write_page(Path(path), render(facts(model, rows, level=level, no_rows=no_rows)))
+    write_page(Path(path), render(facts(model, rows, level=level, no_rows=no_rows) | {"commands": commands}))
 
 
 def render(found: dict[str, Any]) -> str:

@@ -58,6 +58,16 @@ class Page:
         return [(finding.action, finding.where) for finding in self.findings if finding.action]
 
 
+def evaluate_call(facts: dict[str, Any]) -> str:
+    """How whoever wrote the page judges a model on other rows."""
+    return "linearly evaluate MODEL NEW_DATA" if facts.get("commands") else "model.evaluate(new_rows)"
+
+
+def robust_option(facts: dict[str, Any]) -> str:
+    """How whoever wrote the page asks for standard errors that hold where variances differ."""
+    return "--param covariance=HC3" if facts.get("commands") else 'covariance="HC3"'
+
+
 def text(*sentences: str) -> Part:
     """A paragraph."""
     return {"kind": "text", "text": " ".join(sentence for sentence in sentences if sentence)}
