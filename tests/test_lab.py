@@ -260,13 +260,26 @@ def test_ridge_frames_are_ridge_fits():
         names = ran(session.still(t)["code"])
         told = [value for _, value, _ in session.still(t)["terms"]]
         assert_allclose([names["model"].intercept_, *names["model"].coef_], told)
-        left, right = session.state.view[:2]
-        u = (film.at - (left + right) / 2) / ((right - left) / 2)
+        x = session.state.columns()[0][:, 0]
+        u = (film.at - (x.min() + x.max()) / 2) / ((x.max() - x.min()) / 2)
         expected = names["model"].predict(ly.polynomial(u, 7, name="u"))
         assert_allclose(film.curves[t], expected, rtol=1e-6, atol=1e-6)
     sizes = [np.linalg.norm([frame[j] for frame in [s["values"] for s in film.picture["series"]]]) for j in (0, -1)]
     assert sizes[0] < sizes[1]
     assert film.marks == ((int(np.argmin(film.model.cv_errors_)), "chosen"),)
+
+
+@pytest.mark.parametrize(("name", "degree"), [("least_squares", 4), ("ridge", 7), ("ridge", 1)])
+def test_a_fit_does_not_depend_on_the_window(name, degree):
+    told = []
+    for aspect in (0.5, 1.25, 4.0):
+        session = session_of("curved", name, degree=degree)
+        told.append(session.handle({"do": "view", "aspect": aspect, "at": 20})["answer"])
+    assert len({json.dumps(one["film"]["at"]) for one in told}) == 3
+    for other in told[1:]:
+        assert other["still"] == told[0]["still"]
+        assert other["film"]["wave"] == told[0]["film"]["wave"]
+        assert other["film"]["picture"] == told[0]["film"]["picture"]
 
 
 @pytest.mark.parametrize("rate", [0.3, 1.0, 1.9])

@@ -41,7 +41,9 @@ def least_squares_film(x: Array, y: Array, view: Any, name: str, settings: dict[
 def ridge_film(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any]) -> Film:
     """A frame for every penalty, from the largest to the smallest; the one that cross-validation chooses is marked."""
     degree = settings["degree"]
-    middle, half = (view[0] + view[1]) / 2, (view[1] - view[0]) / 2
+    # A penalty depends on the units: the points give them, for the view is as wide as somebody's window.
+    low, high = float(x.min()), float(x.max())
+    middle, half = (low + high) / 2, (high - low) / 2
     u = (x - middle) / half
     folds = min(5, len(x))
     alphas = np.logspace(3, -6, 61)
