@@ -470,6 +470,38 @@ def test_a_rival_sees_the_same_points():
     assert session.handle({"do": "algorithm", "name": "ridge"})["state"]["rival"] == ""
 
 
+@pytest.mark.parametrize("chosen", presets(), ids=lambda chosen: chosen["name"])
+def test_a_preset_brings_its_algorithm(chosen):
+    for before in ("lda", "gradient_descent", chosen["algorithm"]):
+        session = session_of("three", before)
+        session.handle({"do": "rival", "name": before})
+        state = session.handle({"do": "preset", "name": chosen["name"]})["state"]
+        assert state["algorithm"] == chosen["algorithm"]
+        alike = ALGORITHMS[before].task == ALGORITHMS[chosen["algorithm"]].task and before != chosen["algorithm"]
+        assert state["rival"] == (before if alike else "")
+
+
+def test_a_preset_leaves_the_parameters_of_its_algorithm():
+    session = session_of("outlier", "pocket", max_updates=70)
+    assert session.handle({"do": "preset", "name": "digits"})["settings"]["max_updates"] == 70
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ("masking", "Masking: “orange” gets only 9 of its 25 points"),
+        ("three", ""),
+        ([(0, 0, 0), (0, 1, 0), (4, 0, 1), (4, 1, 1), (9, 0, 2), (9, 1, 2)], "Masking: even at its own mean, class "),
+    ],
+)
+def test_masking_is_said_once(points, said):
+    state = preset(points) if isinstance(points, str) else replace(preset("three"), points=tuple(points))
+    answer = Session(replace(state, algorithm="indicator")).reply()["answer"]
+    assert answer["still"]["words"].count("Masking") == bool(said)
+    assert said in answer["still"]["words"]
+    assert not any("Masking" in warning for warning in answer["warnings"])
+
+
 STATE = preset("cloud").told()
 BAD = [
     "hello", None, [], {}, {"do": 3}, {"do": "fly"}, {"do": "add", "x": 1, "y": 2}, {"do": "undo", "far": True},

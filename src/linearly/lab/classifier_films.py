@@ -34,8 +34,37 @@ def indicator_film(X: Array, y: NDArray[Any], names: tuple[str, str], settings: 
     words = "The largest fitted value wins."
     if len(classes) == 2:
         words = f"The fitted value for “{classes[1]}” is 0.5 on the line; it is no probability and leaves [0, 1]."
+    masking = [note for note in notes if note.startswith("Masking")] or _outvoted(model, X, y)
+    notes = [note for note in notes if note not in masking]  # said once, above
+    words = " ".join([words, *masking])
     still = Still(model, words, (), linear_terms(names, classes, weights), _final("LeastSquaresClassifier", settings))
     return Film(model, classes, "", 1, lambda _: still, weights=weights[None], notes=tuple(notes))
+
+
+def _outvoted(model: LeastSquaresClassifier, X: Array, y: NDArray[Any]) -> list[str]:
+    """Classes that lose most of their points though a line could keep them; the model itself warns of the worst alone.
+
+    Between two others at equal distances, a class has fitted values that tie at its mean, and it is left to chance
+    whether it wins there. So its points are counted, and LDA is asked whether more of them can be had.
+    """
+    if len(model.classes_) == 2:
+        return []
+    try:
+        with heard():
+            other = LinearDiscriminantAnalysis().fit(X, y).predict(X)
+    except (ValueError, np.linalg.LinAlgError):
+        return []
+    mine = model.predict(X)
+    found = []
+    for name in model.classes_:
+        own = y == name
+        kept, could = int((mine[own] == name).sum()), int((other[own] == name).sum())
+        if 2 * kept < own.sum() < 2 * could:
+            found.append(
+                f"Masking: “{name}” gets only {kept} of its {own.sum()} points, for its fitted values hardly rise "
+                f"above those of its neighbours; LDA gets {could} of them right."
+            )
+    return found
 
 
 def lda_film(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]) -> Film:

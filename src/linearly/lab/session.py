@@ -148,12 +148,12 @@ class Session:
         self._become(replace(self.state, points=()))
 
     def choose_preset(self, name: Any) -> None:
-        """Other points; the algorithm stays if it reads the plane the same way."""
+        """Other points, with the algorithm that shows why they are worth a look; a rival stays if it can."""
         new = self._framed(preset(name))
-        if new.method.task == self.state.method.task:
-            new = replace(new, algorithm=self.state.algorithm, parameters=self.state.parameters)
+        if new.algorithm == self.state.algorithm:
+            new = replace(new, parameters=self.state.parameters)
         rival = self.state.rival
-        if rival and ALGORITHMS[rival].task == new.method.task:
+        if rival not in ("", new.algorithm) and ALGORITHMS[rival].task == new.method.task:
             new = replace(new, rival=rival, rival_parameters=self.state.rival_parameters)
         self._become(new)
         self.preset = name
