@@ -693,7 +693,14 @@ NARROW = """() => {
         const text = one.querySelector('text')?.getBoundingClientRect();
         return text && text.height < 8;
     });
-    return [cells.length > 20 && cells.every(inside), cramped.length, document.documentElement.scrollWidth];
+    const width = document.documentElement.scrollWidth;
+    const cut = [...document.querySelectorAll('figure *')].filter((one) => one.scrollWidth > one.clientWidth + 1)
+        .filter((one) => getComputedStyle(one).overflowX === 'auto');
+    const hinted = (one) => one.tabIndex === 0 && getComputedStyle(one).backgroundAttachment.includes('local');
+    const said = [...document.querySelectorAll('figcaption')].every(inside);
+    const wide = [...document.querySelectorAll('svg.wide')];
+    const keys = said && cut.length === wide.length && wide.every((one) => hinted(one.parentElement));
+    return [cells.length > 20 && cells.every(inside), cramped.length, width, keys];
 }"""
 
 
@@ -710,7 +717,7 @@ def test_a_narrow_screen_shows_sentences_whole_and_letters_that_can_be_read(tmp_
         browser = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS[1:6])
         page = browser.new_page(viewport={"width": 390, "height": 800})
         page.goto(path.as_uri())
-        whole, cramped, width = page.evaluate(NARROW)
+        whole, cramped, width, keys = page.evaluate(NARROW)
         # On paper a number is never broken into two lines.
         page.emulate_media(media="print")
         page.set_viewport_size({"width": 700, "height": 900})
@@ -721,6 +728,7 @@ def test_a_narrow_screen_shows_sentences_whole_and_letters_that_can_be_read(tmp_
     assert whole
     assert cramped == 0
     assert width <= 390
+    assert keys  # what is out of sight of a picture is hinted at, and can be reached
     assert set(numbers) == {1}
 
 
