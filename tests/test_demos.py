@@ -353,6 +353,19 @@ def test_rule_by_hand_is_the_notes(told):
     assert "= 3" in said
 
 
+def test_the_best_of_eight_is_not_beaten_by_one_of_them(told):
+    said = " ".join(told("spam")[1].split())
+    assert "Best of these eight on new messages: least squares, 4 of 40 wrong." in said
+    assert "with alpha = 1, which is none of the eight above, gets 2 of 40 new messages wrong" in said
+
+
+@pytest.mark.parametrize(("name", "judged"), [("digits", True), ("spam", True), ("ecoli", True), ("wine", False)])
+def test_advice_that_the_story_has_taken_is_not_given(told, name, judged):
+    page = told(name)[2]
+    assert ("Judge it on rows that it has not seen" not in page) == judged
+    assert "Use the pocket" not in page
+
+
 def test_learning_beats_the_hand(told):
     story, _, _ = told("spam")
     assert min(row["errors"] / row["of"] for row in story.found["errors"] if row["rows"] == "new") < 0.2

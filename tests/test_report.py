@@ -332,6 +332,15 @@ def test_overlap_is_proven_by_rows_and_the_floor():
     assert "Witness rows" in Reader(page).texts["caption"]
 
 
+@pytest.mark.parametrize("name", ["perceptron", "batch", "pocket", "voted", "averaged"])
+def test_a_perceptron_for_rows_that_overlap_is_not_told_to_use_one(name):
+    data = iris(slice(2, 4), "setosa")
+    model = quietly(name, data, target="species")
+    page = render(facts(model, model.rows(data)))
+    assert "so a perceptron never settles on its own" in page
+    assert ("Use the pocket" in page) == (name in ("perceptron", "batch"))
+
+
 def test_separated_coefficients_are_not_called_estimates():
     _, _, found, page = made("separated")
     assert found["separated"] == "separable"

@@ -81,7 +81,7 @@ def tell(story: Story, data: str | Path | None) -> None:
     floor = _prove_overlap(story, digits, two, pocket, two_fits["pocket"].trained)
     verdict = _pixels(story, digits, pixels, pixel_fits["perceptron"])
     _short(story, [_best(kind) for kind in fits], floor, two_fits["pocket"].trained, verdict)
-    story.about(pocket, subset(two, ~digits.test), "the pocket perceptron")
+    story.about(pocket, subset(two, ~digits.test), "the pocket perceptron", judged=True)
 
 
 def bundled() -> Digits:

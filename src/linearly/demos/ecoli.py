@@ -63,7 +63,7 @@ def tell(story: Story, data: Path | None) -> None:
                 "story-constant",
             )
         )
-    story.about(models["lda"], kept, "LDA")
+    story.about(models["lda"], kept, "LDA", judged=True)
 
 
 # --- data -----------------------------------------------------------------------------------------

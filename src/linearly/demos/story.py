@@ -24,6 +24,7 @@ from linearly.evidence.evaluation import evaluate
 from linearly.front import Model, fit
 from linearly.models.registry import estimator_of
 from linearly.report import pictures
+from linearly.report.class_findings import UNSEEN
 from linearly.report.facts import facts
 from linearly.report.look import percent
 from linearly.report.render import page_of, render_page, write_page
@@ -132,7 +133,7 @@ class Story:
         self.lead: list[str] = []
         self.findings: list[Finding] = []
         self._say, self._sections = say, list[Section]()
-        self._model: tuple[Model, Columns, str] | None = None
+        self._model: tuple[Model, Columns, str, bool] | None = None
         self.draws = _installed("matplotlib") and _installed("jinja2")
         say(f"{title}\n{'=' * len(title)}\n")
 
@@ -204,9 +205,9 @@ class Story:
 
     # --- the page ---------------------------------------------------------------------------------
 
-    def about(self, model: Model, data: Columns, words: str) -> None:
-        """The model whose report ends the page, the rows it is about, and what to call it."""
-        self._model = model, data, words
+    def about(self, model: Model, data: Columns, words: str, judged: bool = False) -> None:
+        """The model whose report ends the page, the rows it is about, what to call it; is it `judged` on others?"""
+        self._model = model, data, words, judged
 
     def write(self, path: Path) -> Path | None:
         """Write the page; None where matplotlib or jinja2 is missing, which is said."""
@@ -214,7 +215,7 @@ class Story:
             self._say("There is no page: it needs matplotlib and jinja2. pip install 'linearly[cli]'")
             return None
         assert self._model is not None
-        model, data, words = self._model
+        model, data, words, judged = self._model
         with self.listening():
             found = facts(model, model.rows(data))
             own = page_of(found)
@@ -223,7 +224,10 @@ class Story:
             own,
             title=self.title,
             good=list(map(_bound, self.lead)) or own.good,
-            findings=[*self.findings, *own.findings],
+            findings=[
+                *self.findings,
+                *(finding for finding in own.findings if not judged or finding.sentence != UNSEEN),
+            ],
             sections=[*self._sections, bridge, *own.sections],
         )
         write_page(path, render_page(page, found | {"model": f"linearly demo {self.name}"}))

@@ -11,6 +11,10 @@ from linearly.report.words import Finding, count, evaluate_call, listed, percent
 Facts = dict[str, Any]
 
 _RARE = 0.1  # share of a label below which accuracy alone misleads
+_REMEDIES = ("PocketPerceptron", "VotedPerceptron", "AveragedPerceptron")  # perceptrons that need not settle
+
+UNSEEN = "If these are the rows that the model learnt from, expect less on others."
+"""What every report on a classifier ends with, unless somebody has judged it on others already."""
 
 
 def fitted(facts: Facts) -> list[str]:
@@ -51,15 +55,8 @@ def findings(facts: Facts, evaluation: Told) -> list[Finding]:
     found += _proof_findings(facts)
     marks = ("bad", "look", "good")
     found.sort(key=lambda finding: marks.index(finding.mark))
-    found.append(
-        Finding(
-            "look",
-            "If these are the rows that the model learnt from, expect less on others.",
-            f"Judge it on rows that it has not seen: {evaluate_call(facts)}.",
-            "right",
-        )
-    )
-    return found
+    remedy = f"Judge it on rows that it has not seen: {evaluate_call(facts)}."
+    return [*found, Finding("look", UNSEEN, remedy, "right")]
 
 
 def _worth(facts: Facts, evaluation: Told) -> list[Finding]:
@@ -169,7 +166,7 @@ def _proof_findings(facts: Facts) -> list[Finding]:
         Finding(
             "look",
             f"It is proven that {none} these rows, so a perceptron never settles on its own.",
-            "Use the pocket or averaged perceptron, or logistic.",
+            "" if facts["model"] in _REMEDIES else "Use the pocket or averaged perceptron, or logistic.",
             "separability",
         )
     ]
