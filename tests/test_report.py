@@ -20,6 +20,7 @@ import linearly as ly
 from linearly.dataset.rows import LocalRows, as_rows
 from linearly.front import fit
 from linearly.report import look
+from linearly.report.class_page import _odds
 from linearly.report.facts import facts
 from linearly.report.regression_findings import findings
 from linearly.report.render import render, write_report
@@ -308,6 +309,16 @@ def test_figures_of_merit_and_odds_ratios_are_the_librarys():
     matrix = re.search(r'<table class="matrix"[^>]*>.*?</table>', page, re.DOTALL)[0]
     assert re.findall(r'class="(?:right|wrong)-\d">(\d+)<', matrix) == [str(n) for n in counts.ravel()]
     assert "Confusion matrix: rows actual, columns predicted" in matrix
+
+
+@pytest.mark.parametrize(
+    ("spread", "said"), [(0.997, "0.997"), (1.0004, "1.0004"), (1.0, "1"), (1.04, "1.04"), (0.25, "0.25"), (31.4, "31")]
+)
+def test_a_standard_deviation_near_one_is_not_called_one(spread, said):
+    # Beside it stands the odds ratio of one unit, exp(9.5), which is another number unless the deviation is 1.
+    words = _odds(9.5, spread, "it", 2.0, 3.0)
+    assert words.startswith(f"{said} more, a standard deviation, multiplies the odds by ")
+    assert (told(np.exp(9.5), 3) in words) == (spread == 1)
 
 
 def test_perceptron_stands_beside_its_bound():

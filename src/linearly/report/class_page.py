@@ -285,9 +285,14 @@ def _odds(estimate: Any, spread: float | None, step: str, low: Any, high: Any) -
     if estimate is None:
         return "not known"
     factor = factor_told(math.exp(min(estimate * (spread or 1.0), 700.0)))
-    said = f"{told(spread, 2)} more, a standard deviation, multiplies" if spread else f"{step} multiplies"
+    said = f"{_not_quite_one(spread)} more, a standard deviation, multiplies" if spread else f"{step} multiplies"
     clear = low is not None and high is not None and (low > 1 or high < 1)
     return f"{said} the odds by {factor}" + ("" if clear else "; could be none")
+
+
+def _not_quite_one(spread: float) -> str:
+    """Two digits, and more of what rounds to 1: the odds ratio beside it is that of exactly one unit."""
+    return next((said for n in range(2, 7) if (said := told(spread, n)) != "1"), "1")
 
 
 def _weights(facts: Facts) -> list[Part]:
