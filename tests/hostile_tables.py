@@ -89,7 +89,8 @@ DATA: dict[str, Bad] = {
         lambda: pa.table([pa.array(X[:, 0])] * 2, names=["age", "age"]), r"Several columns have one name: 'age' 2 times"
     ),
     "pandas mixed objects": Bad(
-        lambda: pd.DataFrame(aged(np.array([1, "a"] * (N // 2), dtype=object))), r"'age' holds several kinds of values"
+        lambda: pd.DataFrame(aged(np.array([1, "a"] * (N // 2), dtype=object))),
+        r"'age' holds a number, 1, in row 0 and text, 'a', in row 1",
     ),
     "pandas lists": Bad(lambda: pd.DataFrame(aged([[1]] * N)), r"'age' holds neither numbers nor text"),
     "pandas tuples": Bad(lambda: pd.DataFrame(aged([(1, 2)] * N)), r"'age' holds neither numbers nor text"),

@@ -232,8 +232,9 @@ def test_bad_groups(name):
         LinearRegression(covariance=covariance).fit(X, Y, groups=groups)
 
 
+@pytest.mark.filterwarnings("ignore::linearly.FewClustersWarning")
 def test_a_group_of_weight_zero_is_absent():
-    groups, weight = np.arange(40) % 5, (np.arange(40) % 5 != 4).astype(float)
+    groups, weight = np.arange(40) % 8, (np.arange(40) % 8 != 4).astype(float)
     present = weight > 0
     model = LinearRegression(covariance="cluster")
     with_it = model.fit(X, Y, sample_weight=weight, groups=groups).covariance_
@@ -243,12 +244,13 @@ def test_a_group_of_weight_zero_is_absent():
         model.fit(X, Y, sample_weight=(groups == 0).astype(float), groups=groups)
 
 
+@pytest.mark.filterwarnings("ignore::linearly.FewClustersWarning")
 @pytest.mark.parametrize("labels", [np.array(list("abcde") * 8), np.arange(40) % 5 + 0.5, [True, False] * 20])
 def test_groups_may_be_any_labels(labels):
     _, numbers = np.unique(labels, return_inverse=True)
-    model = LinearRegression(covariance="cluster")
-    expected = model.fit(X, Y, groups=numbers).covariance_
-    np.testing.assert_array_equal(model.fit(X, Y, groups=labels).covariance_, expected)
+    model = LinearRegression(covariance="cluster", fit_intercept=False)  # one term, so that two groups are enough
+    expected = model.fit(X[:, :1], Y, groups=numbers).covariance_
+    np.testing.assert_array_equal(model.fit(X[:, :1], Y, groups=labels).covariance_, expected)
 
 
 @pytest.mark.parametrize(
@@ -267,10 +269,9 @@ def test_bad_ridge_parameters(parameters, message):
         RidgeCV(**{"alphas": [1.0], **parameters}).fit(X, Y)
 
 
-@pytest.mark.parametrize("covariance", ["classical", "HC1", "cluster"])
+@pytest.mark.parametrize("covariance", ["classical", "HC1"])
 def test_without_degrees_of_freedom_nothing_is_claimed(covariance):
-    groups = [0, 0, 1, 1] if covariance == "cluster" else None
-    model = LinearRegression(covariance=covariance).fit(X[:4], Y[:4], groups=groups)
+    model = LinearRegression(covariance=covariance).fit(X[:4], Y[:4])
     assert model.solution_.dof == 0
     assert np.isnan(model.std_errors()).all()
 

@@ -420,7 +420,7 @@ def test_coefficients_that_have_no_interval_say_so():
     ax = plot_coefficients(model)
     assert not np.isfinite(ly.tidy(model)["conf_low"]).any()
     assert ["no interval" in text.get_text() for text in ax.texts] == [True, True]
-    assert said(ax) == "No intervals: as many terms as rows, or a covariance that is not known"
+    assert said(ax) == "No intervals: too few rows, columns that are combinations of others, or no known covariance"
 
 
 # --- the look -------------------------------------------------------------------------------------

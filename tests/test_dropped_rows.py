@@ -14,6 +14,7 @@ from clusters import fitted
 import linearly as ly
 from linearly.dataset import tables
 from linearly.dataset.design import DesignRows, design_of
+from linearly.dataset.row_hash import hash_rows
 from linearly.dataset.sources import as_tables
 
 N = 40
@@ -122,14 +123,15 @@ def test_a_level_or_label_that_only_dropped_rows_have_is_none(source, tmp_path):
     assert ly.fit(data, formula="label ~ x + z", missing="drop").classes == ("no", "yes")
 
 
-def test_what_goes_by_row_numbers_does_not_hang_on_the_chunks(source, tmp_path):
+@pytest.mark.filterwarnings("ignore::linearly.FewClustersWarning")
+def test_folds_and_groups_do_not_hang_on_the_chunks(source, tmp_path):
     make, _ = source
     data = columns()
     X, y = np.column_stack([data["x"], data["z"]])[~GAPS], data["y"][~GAPS]
     read = rows(make(data, tmp_path), "y")
 
-    # Folds of rows by their numbers in the file, whatever was left out before them.
-    folds = [np.arange(N)[~GAPS] % 5 == j for j in range(5)]
+    # Folds of rows by their values, whatever was left out before them.
+    folds = [hash_rows(X, y) % 5 == j for j in range(5)]
     chosen = ly.RidgeCV(alphas=[0.1, 1.0]).fit(read)
     errors = [
         [np.mean((y[out] - ly.LinearRegression(alpha=a).fit(X[~out], y[~out]).predict(X[out])) ** 2) for out in folds]

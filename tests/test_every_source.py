@@ -172,7 +172,10 @@ def told(model: Any, data: Data, source: Any = None) -> dict[str, Any]:
     for method in ("decision_function", "predict_proba"):
         if hasattr(model, method):
             found[method] = getattr(model, method)(here)
-    found["predict"] = model.predict(here if source is None else source)
+    answers = model.predict(here if source is None else source)
+    # Those of a Spark DataFrame are a column of it; this one is persisted, so that its rows keep their order.
+    on_spark = hasattr(answers, "toArrow")
+    found["predict"] = answers.toArrow()["prediction"].to_numpy() if on_spark else np.asarray(answers)
     return found
 
 

@@ -827,26 +827,14 @@ def test_parts_of_features_are_their_digits():
     assert (dense.tolist(), none) == (X.tolist(), None)
 
 
-def test_what_centring_cost_is_the_largest_ratio():
+def test_new_rows_have_the_rounding_errors_of_their_squares_about_the_shift():
     here = Gauge(np.zeros(4), np.ones(4))
     cross = np.diag([2.0, 8.0, 0.0, 1e-20])
-    found = Gram(5, np.float64(4.0), 0.0, 3, here, np.array([1.0, 30.0, 0.0, 1.0]), cross)
-    spread, vanished = found._spread()
-    assert spread == 1 + 4 * 900 / 8
-    assert vanished.tolist() == [False, False, False]
-    constant = replace(found, cross=np.diag([1e-27, 8.0, 0.0, 1.0]), mean=np.array([1.0, 1.0, 0.0, 1.0]))
-    spread, vanished = constant._spread()
-    assert spread == 1 + 4.0
-    assert vanished.tolist() == [True, False, False]
-    finer = replace(
-        constant, cross=Doubled.of(constant.cross), mean=Doubled.of(constant.mean), weight=Doubled.of(constant.weight)
-    )
-    spread, vanished = finer._spread()
-    assert spread == pytest.approx(4e27)
-    assert vanished.tolist() == [False, False, False]
-    still = replace(found, mean=np.zeros(4), cross=np.zeros((4, 4)))
-    assert still._spread()[0] == 1.0
-    assert not still._spread()[1].any()
+    found = Gram(1, np.float64(4.0), 0.0, 3, here, np.array([1.0, 30.0, 0.0, 1.0]), cross)
+    np.testing.assert_allclose(found.rounding / EPS, np.array([4.0, 6.0, 3608.0, 0.0, 4.0]) * (1 + 1 / 64))
+    finer = replace(found, cross=Doubled.of(cross), mean=Doubled.of(found.mean), weight=Doubled.of(4.0), rounding=None)
+    np.testing.assert_allclose(finer.rounding, found.rounding * EPS)
+    assert finer.in_float64().rounding == pytest.approx(found.least_rounding())
 
 
 def test_a_column_of_which_centring_left_rounding_errors_is_constant():
@@ -854,13 +842,14 @@ def test_a_column_of_which_centring_left_rounding_errors_is_constant():
     cross, mean = whole.cross.copy(), whole.mean.copy()
     mean[1] = 1.0
     cross[1] = cross[:, 1] = 1e-16 * np.array([3.0, 2.0, -1.0, 7.0, 5.0])
-    found, alone = replace(whole, cross=cross, mean=mean).solve(), whole.select([0, 2]).solve()
+    spoilt = replace(whole, cross=cross, mean=mean, rounding=None)
+    found, alone = spoilt.solve(), whole.select([0, 2]).solve()
     assert (found.aliased, found.rank, found.sure) == ((1,), 2, False)
     np.testing.assert_allclose(found.coef, np.insert(alone.coef, 1, 0.0, axis=0), rtol=1e-11, atol=1e-30)
     np.testing.assert_allclose(found.rss, alone.rss, rtol=1e-12)
     np.testing.assert_allclose(found.intercept, alone.intercept, rtol=1e-11)
     assert found.digits == pytest.approx(alone.digits, abs=1)
-    assert not replace(whole, cross=cross, mean=mean).solve(0.5).coef[1].any()
+    assert not spoilt.solve(0.5).coef[1].any()
 
 
 @pytest.mark.parametrize("form", ["centred", "plain", "constant"])
@@ -1137,7 +1126,7 @@ def test_a_problem_of_any_size_is_solved_each_way(alpha, size):
     c, total = Q.T @ Y, (Y**2).sum(axis=0)
     for found in (
         here.by_triangle(R * size, c, total - (c**2).sum(axis=0)),
-        here.by_normal(D.T @ D, D.T @ Y, total, spread=1.0, sure=True),
+        here.by_normal(D.T @ D, D.T @ Y, total),
         here.by_exact_normal(Doubled.of(D.T @ D), Doubled.of(D.T @ Y), Doubled.of(total)),
     ):
         np.testing.assert_allclose(found.coef, (wanted / Fraction(size)).astype(float), rtol=1e-9, atol=1e-300)
@@ -1181,17 +1170,31 @@ def test_an_exact_covariance_keeps_the_digits_of_near_columns_far_from_zero():
     np.testing.assert_allclose(found.root @ found.root.T, wanted, rtol=1e-12)
 
 
-def test_unless_told_centring_cost_nothing():
+def test_unless_told_products_are_rounded_once():
     D, Y = np.random.default_rng(0).standard_normal((9, 2)), np.ones((9, 1))
-    here, normal = problem(D, Y), (D.T @ D, D.T @ Y, (Y**2).sum(axis=0))
-    centred = [here.by_normal(*normal, spread=spread, sure=True).digits for spread in (1.0, 100.0)]
-    assert centred[0] > centred[1]
+    squares = np.append((D**2).sum(axis=0), 9.0)
+    R, c = np.linalg.qr(D, mode="r"), np.linalg.qr(D)[0].T @ Y
+    doubled = map(Doubled.of, (D.T @ D, D.T @ Y, np.array([9.0])))
+    for solve, normal, grain in (
+        (problem(D, Y).by_normal, (D.T @ D, D.T @ Y, np.array([9.0])), EPS),
+        (problem(D, Y).by_triangle, (R, c, 9.0 - (c**2).sum(axis=0)), EPS**2),
+        (problem(D, Y).by_exact_normal, tuple(doubled), EPS**2),
+    ):
+        usual, same, worse = (
+            solve(*normal, rounding=rounding) for rounding in (None, grain * squares, 1e20 * grain * squares)
+        )
+        assert (usual.digits, usual.error_digits) == pytest.approx((same.digits, same.error_digits))
+        assert worse.digits < same.digits - 3
+        assert worse.error_digits < same.error_digits - 3
+        if solve.__name__ == "by_normal":
+            spoilt = solve(*normal, rounding=np.append(EPS * squares[:2], 100 * EPS * 9.0))  # of the target alone
+            assert same.digits - 2 < spoilt.digits < same.digits
 
 
 def test_sums_of_products_that_no_rows_have_are_refused():
     A = np.array([[1e-300, 1e300], [1e300, 1e-300]])
     with pytest.raises(ValueError, match="not those of any rows"):
-        problem(np.zeros((5, 2)), np.ones((5, 1))).by_normal(A, np.ones((2, 1)), np.ones(1), spread=1.0, sure=True)
+        problem(np.zeros((5, 2)), np.ones((5, 1))).by_normal(A, np.ones((2, 1)), np.ones(1))
 
 
 @pytest.mark.parametrize("doubled", [False, True])
@@ -1241,7 +1244,7 @@ def test_the_coefficients_of_smallest_norm(kept):
     aliased = [j for j in range(5) if j not in kept]
     combinations = rng.standard_normal((len(kept), len(aliased)))
     R = upper(basis) if kept else np.zeros((0, 0))
-    found = solution._least_norm(Pivoted(R, R, kept, aliased, R @ combinations), unit)
+    found = solution.least_norm(Pivoted(R, R, kept, aliased, R @ combinations), unit)
     D = np.zeros((len(kept), 5))
     D[:, kept], D[:, aliased] = R, R @ combinations
     D *= unit  # columns in the user's units
@@ -1270,37 +1273,37 @@ def test_the_triangle_of_a_normal_matrix(singular):
     np.testing.assert_array_equal(none, 0.0)  # never below
 
 
-def test_the_smallest_share_of_targets_that_vary():
-    share = solution._smallest_share
-    assert share(np.array([1.0, 3.0, 0.0]), np.array([4.0, 4.0, 0.0])) == 0.25
-    assert share(np.array([6.0]), np.array([4.0])) == 1.0
-    assert share(np.array([0.0]), np.array([0.0])) == 1.0
-    assert 0 < share(np.array([0.0]), np.array([4.0])) < 1e-200
-
-
 def test_digits_of_an_error():
-    assert [solution._digits(t) for t in (1e-5, 1.0, 30.0, 0.0, 1e-20)] == [pytest.approx(5.0), 0.0, 0.0, 16.0, 16.0]
+    assert [solution.digits_of_error(t) for t in (1e-5, 1.0, 30.0, 0.0, 1e-20)] == [
+        pytest.approx(5.0),
+        0.0,
+        0.0,
+        16.0,
+        16.0,
+    ]
 
 
 def test_rounding_errors_add_up_like_lengths():
-    inverse, b = np.array([[3.0, 4.0], [0.0, 2.0]]), np.array([[0.0, 0.0], [0.0, 4.0]])
-    found = solution._rounding(inverse, np.array([9.0, 9.0]), b)
-    np.testing.assert_allclose(found / found[1, 0], [[2.5, 2.5 * 7 / 3], [1.0, 7 / 3]])
-    assert found[1, 0] >= 6.0
+    T, b = np.array([[3.0, 4.0], [0.0, 2.0]]), np.array([[0.0, 0.0], [0.0, 4.0]])
+    h, load = solution._noise(np.array([5.0, 1.0, 7.0, 3.0, 3.0]), np.array([1, 2]), b)
+    assert (h.tolist(), load.tolist()) == ([1.0, 7.0], [3.0, 31.0])
+    np.testing.assert_allclose(solution._lengths(T, h[:, None] * np.eye(2))[:, 0], [np.hypot(3.0, 28.0), 14.0])
+    squares = solution._error_of_squares(np.array([5.0, 1.0, 7.0, 3.0, 3.0]), h, b)
+    np.testing.assert_allclose(squares, [9.0, math.sqrt(81 + 4 * 9 * 784 + 2 * 784**2)])
 
 
 def test_trust_is_that_of_the_weakest_and_of_those_that_matter():
-    U, total = np.eye(2), np.array([4.0])
+    reach = np.full((2, 1), 2.0)
     trust = solution._trust
     error = np.full((2, 1), 1e-10)
-    assert trust(U, np.array([[1.0], [0.01]]), error, total, 0.0) == (pytest.approx(8.0), pytest.approx(8.0))
-    weakest, matter = trust(U, np.array([[1.0], [-1e-7]]), error, total, 0.0)
+    assert trust(reach, np.array([[1.0], [0.01]]), error, 0.0) == (pytest.approx(8.0), pytest.approx(8.0))
+    weakest, matter = trust(reach, np.array([[1.0], [1e-7]]), error, 0.0)
     assert weakest == pytest.approx(3.0)
     assert 3 < matter < 8
-    # Zero up to rounding: measured against what it could be at most, a row of U times the root of the total.
-    assert trust(5 * U, np.array([[10.0], [0.0]]), error, total, 0.0)[0] == pytest.approx(11.0)
-    assert trust(U, np.array([[1.0], [0.01]]), error, total, 1e-6) == (pytest.approx(6.0), pytest.approx(6.0))
-    assert trust(U * 0, np.zeros((2, 1)), error, total, 0.0) == (16.0, 16.0)
+    # Zero up to rounding: measured against what it could be at most.
+    assert trust(5 * reach, np.array([[10.0], [0.0]]), error, 0.0)[0] == pytest.approx(11.0)
+    assert trust(reach, np.array([[1.0], [0.01]]), error, 1e-6) == (pytest.approx(6.0), pytest.approx(6.0))
+    assert trust(reach * 0, np.zeros((2, 1)), error, 0.0) == (16.0, 16.0)
     assert solution._largest_ratio(np.array([[3.0], [1.0]]), np.array([[4.0], [0.0]])) == 0.75
     assert solution._largest_ratio(np.zeros((0, 1)), np.zeros((0, 1))) == 0.0
 
@@ -1507,14 +1510,21 @@ def test_a_user_is_told_of_lost_digits():
 
 def test_a_user_is_told_of_standard_errors_that_lost_digits():
     fine = Ask().of(Triangle.of(even(rows())))
-    for close_to, told in ((1e9, False), (1e12, True)):
-        found = warned(replace(fine, condition=close_to), "exact")
-        assert bool(found) == told
-        assert warned(replace(fine, condition=close_to), "qr") == []
-    assert found[0][0] is PrecisionWarning
-    assert found[0][1].startswith("Only about 7 digits of the standard errors")
-    assert warned(replace(fine, condition=1e17), "exact")[0][1].startswith("Only about 0 digits")
-    assert ladder._digits_of_errors(replace(fine, condition=0.0)) == pytest.approx(-2 * math.log10(EPS))
+    assert warned(replace(fine, error_digits=10.0), "exact") == []
+    poor = replace(fine, error_digits=5.2)
+    assert not ladder.enough(poor)
+    for method, remedy in (("exact", "drop or combine columns."), ("qr", 'method="exact" gives more.')):
+        [(kind, told)] = warned(poor, method)
+        assert kind is PrecisionWarning
+        assert told.startswith("Only about 5 digits of the standard errors")
+        assert told.endswith(remedy)
+    assert warned(poor, errors=False) == []
+    assert warned(poor, free=False)[0][1].endswith("drop or combine columns.")
+    # A model file written before says so by its condition only.
+    older = replace(fine, error_digits=None, condition=1e12)
+    assert ladder.digits_of_errors(older) == pytest.approx(-2 * math.log10(EPS * 1e12))
+    assert ladder.digits_of_errors(replace(older, condition=0.0)) == 16.0
+    assert ladder.digits_of_errors(replace(older, condition=1e17)) == 0.0
 
 
 def test_a_user_is_told_of_squares_that_leave_float64():

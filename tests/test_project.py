@@ -1,4 +1,4 @@
-"""The project keeps its promises: its commands, its public names, the direction of its imports, its size."""
+"""The project keeps its promises: its commands, its public names, the direction of its imports."""
 
 import ast
 import inspect
@@ -39,8 +39,6 @@ DOORS = {("models", "evidence")}
 LINE = {part: line for line, parts in enumerate(ORDER) for part in parts}
 PUBLIC_API = "linearly"
 LINE_OF_PUBLIC_API = LINE["front"]
-
-MAX_LINES = 450
 
 COMMANDS = [
     "python3 -m venv .venv && .venv/bin/pip install '.[cli]' && .venv/bin/linearly demo",
@@ -200,13 +198,7 @@ def test_the_import_reader_sees(source, package, reached):
     assert [part for _, part, _ in imported_parts(source, package.split("."))] == [reached]
 
 
-# --- size and leftovers ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
-def test_module_is_one_idea_long(module):
-    lines = len(module.read_text(encoding="utf-8").splitlines())
-    assert lines <= MAX_LINES, f"{lines} lines: which second idea moved in?"
+# --- leftovers ---------------------------------------------------------------------------
 
 
 def text_files() -> Iterator[Path]:

@@ -175,19 +175,19 @@ def labelled(K, apart, n=20, seed=1, p=2):
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": [f"k{k}" for k in y]})
 
 
-def test_statistics_of_separable_classes_are_called_limits(tmp_path):
+def test_statistics_of_separable_classes_are_those_of_the_coefficients_shown(tmp_path):
     data = labelled(2, 8.0)
     found, page = reported(data, "kind", "logistic")
     assert found["separated"] == "separable"
     rows = [row for row in told(page, "computed").split("\n") if row.startswith(("Deviance", "Pseudo", "AIC"))]
     assert len(rows) == 3
-    assert all("A limit that no coefficients reach" in row for row in rows)
+    assert all("Where the search was stopped" in row for row in rows)
     said = screen(tmp_path, data, "-t", "kind")
-    assert "pseudo-R² below 1.000 deviance above 0 on 37 df" in said
-    assert "limits that are never reached" in said
+    assert f"deviance {found['statistics']['deviance']:.5g} on 37 df" in said
+    assert "where the search was stopped" in said
     _, page = reported(labelled(2, 0.5), "kind", "logistic")
-    assert "limit" not in told(page, "computed")
-    assert "below" not in screen(tmp_path, labelled(2, 0.5), "-t", "kind")
+    assert "search was stopped" not in told(page, "computed")
+    assert "search was stopped" not in screen(tmp_path, labelled(2, 0.5), "-t", "kind")
 
 
 @pytest.mark.parametrize("apart", [0.5, 12.0])
@@ -428,7 +428,7 @@ def test_a_model_that_knows_its_own_rows_only_is_judged_by_rows_left_out(tmp_pat
     model = ly.fit(frame, target="y", model="ridge", alpha=1.0)
     model.report(tmp_path / "page.html", frame)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Of a row that was left out it accounts for" in page
+    assert "Leave-one-out R² is" in page
     assert "as 100 columns can of 60 rows whatever they are" in page
     assert "A typical error is" not in page
 

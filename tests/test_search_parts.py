@@ -50,6 +50,7 @@ from linearly.algorithm.validation import (
     means,
     user_units,
 )
+from linearly.dataset.row_hash import hash_rows
 from linearly.dataset.rows import Block, OneBlock, as_rows
 from linearly.kernels.doubled import Doubled
 
@@ -719,10 +720,10 @@ def test_the_first_preconditioner_is_the_inverse_where_the_features_say_nothing(
     H = by_definition(Z, y, w, B, K, reference).hessian
     g = np.random.default_rng(2).standard_normal(B.shape)
     close(search._resembling(search._products(rows))(g), inverse_of(H, 4, K - 1)(g), rtol=1e-7)
-    monkeypatch.setattr(search_module, "_GRAM_SIZE", 3)
+    monkeypatch.setattr(search_module, "GRAM_SIZE", 3)
     diagonal = H * np.kron(np.ones((K - 1, K - 1)), np.eye(4))
     close(search._resembling(search._products(rows))(g), inverse_of(diagonal, 4, K - 1)(g), rtol=1e-7)
-    monkeypatch.setattr(search_module, "_GRAM_SIZE", 4)
+    monkeypatch.setattr(search_module, "GRAM_SIZE", 4)
     close(search._resembling(search._products(rows))(g), inverse_of(H, 4, K - 1)(g), rtol=1e-7)
 
 
@@ -772,7 +773,7 @@ def test_every_solver_ends_at_the_maximum(K, alpha, monkeypatch):
         close(found.B, best, rtol=rtol, atol=rtol)
     steepest = np.linalg.eigvalsh((Z * w[:, None]).T @ Z)[-1] / (4 if K == 2 else 2) + penalties(search, True).max()
     close(search.over(rows, "gradient_descent").path.step[0], 1 / steepest)
-    monkeypatch.setattr(search_module, "_GRAM_SIZE", 3)
+    monkeypatch.setattr(search_module, "GRAM_SIZE", 3)
     with pytest.raises(ValueError, match="at most 3 columns"):
         search.over(rows, "gradient_descent")
     # By gradients, and one Hessian where that is cheap.
@@ -902,7 +903,7 @@ def test_a_step_by_the_hessian_is_taken_only_towards_the_maximum():
     near = Found(best + 1e-3, look(best + 1e-3, False), Path(), True)
     found = search._with_hessian(look, near)
     close(found.B, best, rtol=1e-3, atol=1e-5)
-    close(found.last.hessian, by_definition(Z, y, w, best + 1e-3, 2, 0).hessian)
+    close(found.last.hessian, by_definition(Z, y, w, found.B, 2, 0).hessian)
     far = np.array([[9.0], [9.0], [-9.0], [9.0]])
     assert np.linalg.norm(look(polished(Found(far, look(far, True), Path(), True)).B, False).gradient) > np.linalg.norm(
         look(far, False).gradient
@@ -1125,12 +1126,12 @@ def test_no_degrees_of_freedom_leave_no_correction():
     rows, solution = OneBlock(Block(X, Y)), Gram.of(Block(X, Y)).solve()
     assert solution.dof == 0
     assert np.isnan(robust_meat(rows, solution, "HC1")).all()
-    assert np.isnan(clustered_meat(rows, solution, [1, 1, 2, 2])).all()
+    assert np.isnan(clustered_meat(rows, solution, [1, 1, 2, 2])[0]).all()
     X, Y, _ = regression(n=5, weighted=False)
     rows, solution = OneBlock(Block(X, Y)), Gram.of(Block(X, Y)).solve()
     assert solution.dof == 1
     close(robust_meat(rows, solution, "HC1"), 5 * robust_meat(rows, solution, "HC0"))
-    assert np.isfinite(clustered_meat(rows, solution, [1, 1, 2, 2, 2])).all()
+    assert np.isfinite(clustered_meat(rows, solution, [1, 1, 2, 2, 2])[0]).all()
 
 
 @pytest.mark.parametrize("weighted", [True, False])
@@ -1145,14 +1146,15 @@ def test_clustered_scores_are_summed_within_groups(weighted):
     names = sorted(set(groups[w > 0]))
     n, k, G = int((w > 0).sum()), 4, len(names)
     assert (5 if weighted else 6) == G
-    said = clustered_meat(Cut(X, Y, weight), solution, groups)
+    said, clusters = clustered_meat(Cut(X, Y, weight), solution, groups)
+    assert clusters == G
     for t in range(2):
         sums = np.array([(U * (w * R[:, t])[:, None])[groups == g].sum(axis=0) for g in names])
         close(said[t], G / (G - 1) * (n - 1) / (n - k) * sums.T @ sums)
     with pytest.raises(ValueError, match="at least two groups"):
         clustered_meat(Cut(X, Y, weight), solution, np.zeros(24))
     two = (np.arange(24) < 12).astype(int)
-    assert np.isfinite(clustered_meat(Cut(X, Y, weight), solution, two)).all()
+    assert np.isfinite(clustered_meat(Cut(X, Y, weight), solution, two)[0]).all()
 
 
 def test_groups_are_numbered_and_gaps_refused():
@@ -1194,14 +1196,14 @@ def test_scores_are_the_gradients_of_each_row(K, reference, weighted):
     S = np.array(
         [-by_definition(Z[[i]], y[[i]], one, B, K, reference).gradient.T.reshape(-1) @ root for i in range(len(Z))]
     )
-    W = S * w[:, None]  # a row of weight 2 is two rows: two terms of a sum of squares, and twice the row in a group
+    W = S * w[:, None]  # weights are those of a sample: a row is one term of a sum of squares, whatever its weight
     k = root.shape[1]
 
     def meat(kind, n=50, groups=None):
-        return scores_meat(rows, search.objective, B, root, kind, n, groups)
+        return scores_meat(rows, search.objective, B, root, kind, n, groups)[0]
 
-    close(meat("HC0"), S.T @ W)
-    close(meat("HC1"), S.T @ W * 50 / (50 - k))
+    close(meat("HC0"), W.T @ W)
+    close(meat("HC1"), W.T @ W * 50 / (50 - k))
     assert np.isfinite(meat("HC1", k + 1)).all()
     assert np.isnan(meat("HC1", k)).all()
     assert np.isfinite(meat("HC0", k)).all()
@@ -1243,7 +1245,7 @@ def test_fold_errors_are_those_of_the_other_folds_models(weighted, intercept):
     given = np.random.default_rng(0).integers(0, 4, 31)
     rows = Cut(X, Y, weight, 10)
     for fold_of_row, folds in (
-        (np.arange(31) % 4, rows.fold(lambda block: Folds.of(block, 4))),
+        (hash_rows(X, Y) % 4, rows.fold(lambda block: Folds.of(block, 4))),
         (given, rows.fold(lambda block: Folds.by_label(block, given, 4))),
     ):
         expected = np.empty((3, 4, 2))

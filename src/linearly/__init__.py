@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from linearly.algorithm.certificate import Certificate
     from linearly.algorithm.error_floor import ErrorFloor, error_floor
     from linearly.algorithm.ladder import PrecisionWarning
+    from linearly.algorithm.sandwich import FewClustersWarning
     from linearly.algorithm.separability import mistake_bound, separability
     from linearly.dataset.digits import DigitFeatures, digit_features
     from linearly.dataset.elsewhere import from_dask, from_spark
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from linearly.front import Model, fit, load
     from linearly.models.batch_perceptron import BatchPerceptron
     from linearly.models.discriminant import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+    from linearly.models.estimable import NotEstimableWarning
     from linearly.models.indicator import LeastSquaresClassifier
     from linearly.models.logistic import LogisticRegression, SeparationWarning
     from linearly.models.perceptron import AveragedPerceptron, Perceptron, VotedPerceptron
@@ -73,11 +75,13 @@ _HOME = {
     "DigitFeatures": "linearly.dataset.digits",
     "ErrorFloor": "linearly.algorithm.error_floor",
     "Evaluation": "linearly.evidence.evaluation",
+    "FewClustersWarning": "linearly.algorithm.sandwich",
     "LeastSquaresClassifier": "linearly.models.indicator",
     "LinearDiscriminantAnalysis": "linearly.models.discriminant",
     "LinearRegression": "linearly.models.regression",
     "LogisticRegression": "linearly.models.logistic",
     "Model": "linearly.front",
+    "NotEstimableWarning": "linearly.models.estimable",
     "Perceptron": "linearly.models.perceptron",
     "PocketPerceptron": "linearly.models.pocket",
     "PrecisionWarning": "linearly.algorithm.ladder",
@@ -138,11 +142,13 @@ __all__ = [
     "DigitFeatures",
     "ErrorFloor",
     "Evaluation",
+    "FewClustersWarning",
     "LeastSquaresClassifier",
     "LinearDiscriminantAnalysis",
     "LinearRegression",
     "LogisticRegression",
     "Model",
+    "NotEstimableWarning",
     "Perceptron",
     "PocketPerceptron",
     "PrecisionWarning",

@@ -9,24 +9,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.ledger import Ledger, LedgerRows
 from linearly.algorithm.remarks import remark
-from linearly.dataset.design import Design, DesignRows, design_of, refuse_options
+from linearly.algorithm.widening import widened
+from linearly.dataset.design import Design, DesignRows, design_of, refuse_groups, refuse_options
+from linearly.dataset.doubts import refuse_numbers_as_text
+from linearly.dataset.elsewhere import Asked
 from linearly.dataset.kept import kept
-from linearly.dataset.misread import Misread, misread
-from linearly.dataset.present import learnt
-from linearly.dataset.rows import OneBlock, Rows
-from linearly.dataset.sources import as_tables
-from linearly.dataset.tables import Chunk, Tables, known_columns, with_text
-from linearly.dataset.wording import shown
+from linearly.dataset.markers import as_markers, without_markers
+from linearly.dataset.present import extended, learnt
+from linearly.dataset.rows import Rows
+from linearly.dataset.sources import as_tables, read_as
+from linearly.dataset.tables import Chunk, Tables, known_columns
+from linearly.dataset.wording import shown, visible
+from linearly.models.base import refuse_other_settings
+from linearly.models.estimable import NotEstimable
 from linearly.models.registry import MODELS, classifies, estimator_of
+
+_FEW_LABELS = 20  # however few rows there are
 
 if TYPE_CHECKING:
     from linearly.evidence.evaluation import Evaluation
@@ -41,8 +48,10 @@ def fit(
     model: str = "auto",
     features: Sequence[str] | None = None,
     weight: str | None = None,
+    groups: str | None = None,
     missing: str = "error",
     unseen: str = "error",
+    na_values: Sequence[str] = (),
     like: Model | None = None,
     **params: Any,
 ) -> Model:
@@ -56,9 +65,16 @@ def fit(
     formula : instead of target and features, as in R: ``"Sales ~ . + Income:Advertising + log(Price)"``.
     model : "auto" is linear for a numeric target and logistic for labels; or one of "linear", "ridge", "logistic",
         "lda", "qda", "least-squares", "perceptron", "batch", "pocket", "voted", "averaged".
-    weight : a column of row weights.
+    weight : a column of row weights; a row of weight 0 is absent. In linear and ridge models they are analytic, as in
+        R's lm: the variance of a row is σ²/w. In all others a row of weight 2 counts as two rows. Robust covariances
+        (``covariance="HC0"`` … ``"cluster"``) take weights as those of a sample: each row is one observation, and all
+        weights times a constant change nothing.
+    groups : a column that says which rows belong together, for a linear or logistic model with
+        ``covariance="cluster"``, which it implies. It is no feature unless ``features`` or ``formula`` names it.
     missing : rows with missing values are an "error", or are left out ("drop").
-    unseen : a level that comes only at prediction is an "error", or counts as the "reference".
+    unseen : a level that comes only at prediction is an "error", or counts as the "reference". With ``like``, a level
+        that the model does not have is an "error", or is added ("extend"); the two models can be added then too.
+    na_values : texts that stand for missing values, such as ``["-", "?"]``; the model reads new data so too.
     like : a model whose columns, levels and labels these data are to be read with, so that the two can be added; rows
         with missing values are met as it does, unless ``missing="drop"`` asks otherwise.
     params : passed on to the estimator, such as ``alpha=1.0``.
@@ -73,29 +89,40 @@ def fit(
     >>> model.predict({"size": [5.0], "kind": ["a"]}).round(2).tolist()
     [11.0]
     """
-    tables = as_tables(data)
+    markers = as_markers(na_values)
     if like is not None:
-        _refuse_beside_like(like, (target, formula, features, weight), missing, unseen)
-        tables = with_text(tables, like.design.texts)
-        design, note = like.design, ""
+        _refuse_beside_like(like, (target, formula, features, weight, groups), missing, unseen)
+        design, note = replace(like.design, na_values=markers or like.design.na_values), ""
+        tables = read_as(data, design)
+        if unseen == "extend":
+            design = extended(design, tables)
         chosen = like.model if model == "auto" else _choose(model, design)[0]
         params = _like_params(like, params) if chosen == like.model else params
         if missing != "error":
             design = replace(design, missing=missing)
     else:
-        design = design_for(tables, target, formula, features, weight, missing, unseen)
+        if unseen == "extend":
+            raise ValueError('unseen="extend" adds levels to those of a model: give the model by like=.')
+        tables = without_markers(as_tables(data), markers)
+        design = design_for(tables, target, formula, features, weight, groups, missing, unseen)
+        design = replace(design, na_values=markers)
         chosen, note = _choose(model, design)
+    if design.groups is not None:
+        params = _with_clusters(chosen, params)
     if classifies(chosen):
         design = design.with_labels()
     design = learnt(_as_read_by(chosen, design), tables)
     _refuse_namesakes(design)
     if like is None:
-        _doubt_text(design, tables, certain=model != "auto")
+        for told in refuse_numbers_as_text(design, tables, certain=model != "auto"):
+            remark(told, UserWarning)
+        if model == "auto":
+            _refuse_nearly_unique(design, tables)
     _refuse_one_class(design)
     estimator = _unfitted(chosen, params, design)
-    plain = DesignRows(tables, design)
+    plain = DesignRows(tables, design if like is None else design.being_fitted())
     rows = LedgerRows(kept(plain) if MODELS[chosen].iterates else plain)
-    estimator.fit(rows)
+    estimator.fit(rows, **({} if design.groups is None else {"groups": design.groups}))
     return Model(estimator, design, chosen, ledger=rows.ledger, n_dropped=rows.rows.n_dropped, note=note)
 
 
@@ -120,6 +147,7 @@ def design_for(
     formula: str | None,
     features: Sequence[str] | None = None,
     weight: str | None = None,
+    groups: str | None = None,
     missing: str = "error",
     unseen: str = "error",
 ) -> Design:
@@ -127,16 +155,27 @@ def design_for(
     if (target is None) == (formula is None):
         raise ValueError('Say what to predict: either target="column" or formula="column ~ terms", one of the two.')
     if formula is None:
-        return design_of(tables.schema, target=target, features=features, weight=weight, missing=missing, unseen=unseen)
+        return design_of(
+            tables.schema,
+            target=target,
+            features=features,
+            weight=weight,
+            groups=groups,
+            missing=missing,
+            unseen=unseen,
+        )
     if features is not None:
         raise ValueError("A formula names its own features: leave features= out.")
     refuse_options(missing, unseen)
     from linearly.dataset.formula import formula_design
 
-    design = formula_design(formula, tables.schema, unseen=unseen, without=(weight,) if weight else ())
-    if weight is not None:
-        known_columns([weight], tables.schema, "weight column")
-    return replace(design, weight=weight, missing=missing)
+    without = [name for name in (weight, groups) if name]
+    design = formula_design(formula, tables.schema, unseen=unseen, without=without)
+    for name, what in ((weight, "weight column"), (groups, "column of groups")):
+        known_columns([] if name is None else [name], tables.schema, what)
+    for name in () if design.target is None else design.target.factor.needs:
+        refuse_groups(groups, name, weight)
+    return replace(design, weight=weight, groups=groups, missing=missing)
 
 
 def _refuse_beside_like(like: Any, design: tuple[Any, ...], missing: str, unseen: str) -> None:
@@ -144,10 +183,13 @@ def _refuse_beside_like(like: Any, design: tuple[Any, ...], missing: str, unseen
     if not isinstance(like, Model):
         raise TypeError(f"like= takes a fitted Model, not {type(like).__name__}; ly.load(path) reads one.")
     if any(part is not None for part in design):
-        raise ValueError("like= brings its own target, features and weight: leave those out.")
-    refuse_options(missing, unseen)
-    if unseen != "error":
-        raise ValueError("like= brings its own levels, and what becomes of those it has not: leave unseen= out.")
+        raise ValueError("like= brings its own target, features, weight and groups: leave those out.")
+    refuse_options(missing, "error" if unseen == "extend" else unseen)
+    if unseen == "reference":
+        raise ValueError(
+            'unseen="reference" cannot be combined with like=: what its model does at prediction is kept, and in a fit '
+            'a new level is an error. To have it so, leave unseen= out; to add new levels, choose unseen="extend".'
+        )
 
 
 def _choose(model: str, design: Design) -> tuple[str, str]:
@@ -180,6 +222,16 @@ def _like_params(like: Model, params: dict[str, Any]) -> dict[str, Any]:
     return known | params
 
 
+def _with_clusters(model: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters with a clustered covariance, which groups are for; models that have none are refused."""
+    if "covariance" not in estimator_of(model, params).get_params():
+        raise ValueError(
+            f"groups= is for clustered standard errors, and model {model!r} has none. Leave it out, or choose "
+            'model="linear" or model="logistic".'
+        )
+    return {"covariance": "cluster"} | params
+
+
 def _unfitted(model: str, params: dict[str, Any], design: Design) -> Any:
     """The estimator that is asked for, without a constant where the formula has none."""
     estimator = estimator_of(model, params)
@@ -210,28 +262,17 @@ def _refuse_namesakes(design: Design) -> None:
         seen.add(name)
 
 
-def _doubt_text(design: Design, tables: Tables, *, certain: bool) -> None:
-    """Warn of text that was meant for numbers; refuse it as a target unless it is `certain` that it holds labels."""
+def _refuse_nearly_unique(design: Design, tables: Tables) -> None:
+    """Refuse labels of which most rows have one of their own, unless a classifier was asked for."""
     assert design.target is not None
-
-    def doubted(name: str, levels: Sequence[Any]) -> Misread | None:
-        found = misread(levels) if levels and tables.schema.get(name) == nw.String else None
-        return found if found is not None and (found.words or found.marked) else None
-
-    for name, levels in {factor.name: factor.levels for factor in design.categories}.items():
-        found = doubted(name, levels)
-        if found is not None:
-            remark(
-                f"Column {name!r} is text and becomes {len(levels)} levels, though {found}. Correct it, or leave the "
-                "column out.",
-                UserWarning,
-            )
-    target = design.target.factor.label
-    found = doubted(target, design.target.classes)
-    if found is not None and not certain:
+    K, name = len(design.target.classes), design.target.factor.label
+    if K <= _FEW_LABELS:
+        return
+    rows = tables.select([name]).fold(lambda chunk: len(chunk) - int(chunk.frame[name].null_count()))
+    if rows < 2 * K:
         raise ValueError(
-            f"The target {target!r} is text, though {found}. Correct it; or, if these are labels, choose "
-            'model="logistic".'
+            f"The target {name!r} holds {K:,} different labels in {rows:,} rows, as names and identifiers do. Choose "
+            'another target; or, if these are labels, choose model="logistic".'
         )
 
 
@@ -264,7 +305,7 @@ class Model:
         self.n_dropped, self.note = n_dropped, note
 
     def __repr__(self) -> str:
-        return f"<linearly.Model {self.model}: {self.target} on {len(self.names)} columns>"
+        return visible(f"<linearly.Model {self.model}: {self.target} on {len(self.names)} columns>")
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
@@ -287,21 +328,36 @@ class Model:
 
     def rows(self, data: Any) -> DesignRows:
         """The rows of data that has the target too, as numbers."""
-        return DesignRows(with_text(as_tables(data), self.design.texts), self.design)
+        tables, design = read_as(data, self.design), self.design
+        if design.groups is not None and (design.missing != "drop" or design.groups not in tables.schema):
+            design = replace(design, groups=None)  # they are for the fit; but rows without a group were dropped there
+        return DesignRows(tables, design)
 
-    def predict(self, data: Any, *, out: str | os.PathLike[str] | None = None, keep: Sequence[str] = ()) -> Any:
+    def predict(
+        self, data: Any, *, out: str | os.PathLike[str] | None = None, keep: Sequence[str] = (),
+        escape_formulas: bool = False,
+    ) -> Any:  # fmt: skip
         """Predictions, one for each row, in order; a row with missing values gets NaN (or None) if those are dropped.
 
+        For a Dask data frame they are a Dask series with its index, or with ``keep`` a data frame. For a Spark
+        DataFrame, whose rows have no order, they are a column ``prediction`` beside its columns or those of ``keep``.
+        Both are computed where the rows are, when they are asked for.
+
         With ``out``, a path ending in .csv or .parquet, they are written there chunk by chunk, with probabilities where
-        the model has them and the columns named in ``keep``, and the number of rows is returned.
+        the model has them and the columns named in ``keep``, and the number of rows is returned. A label or a kept text
+        such as ``=1+1`` is a formula to a spreadsheet: ``escape_formulas=True`` writes ``'=1+1`` into a CSV file.
         """
         if out is None:
-            return np.concatenate([self._answers(chunk)["prediction"] for chunk in self._new_tables(data, keep)])
+            if escape_formulas:
+                raise ValueError("escape_formulas is about a CSV file. Name one with out=, or leave it out.")
+            with NotEstimable():
+                return self._answered(data, self.estimator.predict, {"prediction": self._example()}, keep)
         from linearly.dataset.files import write_tables
         from linearly.dataset.locations import refuse_overwriting
 
         refuse_overwriting(out, data)
-        return write_tables(out, self.answers(data, keep=keep))
+        with NotEstimable():
+            return write_tables(out, self.answers(data, keep=keep), escape_formulas=escape_formulas)
 
     def answers(
         self, data: Any, *, keep: Sequence[str] = (), watch: Callable[[Chunk], None] | None = None
@@ -318,26 +374,32 @@ class Model:
 
         return (self._table(seen(chunk), keep) for chunk in self._new_tables(data, keep))
 
-    def predict_proba(self, data: Any) -> NDArray[np.float64]:
-        """Probabilities, rows × labels in the order of ``classes``."""
+    def predict_proba(self, data: Any) -> Any:
+        """Probabilities, rows × labels in the order of ``classes``; columns ``probability[label]`` on a cluster."""
         if not hasattr(self.estimator, "predict_proba"):
             raise ValueError(f"model {self.model!r} has scores but no probabilities: choose logistic, lda or qda.")
-        return np.concatenate([self._asked(chunk, self.estimator.predict_proba) for chunk in self._new_tables(data)])
+        kinds = {f"probability[{label}]": np.zeros(1) for label in self.classes}
+        with NotEstimable():
+            return self._answered(data, self.estimator.predict_proba, kinds)
 
-    def predict_interval(self, data: Any, level: float = 0.95, kind: str = "confidence") -> Table:
-        """A Table ``fit, low, high`` for linear and ridge models; every row keeps its place, as in `predict`."""
+    def predict_interval(self, data: Any, level: float = 0.95, kind: str = "confidence") -> Any:
+        """A Table ``fit, low, high`` for linear and ridge models; every row keeps its place, as in `predict`.
+
+        For rows on a cluster they are columns there.
+        """
         if not hasattr(self.estimator, "predict_interval"):
             raise ValueError(f"model {self.model!r} has no intervals for its predictions: choose linear or ridge.")
         from linearly.evidence.table import Table
 
-        names = ("fit", "low", "high")
+        names, estimator = ("fit", "low", "high"), self.estimator
 
         def ends(rows: Rows) -> NDArray[np.float64]:
-            table = self.estimator.predict_interval(rows, level, kind)
+            table = estimator.predict_interval(rows, level, kind)
             return np.column_stack([table[name] for name in names])
 
-        found = np.concatenate([self._asked(chunk, ends) for chunk in self._new_tables(data)])
-        return Table(dict(zip(names, found.T, strict=True)))
+        with NotEstimable():
+            found = self._answered(data, ends, dict.fromkeys(names, np.zeros(1)))
+        return Table(dict(zip(names, found.T, strict=True))) if isinstance(found, np.ndarray) else found
 
     def evaluate(self, data: Any, *, positive: Any = None, level: float = 0.95) -> Evaluation:
         """How good the model is on data that has the target."""
@@ -387,7 +449,8 @@ class Model:
             return NotImplemented
         self._refuse_other_design(other)
         ledger = self.ledger + other.ledger
-        return self._like(self.estimator + other.estimator, ledger, self.n_dropped + other.n_dropped)
+        one, two = self._with_levels_of(other), other._with_levels_of(self)
+        return one._like(one.estimator + two.estimator, ledger, self.n_dropped + other.n_dropped)
 
     def __sub__(self, other: Any) -> Self:
         """The model without the other's rows; refused where they were never part of it."""
@@ -395,19 +458,38 @@ class Model:
             return NotImplemented
         self._refuse_other_design(other)
         ledger = self.ledger - other.ledger
-        return self._like(self.estimator - other.estimator, ledger, self.n_dropped - other.n_dropped)
+        one, two = self._with_levels_of(other), other._with_levels_of(self)
+        return one._like(one.estimator - two.estimator, ledger, self.n_dropped - other.n_dropped)
 
     def _like(self, estimator: Any, ledger: Ledger, n_dropped: int) -> Self:
         return type(self)(estimator, self.design, self.model, ledger=ledger, n_dropped=n_dropped, note=self.note)
 
+    def _with_levels_of(self, other: Model) -> Self:
+        """The model with the levels that only the other has, no row of which it has seen."""
+        if self.design.covers(other.design):
+            return self
+        names = {name: j for j, name in enumerate(self.names)}
+        columns = np.array([names.get(name, -1) for name in other.names], dtype=np.intp)
+        estimator = copy(self.estimator)
+        for name in ("summary_", "folds_"):
+            if hasattr(estimator, name):
+                setattr(estimator, name, widened(getattr(estimator, name), columns))
+        estimator.n_features_in_ = len(columns)
+        estimator.feature_names_in_ = np.array(other.names, dtype=object)
+        design = replace(self.design, terms=other.design.terms)
+        return type(self)(estimator, design, self.model, ledger=self.ledger, n_dropped=self.n_dropped, note=self.note)
+
     def _refuse_other_design(self, other: Model) -> None:
         if self.model != other.model:
             raise ValueError(f"These are models of two kinds: {self.model} and {other.model}.")
-        if self.design.terms != other.design.terms or self.target != other.target or self.classes != other.classes:
+        covered = self.design.covers(other.design) or other.design.covers(self.design)
+        if not covered or self.target != other.target or self.classes != other.classes:
             raise ValueError(
                 "These models see their columns differently (other columns, levels or labels), so they cannot be "
-                "combined. Fit both with the design of one: ly.fit(data, like=model, …)."
+                'combined. Fit both with the design of one: ly.fit(data, like=model, …), and unseen="extend" where '
+                "the data have new levels."
             )
+        refuse_other_settings({"weight": self.design.weight}, {"weight": other.design.weight})
         if not hasattr(type(self.estimator), "__add__"):
             raise ValueError(f"Model {self.model!r} is not read off a sum over rows: fit all rows together instead.")
 
@@ -416,7 +498,7 @@ class Model:
         for name in keep:
             if name in answers:
                 raise ValueError(f"The column {name!r} cannot be kept: the answers have a column of that name.")
-        tables = with_text(as_tables(data), self.design.texts)
+        tables = read_as(data, self.design)
         needed = self.design.for_new_rows().needs
         known_columns([*needed, *keep], tables.schema)
         return tables.select(list(dict.fromkeys([*needed, *keep])))
@@ -424,25 +506,26 @@ class Model:
     def _new_rows(self, data: Any) -> Rows:
         return DesignRows(self._new_tables(data), self.design.for_new_rows())
 
-    def _asked(self, chunk: Chunk, ask: Callable[[Rows], NDArray[Any]]) -> NDArray[Any]:
-        design = self.design.for_new_rows()
-        answer = ask(OneBlock(design.block(chunk)))
-        complete = design.complete(chunk) if design.missing == "drop" else None
-        if complete is None:
-            return answer
-        # Rows that were dropped keep their place: their answer is missing too.
-        shape = (len(chunk), *answer.shape[1:])
-        missing = np.full(shape, np.nan) if answer.dtype.kind == "f" else np.full(shape, None, dtype=object)
-        missing[complete] = answer
-        return missing
+    def _answered(
+        self, data: Any, ask: Callable[[Rows], NDArray[Any]], kinds: Mapping[str, Any], keep: Sequence[str] = ()
+    ) -> Any:
+        """What is asked of the estimator: an array for rows that are here, columns beside them for rows elsewhere."""
+        tables: Any = self._new_tables(data, keep)
+        asked = Asked(self.design.for_new_rows(), ask)
+        if hasattr(tables, "answered"):
+            return tables.answered(asked, kinds, keep)
+        return np.concatenate([asked(chunk) for chunk in tables])
 
-    def _answers(self, chunk: Chunk) -> dict[str, NDArray[Any]]:
-        return {"prediction": self._asked(chunk, self.estimator.predict)}
+    def _example(self) -> NDArray[Any]:
+        """A prediction, by its kind: those of rows that are dropped are missing."""
+        example: NDArray[Any] = self.estimator.classes_ if self.classes else np.zeros(1)
+        return example.astype(object) if self.classes and self.design.missing == "drop" else example
 
     def _table(self, chunk: Chunk, keep: Sequence[str]) -> Mapping[str, Any]:
         columns: dict[str, Any] = {name: chunk.frame[name].to_arrow() for name in keep}
-        columns |= self._answers(chunk)
+        design = self.design.for_new_rows()
+        columns["prediction"] = Asked(design, self.estimator.predict)(chunk)
         if hasattr(self.estimator, "predict_proba"):
-            probabilities = self._asked(chunk, self.estimator.predict_proba)
+            probabilities = Asked(design, self.estimator.predict_proba)(chunk)
             columns |= {f"probability[{label}]": probabilities[:, k] for k, label in enumerate(self.classes)}
         return columns

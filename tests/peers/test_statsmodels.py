@@ -60,12 +60,14 @@ def test_robust_without_correction_as_in_ivreg2():
     assert_as_in_stata(ly.LinearRegression(covariance="HC0").fit(X, y), macro.results_ivhc0_large)
 
 
+@pytest.mark.filterwarnings("ignore::linearly.FewClustersWarning")
 def test_clusters_as_in_stata():
     X, y, firms = grunfeld()
     model = ly.LinearRegression(covariance="cluster").fit(X, y, groups=firms)
     assert_as_in_stata(model, panel.results_cluster, rel=FLOAT32)
 
 
+@pytest.mark.filterwarnings("ignore::linearly.FewClustersWarning")
 def test_weights_as_in_stata():
     X, y, firms = grunfeld()
     robust = ly.LinearRegression(covariance="HC1").fit(X, y, sample_weight=1 / X[:, 0])

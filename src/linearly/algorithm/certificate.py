@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.halfspaces import Floats, Halfspaces, Ids, floats
 from linearly.algorithm.integer_algebra import Integers, null_space
+from linearly.dataset.wording import visible
 from linearly.kernels.matrices import dense
 
-Verdict = Literal["separable", "quasi-separable", "overlapping"]
+Verdict = Literal["separable", "quasi-separable", "overlapping", "undecided"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,8 @@ class Certificate:
                         own, none has all. No perceptron converges; the estimate does not exist.
                         "overlapping": every hyperplane has rows strictly on the wrong side, unless all rows lie on
                         it. No perceptron converges; the estimate exists.
+                        "undecided": the search ended with its budget. A witness, if there is one, proves that the
+                        classes are not separable, so that no perceptron converges.
                         K > 2: for "on its own side" read "own score the largest", for "on it" a tie.
     coef, intercept     the hyperplane, unless overlapping: w·x + b > 0 for `classes[1]`; for K > 2 classes K rows of
                         weights and K intercepts, and the largest score wins. If separable, ‖w‖ is 1 up to rounding
@@ -95,7 +98,8 @@ class Certificate:
     margin              if separable: min y(w·x + b)/‖w‖, the distance of the nearest row
     augmented_margin    if separable: min y(w·x + b)/‖(w, b)‖, the γ of Novikoff's bound, for which the intercept is
                         one more weight. K > 2: for y(w·x + b) read own score minus best rival's; the norm is
-                        Frobenius' of the centred weights.
+                        Frobenius' of the centred weights. With an intercept, and if the largest |x| lies outside
+                        1e±100, perceptrons measure x in the power of two 2^e above it, and the norm is ‖(w·2^e, b)‖.
     witness             unless separable: a `Relation` of at most p + 2 rows (K > 2: (K − 1)(p + 1) + 1 pairs of row
                         and rival); it proves that no hyperplane separates strictly
     spanning            if overlapping: a `Relation` of at most 2(K − 1)(p + 1) pairs that spans all rows; it proves
@@ -103,6 +107,7 @@ class Certificate:
     separating_columns  unless overlapping: the columns that take part and their weights (K > 2: norms of weights),
                         by weight times spread; if single columns suffice, only those
     rules               the single columns that (quasi-)separate two classes on their own, in words
+    stopped_after       if undecided: the budget, in operations
     index               where X and y are some of more rows: the index of each among those, by which words name it
 
     >>> from linearly.algorithm.separability import separability
@@ -131,6 +136,7 @@ class Certificate:
     X: Any = field(default=None)
     y: Any = field(default=None)
     index: NDArray[np.intp] | None = None
+    stopped_after: float | None = None
 
     @property
     def witness_rows(self) -> NDArray[np.intp] | None:
@@ -169,6 +175,8 @@ class Certificate:
         H = self._halfspaces(self.X if X is None else X, self.y if y is None else y)
         if H.p != len(self.names):
             return False
+        if self.verdict == "undecided":
+            return self.witness is None or self.witness.holds(H)
         if self.verdict == "overlapping":
             parts = (self.witness, self.spanning)
             return all(part is not None and part.holds(H) for part in parts) and bool(
@@ -197,24 +205,35 @@ class Certificate:
         """(R/γ)²: at most so many mistakes does a perceptron make that starts at zero; infinite unless separable.
 
         R is the largest norm of a row (x, 1), γ the augmented margin (A. Novikoff 1962). K > 2 classes: 2R²/γ², for the
-        perceptron that adds x to the true class and takes it from the predicted one. Any γ gives a valid bound.
+        perceptron that adds x to the true class and takes it from the predicted one. Any γ gives a valid bound. Rows of
+        extraordinary size count as the perceptrons here see them, (x·2^−e, 1): see `augmented_margin`.
         """
         if self.augmented_margin is None:
             return math.inf
         H = self._halfspaces(self.X, self.y)
         gamma = self.augmented_margin
         largest, scale = _largest_row(H)
+        scale -= H.unit
         square = (1 if H.K == 2 else 2) * (largest**2 + math.ldexp(H.fit_intercept, -2 * scale))
         ratio = math.sqrt(square) / math.ldexp(gamma, -scale) if gamma else math.inf
         return ratio * ratio * (1 + 1e-12) if ratio < 1e150 else math.inf
 
     def sentence(self) -> str:
         """The verdict, its proof and its meaning in words."""
-        who = " and ".join([", ".join(repr(c) for c in self.classes[:-1].tolist()), repr(self.classes.tolist()[-1])])
+        *others, last = map(repr, self.classes.tolist())
+        who = f"{', '.join([*others[:8], '…'] if len(others) > 10 else others)} and {last}"
         two = (
             len(self.classes) == 2
         )  # more have no side of a hyperplane to lie on, but scores, of which the largest wins
         by = "a hyperplane" if two else "linear scores, of which the largest wins,"
+        if self.verdict == "undecided":
+            stopped = f"the search stopped after {self.stopped_after:.3g} operations. Allow more with budget="
+            if self.witness is None:
+                return f"It is not decided whether the classes {who} are linearly separable: {stopped}."
+            return (
+                f"The classes {who} are not linearly separable: {self._why_not_strictly()}. No perceptron converges. "
+                f"It is not decided whether the logistic maximum likelihood estimate exists: {stopped}."
+            )
         if self.verdict == "separable":
             how = "; ".join(self.rules[:3]) or f"{by} with margin {self.margin:.3g}"
             return (
@@ -259,14 +278,15 @@ class Certificate:
         return named
 
     def __str__(self) -> str:
-        return self.sentence()
+        return visible(self.sentence())
 
     def __repr__(self) -> str:
         n, p = self.X.shape
         size = f"{n} rows × {p} column{'s' * (p != 1)}"
         if self.verdict == "separable":
             return f"Certificate({self.verdict}, {size}, margin {self.margin:.4g})"
-        assert self.witness is not None
+        if self.witness is None:
+            return f"Certificate({self.verdict}, {size}, stopped after {self.stopped_after:.3g} operations)"
         rows = ", ".join(map(str, self._named(self.witness.rows[:6]))) + (", …" if len(self.witness) > 6 else "")
         return f"Certificate({self.verdict}, {size}, witness rows {rows})"
 
@@ -280,12 +300,13 @@ def nearest_float(t: Fraction) -> float:
 
 
 def margins(H: Halfspaces, v: Integers) -> tuple[float, float]:
-    """The smallest a·v over ‖w‖ and over ‖(w, b)‖ in the units of X, both rounded once."""
+    """The smallest a·v over ‖w‖ in the units of X, and over ‖(w, b)‖ in a perceptron's, both rounded once."""
     least = _least(H, v)
     W = H.to_data(v)
     weights = [t for row in W for t in row[: H.p]]
     constants = [t for row in W for t in row[H.p :]]
-    return least_over_norm(least, weights), least_over_norm(least, weights + constants)
+    measured = [t * Fraction(2) ** H.unit for t in weights]
+    return least_over_norm(least, weights), least_over_norm(least, measured + constants)
 
 
 def least_over_norm(least: Fraction, weights: list[Fraction]) -> float:
@@ -316,7 +337,7 @@ def _least(H: Halfspaces, v: Integers) -> Fraction:
 
 def _largest_row(H: Halfspaces) -> tuple[float, int]:
     """The largest ‖x‖·2^−s, rounded upwards, and s."""
-    s = int(np.frexp(max(np.abs(H.low).max(), np.abs(H.high).max(), float(H.fit_intercept)))[1])
+    s = int(np.frexp(max(np.abs(H.low).max(), np.abs(H.high).max(), math.ldexp(H.fit_intercept, H.unit)))[1])
     if H.sparse:
         squares = H.X.copy()
         squares.data = np.ldexp(squares.data, -s) ** 2

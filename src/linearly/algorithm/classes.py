@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from linearly import kernels
 from linearly.algorithm.gauge import VANISHED, Gauge
-from linearly.algorithm.gram import Gram, count, outer
+from linearly.algorithm.gram import Gram, count, diagonal, outer
 from linearly.dataset.rows import Block, refuse_bad_numbers
-from linearly.kernels.doubled import Array, Doubled, Numbers, rounded
+from linearly.kernels.doubled import EPS, Array, Doubled, Numbers, concatenate, rounded
 
 _FAR = 1e-6  # what centring leaves of a square, at least: less would lose more than six digits
 
@@ -104,7 +104,11 @@ class ByClass:
         """Cross-products about the class means, added up: (N − K) times the pooled covariance."""
         total = self.total()
         parts = [part.measured(total.gauge) for part in self.parts if part.n]
-        return replace(total, cross=reduce(add, [part.cross for part in parts]))
+        pooled = replace(total, cross=reduce(add, [part.cross for part in parts]))
+        known: Array = reduce(add, [part.rounding for part in parts])
+        grain = EPS * (EPS if total.exact else 1.0)
+        known[1:] = np.hypot(known[1:], grain * rounded(diagonal(pooled.cross)))
+        return replace(pooled, rounding=known)
 
     @property
     def means(self) -> Doubled:
@@ -119,21 +123,27 @@ class ByClass:
         """The Gram of [X | Y] for the indicator matrix Y (n × K): Σ over a class of x − mean is all it takes."""
         total = self.total()
         weights: Numbers = np.array([rounded(part.weight) for part in self.parts])
+        if total.exact:
+            own = [Doubled.of(part.weight) for part in self.parts]
+            weights = Doubled(np.array([w.high for w in own]), np.array([w.low for w in own]))
         share = weights / weights.sum()
         moved = [
-            (part.measured(total.gauge).mean - total.mean) * float(weights[k]) if part.n else total.mean * 0.0
+            (part.measured(total.gauge).mean - total.mean) * weights[k] if part.n else total.mean * 0.0
             for k, part in enumerate(self.parts)
         ]
-        between = np.diag(weights) - outer(share, share) * weights.sum()
+        between = _diagonal_of(weights) - outer(share, share) * weights.sum()
         gauge = Gauge(
-            np.concatenate([total.gauge.shift, np.zeros(len(weights))]),
-            np.concatenate([total.gauge.unit, np.ones(len(weights))]),
+            np.concatenate([total.gauge.shift, np.zeros(len(self.parts))]),
+            np.concatenate([total.gauge.unit, np.ones(len(self.parts))]),
         )
+        # Weights and sums of a class have the errors of its constant; those of all rows are shared out.
+        constants = np.array([part.rounding[0] for part in self.parts]) + rounded(share) ** 2 * total.rounding[0]
         return replace(
             total,
             gauge=gauge,
             mean=_joined(total.mean, share),
             cross=_bordered(total.cross, moved, between),
+            rounding=np.concatenate([total.rounding, constants]),
         )
 
 
@@ -165,36 +175,54 @@ def _together(a: ByClass, b: ByClass) -> ByClass | None:
     if not (a.in_a_gauge and b.in_a_gauge) or len(a.parts) != len(b.parts):
         return None
     gauge = a.parts[0].gauge.coarser(b.parts[0].gauge)
-    (n, weight, logs, mean, cross), (n2, weight2, logs2, mean2, cross2) = (_stacked(side, gauge) for side in (a, b))
+    (n, weight, logs, mean, cross, bound), (n2, weight2, logs2, mean2, cross2, bound2) = (
+        _stacked(side, gauge) for side in (a, b)
+    )
     total = weight + weight2
-    difference, share = mean2 - mean, weight2 / total
-    mean = mean + difference * share[:, None]
+    difference, share, light = mean2 - mean, weight2 / total, weight / total
+    bound[:, 1:] += (difference * share[:, None]) ** 2 * bound[:, :1]
+    bound2[:, 1:] += (difference * light[:, None]) ** 2 * bound2[:, :1]
+    mean = np.where((light < 1 / 3)[:, None], mean2 - difference * light[:, None], mean + difference * share[:, None])
     cross = (cross + cross2) + difference[:, :, None] * difference[:, None, :] * (weight * share)[:, None, None]
     p, logs, n = a.parts[0].p, logs + logs2, n + n2
-    return ByClass(tuple(Gram(int(n[k]), total[k], float(logs[k]), p, gauge, mean[k], cross[k]) for k in range(len(n))))
+    least = np.empty_like(bound)
+    least[:, 0], least[:, 1:] = total, np.diagonal(cross, axis1=1, axis2=2) + mean**2 * total[:, None]
+    known = np.hypot(bound + bound2, EPS * least)
+    return ByClass(
+        tuple(
+            Gram(int(n[k]), total[k], float(logs[k]), p, gauge, mean[k], cross[k], rounding=known[k])
+            for k in range(len(n))
+        )
+    )
 
 
-def _stacked(side: ByClass, gauge: Gauge) -> tuple[Array, Array, Array, Array, Array]:
-    """Rows, weights, Σ log w, means and cross-products of all classes, measured in a gauge."""
+def _stacked(side: ByClass, gauge: Gauge) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """Rows, weights, Σ log w, means, cross-products and their bounds of all classes, measured in a gauge."""
     parts, mine = side.parts, side.parts[0].gauge
     mean, cross = np.stack([part.mean for part in parts]), np.stack([part.cross for part in parts])
+    bound = np.stack([part.rounding for part in parts])
     if mine is not gauge:
         ratio = mine.unit / gauge.unit
         mean = mean * ratio + (mine.shift - gauge.shift) / gauge.unit
         cross = cross if (ratio == 1).all() else cross * (ratio[:, None] * ratio)
+        bound[:, 1:] *= ratio * ratio
     n, weight, logs = np.array([(part.n, part.weight, part.log_weight) for part in parts]).T
-    return n, weight, logs, mean, cross
+    return n, weight, logs, mean, cross, bound
 
 
-def _joined(mean: Numbers, share: Array) -> Numbers:
-    if isinstance(mean, Doubled):
-        return Doubled(np.concatenate([mean.high, share]), np.concatenate([mean.low, 0 * share]))
-    return np.concatenate([mean, share])
+def _diagonal_of(weights: Numbers) -> Numbers:
+    if isinstance(weights, Doubled):
+        return Doubled(np.diag(weights.high), np.diag(weights.low))
+    return np.diag(weights)
 
 
-def _bordered(cross: Numbers, moved: list[Numbers], between: Array) -> Numbers:
+def _joined(mean: Numbers, share: Numbers) -> Numbers:
+    return concatenate([mean, share]) if isinstance(mean, Doubled) else np.concatenate([mean, share])
+
+
+def _bordered(cross: Numbers, moved: list[Numbers], between: Numbers) -> Numbers:
     if isinstance(cross, Doubled):
-        high = _bordered(cross.high, [m.high for m in moved], between)
-        return Doubled(high, _bordered(cross.low, [m.low for m in moved], 0 * between))
+        high = _bordered(cross.high, [m.high for m in moved], between.high)
+        return Doubled(high, _bordered(cross.low, [m.low for m in moved], between.low))
     C = np.stack(moved, axis=1)
     return np.block([[cross, C], [C.T, between]])

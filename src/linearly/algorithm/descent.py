@@ -63,7 +63,15 @@ def descend(
             ConvergenceWarning,
         )
     path = Descent(np.full(len(losses), rate), np.array(losses), np.array(norms), np.array(places))
-    return _at(solution, places[-1], cross * unit * unit[:, None]), path
+    return _at(solution, _of_smallest_norm(solution, places[-1]), cross * unit * unit[:, None]), path
+
+
+def _of_smallest_norm(solution: Solution, coef: Array) -> Array:
+    """Return the coefficients of smallest norm that predict the same: those of the other methods."""
+    if not solution.aliased:
+        return coef
+    spanned, _ = np.linalg.qr(solution.root[1:, 1:] if solution.form == "centred" else solution.root)
+    return np.asarray(spanned @ (spanned.T @ coef))
 
 
 def _at(solution: Solution, coef: Array, cross: Array) -> Solution:

@@ -5,7 +5,8 @@ the hyperplane and ties go its way (sign(0) = +1 for two classes, the first of e
 intercept ties do not matter: rows without error stay without error when the intercepts move a little against the
 classes that win ties, and then no row is on the hyperplane, which a witness forbids. Without an intercept a witness
 counts only if it has a row whose rival wins ties: either some row has a·v < 0, an error, or all have a·v = 0, and that
-row is one. Both directions hold (Motzkin), so a floor of 0 means that some hyperplane makes no error.
+row is one. Both directions hold (Motzkin), so a floor of 0 means that some hyperplane makes no error, unless a budget
+ended the search.
 """
 
 from __future__ import annotations
@@ -18,16 +19,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linearly.algorithm.budget import BUDGET, OutOfBudget, checked_budget, within
 from linearly.algorithm.certificate import Relation
 from linearly.algorithm.halfspaces import Halfspaces, Ids
 from linearly.algorithm.integer_algebra import null_space, primitive
 from linearly.algorithm.relations import Mask, Multipliers, Search, Span, outside
+from linearly.dataset.fold import quiet_blas
+from linearly.dataset.row_hash import hash_rows
 from linearly.kernels.matrices import dense
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorFloor:
-    """At least `value` rows are misclassified by any hyperplane: one in each of the disjoint `witnesses`."""
+    """At least `value` rows are misclassified by any hyperplane: one in each of the disjoint `witnesses`.
+
+    `stopped_after` is the budget, in operations, that ended the search for more; None if the search came to its end.
+    """
 
     witnesses: tuple[Relation, ...]
     n_rows: int
@@ -35,6 +42,7 @@ class ErrorFloor:
     y: NDArray[Any]
     classes: NDArray[Any]
     fit_intercept: bool
+    stopped_after: float | None = None
 
     @property
     def value(self) -> int:
@@ -48,7 +56,15 @@ class ErrorFloor:
         return self.value
 
     def __repr__(self) -> str:
-        return f"ErrorFloor({self.value} of {self.n_rows} rows)"
+        return f"ErrorFloor({self.value} of {self.n_rows} rows{self._stopped()})"
+
+    def sentence(self) -> str:
+        """The bound in words."""
+        errors = f"{self.value} error{'s' * (self.value != 1)}"
+        return f"Every hyperplane makes at least {errors} on these {self.n_rows} rows{self._stopped()}."
+
+    def _stopped(self) -> str:
+        return "" if self.stopped_after is None else f"; the search stopped after {self.stopped_after:.3g} operations"
 
     def check(self, X: Any = None, y: Any = None) -> bool:
         """Whether every witness holds in exact arithmetic, can be an error, and shares no row with another."""
@@ -62,24 +78,35 @@ class ErrorFloor:
         )
 
 
-def error_floor(X: Any, y: ArrayLike, *, fit_intercept: bool = True, limit: int | None = None) -> ErrorFloor:
+@quiet_blas()
+def error_floor(
+    X: Any, y: ArrayLike, *, fit_intercept: bool = True, limit: int | None = None, budget: float | None = BUDGET
+) -> ErrorFloor:
     """A lower bound on the training errors of any hyperplane, as disjoint witnesses; at most `limit` of them.
 
-    The bound is proven, and seldom the best possible: each witness takes up to p + 2 rows and proves one error.
+    The bound is proven, and seldom the best possible: each witness takes up to p + 2 rows and proves one error. The
+    search ends with what it has proven when it has taken ``budget`` operations (about a billion per second); None lets
+    it come to its end.
 
     >>> floor = error_floor([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
     >>> floor, floor.check()
     (ErrorFloor(1 of 4 rows), True)
     """
+    budget = checked_budget(budget)
     H = Halfspaces(X, y, fit_intercept=fit_intercept)
     alive = np.ones(H.n, dtype=bool)
     witnesses: list[Relation] = []
-    for found in _witnesses(H, alive):
-        if limit is not None and len(witnesses) >= limit:
-            break
-        witnesses.append(Relation.of(H, found))
-        alive[witnesses[-1].rows] = False
-    return ErrorFloor(tuple(witnesses), H.n, H.X, H.classes[H.codes], H.classes, fit_intercept)
+    stopped_after = None
+    try:
+        with within(budget):
+            for found in _witnesses(H, alive):
+                if limit is not None and len(witnesses) >= limit:
+                    break
+                witnesses.append(Relation.of(H, found))
+                alive[witnesses[-1].rows] = False
+    except OutOfBudget:
+        stopped_after = budget
+    return ErrorFloor(tuple(witnesses), H.n, H.X, H.classes[H.codes], H.classes, fit_intercept, stopped_after)
 
 
 def _witnesses(H: Halfspaces, alive: Mask) -> Iterator[Multipliers]:
@@ -171,7 +198,7 @@ def _wins_ties(H: Halfspaces, ids: Ids) -> Mask:
 
 def contradictions(H: Halfspaces) -> Iterator[Ids]:
     """Disjoint pairs of inequalities that are two rows with the same x and different labels."""
-    hashes = _hashes(H)
+    hashes = hash_rows(H.X)
     order = np.lexsort((H.codes, hashes))
     same = hashes[order[1:]] == hashes[order[:-1]]
     starts = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)) == 1)
@@ -185,22 +212,6 @@ def contradictions(H: Halfspaces) -> Iterator[Ids]:
             twins = (values == values[0]).all(axis=1)
             yield from _pairs(H, group[twins])
             group, values = group[~twins], values[~twins]
-
-
-def _hashes(H: Halfspaces) -> NDArray[np.uint64]:
-    """A number for each row; equal rows have equal ones."""
-    key = np.random.default_rng(0).integers(0, 2**63, H.p, dtype=np.uint64) | np.uint64(1)
-    if H.sparse:
-        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(_mixed(H.X.data) * key[H.X.indices])])
-        return np.asarray(sums[H.X.indptr[1:]] - sums[H.X.indptr[:-1]])
-    return np.concatenate([_mixed(H.X[i : i + 8192]) @ key for i in range(0, H.n, 8192)])
-
-
-def _mixed(X: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """The bits of numbers, stirred: those of round numbers are all at the top, where products lose them. 0 stays 0."""
-    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)  # −0.0 → 0.0
-    bits = (bits ^ (bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.asarray(bits ^ (bits >> np.uint64(29)))
 
 
 def _pairs(H: Halfspaces, twins: NDArray[np.intp]) -> Iterator[Ids]:

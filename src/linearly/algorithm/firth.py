@@ -26,21 +26,25 @@ SMALL_STEP = 1e-9  # of a standard error, that ends scoring
 SMALL_STEP_BY_GRADIENTS = 1e-7  # and the rest, where rounding errors of the loss allow no less
 
 
-def firth(rows: Rows, objective: Logistic, look: Look, B: Array) -> Found:
-    """Climb the penalised likelihood by Fisher scoring with step-halving, and on by gradients where that is slow."""
+def firth(rows: Rows, objective: Logistic, look: Look, B: Array, hold: tuple[int, int] | None = None) -> Found:
+    """Climb the penalised likelihood by Fisher scoring with step-halving, and on by gradients where that is slow.
+
+    The coefficient at ``hold`` stays as it is. The losses of the path are penalised.
+    """
     path = Path()
     q, c = B.shape
     start = look(B, True)
     assert start.hessian is not None
     aliased, kept = independent(start.hessian, q, c)
-    penalised = Penalised(rows, objective, look, kept)
+    design = start.hessian[:q, :q]
+    penalised = Penalised(rows, objective, look, kept, hold)
     at = penalised.read(B, start)
     for _ in range(SCORING_STEPS):
         g = penalised.gradient(at)
         step = -at.solve(g)
         path.note(B, replace(at.seen, loss=at.loss, gradient=g), 1.0)
         if -float((step * g).sum()) <= SMALL_STEP**2:
-            return Found(B + step, at.seen, path, True, aliased=aliased)
+            return Found(B + step, at.seen, path, True, False, aliased, design)
         length = 1.0
         while True:
             trial = penalised.at(B + length * step)
@@ -62,7 +66,7 @@ def firth(rows: Rows, objective: Logistic, look: Look, B: Array) -> Found:
         passes=MOST_PASSES,
     )
     path = path.then(found.path)
-    return Found(found.B, look(found.B, True), path, found.converged, aliased=aliased)
+    return Found(found.B, look(found.B, True), path, found.converged, False, aliased, design)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +77,21 @@ class Point:
     loss: float  # infinite where the information is singular
     seen: Quadratic
     root: Array
+    hold: tuple[int, int] | None = None
 
     def solve(self, g: Array) -> Array:
-        """The inverse of the information times g."""
+        """The inverse of the information of all coefficients but the one held, times g."""
+        step = self._times_inverse(g)
+        if self.hold is None:
+            return step
+        alone = np.zeros_like(g)
+        alone[self.hold] = 1.0
+        column = self._times_inverse(alone)
+        step = np.asarray(step - column * (step[self.hold] / column[self.hold]))
+        step[self.hold] = 0.0
+        return step
+
+    def _times_inverse(self, g: Array) -> Array:
         q, c = g.shape
         return np.asarray((self.root @ (self.root.T @ g.T.reshape(-1))).reshape(c, q).T)
 
@@ -88,6 +104,7 @@ class Penalised:
     objective: Logistic
     look: Look
     kept: Array  # their places in the information
+    hold: tuple[int, int] | None = None  # the coefficient that does not move: its gradient is given as 0
 
     def at(self, B: Array) -> Point:
         """One pass."""
@@ -102,15 +119,18 @@ class Penalised:
         try:
             R = np.linalg.cholesky(information / size / size[:, None]).T
         except np.linalg.LinAlgError:
-            return Point(B, np.inf, seen, root)
+            return Point(B, np.inf, seen, root, self.hold)
         root[self.kept] = inverse(R) / size[:, None]
-        return Point(B, seen.loss - float(np.log(np.diagonal(R) * size).sum()), seen, root)
+        return Point(B, seen.loss - float(np.log(np.diagonal(R) * size).sum()), seen, root, self.hold)
 
     def gradient(self, at: Point) -> Array:
         """Another pass."""
         q, c = at.B.shape
         share = partial(_jeffreys, objective=self.objective, B=at.B, root=at.root)
-        return np.asarray(at.seen.gradient - self.rows.fold(share).reshape(c, q).T)
+        gradient = np.asarray(at.seen.gradient - self.rows.fold(share).reshape(c, q).T)
+        if self.hold is not None:
+            gradient[self.hold] = 0.0
+        return gradient
 
     def look_at(self, B: Array, hessian: bool) -> Quadratic:
         """Both, without a Hessian of its own."""

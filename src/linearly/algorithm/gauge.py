@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from linearly.dataset.rows import Block, Columns
-from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.doubled import EPS, Array, Doubled
 from linearly.kernels.matrices import is_sparse
 
 _SAMPLE = 64  # rows that set the gauge of a block: enough to be within a standard deviation of its mean
 _COARSE = 16  # units are powers of 2¹⁶, so that blocks of the same data nearly always share them
+_OFF = 1e3  # squares of a mean, in squares about it: centring costs three digits
 VANISHED = 1e-280  # a sum of squares below this has underflowed, or the column is constant
 
 
@@ -71,6 +72,20 @@ class Gauge:
                 return True
         return False
 
+    def centred(self, block: Block, Y: Array | None, mean: Array) -> Gauge:
+        """This gauge with its shift at the mean, or at the row of the largest weight where the two are the same.
+
+        The mean is known up to rounding errors of the shift; measured from the row itself, that row is exactly zero.
+        """
+        moved = self.shift + mean * self.unit
+        if block.weight is None:
+            return replace(self, shift=moved)
+        at = slice(first := int(np.argmax(block.weight)), first + 1)
+        row = _plain(block.X[at])[0]
+        row = row if Y is None else np.append(row, Y[first])
+        near = np.abs(moved - row) <= 64 * EPS * (np.abs(self.shift) + np.abs(moved))
+        return replace(self, shift=np.where(near, row, moved))
+
     def coarser(self, other: Gauge) -> Gauge:
         """This gauge with units no smaller than the other's."""
         return self if (self.unit >= other.unit).all() else Gauge(self.shift, np.maximum(self.unit, other.unit))
@@ -78,6 +93,11 @@ class Gauge:
     def select(self, columns: Any) -> Gauge:
         """The gauge of some columns."""
         return Gauge(self.shift[columns], self.unit[columns])
+
+
+def off_centre(about_shift: Array, about_mean: Array) -> bool:
+    """Return whether centring cancels more than three digits of the squares of a column."""
+    return bool((about_shift > _OFF * np.maximum(about_mean, 0.0)).any())
 
 
 def power_of_two(size: Array, step: int = 1) -> Array:

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linearly.algorithm.budget import spend
 from linearly.algorithm.integer_algebra import Integers, integers, product, widen
+from linearly.algorithm.magnitude import exponent
 from linearly.dataset.labels import distinct, first_gap
 from linearly.dataset.numbers import as_array, as_numbers, beyond_float64, loses_digits
 from linearly.dataset.rows import names_of
@@ -57,6 +59,8 @@ class Halfspaces:
         self.N = self.n * (self.K - 1)
         self.sparse = is_sparse(self.X)
         self.low, self.high = _extent(self.X, self.names)
+        # A perceptron with an intercept measures rows of extraordinary size in this power of two.
+        self.unit = exponent(max(np.abs(self.low).max(), np.abs(self.high).max())) if fit_intercept else 0
         self.shift, self.exponent = self._gauge()
         self.Z = self._moved() if self.shift.any() or self.exponent.any() else self.X
         top = np.maximum(np.abs(self.low - self.shift), np.abs(self.high - self.shift))
@@ -127,6 +131,7 @@ class Halfspaces:
     def _signed(self, ids: Ids, Z: NDArray[Any]) -> NDArray[Any]:
         rows, rival = self.pair(ids)
         own = self.codes[rows]
+        spend(len(ids) * self.M)
         A = np.zeros((len(ids), self.K - 1, self.m), dtype=Z.dtype)
         t = np.flatnonzero(own > 0)
         A[t, own[t] - 1] = Z[t]
@@ -158,6 +163,7 @@ class Halfspaces:
     def scores(self, v: Floats) -> Floats:
         """a·v for every inequality, in floats; for every column of v if it is a matrix."""
         V = v.reshape(self.K - 1, self.m, -1)
+        spend(self.n * V.size + 8 * self.n * self.K * V.shape[2] + 50_000)
         F = np.stack([self.Z @ W[: self.p] for W in V], axis=1)
         if self.fit_intercept:
             F += V[:, self.p]

@@ -10,6 +10,7 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
+from linearly.algorithm.budget import spend
 from linearly.algorithm.halfspaces import Floats, Halfspaces
 from linearly.algorithm.nearest import Corral
 from linearly.kernels.matrices import dense
@@ -54,6 +55,7 @@ def approach(
         if not len(new):
             return Hint(None, ids[corral.members].tolist(), corral.weights)
         ids = np.concatenate([ids, new])
+        spend(0.2 * len(new) * frame.size)
         corral.add(H.rows(new) @ frame)
         settled = corral.settle(gap, steps)
         if corral.touches or (not settled and gap is None):
@@ -115,6 +117,7 @@ def descend(H: Halfspaces, whitening: Floats) -> Floats:
 
     def loss(u: Floats) -> tuple[float, Floats]:
         nonlocal best, W_best
+        spend(H.n * H.K * (2 * H.m + 20))
         W = whitening @ u.reshape(-1, H.K)
         D = values(H, W)
         D -= D[each, H.codes][:, None]

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.algorithm.budget import spend
+
 Integers = NDArray[Any]
 """Whole numbers: int64 where they fit, Python integers (dtype object) where they do not."""
 
@@ -51,6 +53,7 @@ def product(A: Integers, B: Integers) -> Integers:
         bound = np.abs(A).astype(np.float64).max(axis=0, initial=0) @ np.abs(B).astype(np.float64)
         if np.max(bound, initial=0) < 2.0**62:
             return A @ B
+    spend(100 * A.size * (B.size // max(len(B), 1)))
     return np.asarray(A.astype(object) @ B.astype(object))
 
 
@@ -92,6 +95,7 @@ def _eliminate(R: NDArray[np.int64], q: int) -> tuple[NDArray[np.intp], NDArray[
     pivots: list[int] = []
     open_rows = np.ones(r, dtype=bool)
     for j in range(c):
+        spend(4 * R.size)
         candidates = np.flatnonzero(open_rows & (R[:, j] != 0))
         if not len(candidates):
             continue
@@ -126,6 +130,7 @@ def _lift(N: Integers, F: Integers, inverse: NDArray[np.int64], q: int) -> tuple
     residual = F
     check_at = 4
     while True:
+        spend(k * (k * (len(limbs) + len(inverse_limbs)) + 1000 * F.shape[1]))
         r = (residual % q).astype(np.float64)
         x = np.zeros(r.shape)
         for part in reversed(inverse_limbs):

@@ -20,15 +20,17 @@ from linearly.algorithm.gauge import without_absent
 from linearly.algorithm.gram import Gram, parts, targets
 from linearly.algorithm.growing import NARROW, Growing
 from linearly.algorithm.remarks import remark
-from linearly.algorithm.solution import PERFECT, Solution
+from linearly.algorithm.solution import PERFECT, SAFE, Solution
 from linearly.algorithm.triangle import Triangle
 from linearly.algorithm.triangular import EPS, product, ratio
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Doubled, concatenate
 
+_FEW_ERROR_DIGITS = 6.0  # of standard errors: more than any table shows
 ENOUGH_DIGITS = 10.0  # where auto stops with a float64 Gram
 _MOST_EXACT = 1000  # columns up to which auto resorts to double-double: half a minute
+MORE = 'method="exact" gives more.'
 FULL_DIGITS = 13.0  # where it stops with a Gram in double-double
 
 Summary = Any  # Gram or Triangle: both have +, select and solve
@@ -133,8 +135,10 @@ def rungs(rows: Rows, method: str) -> tuple[str, ...]:
 
 
 def enough(solution: Solution) -> bool:
-    """Whether a solution has digits enough, and knows its rank."""
-    return bool(solution.sound_digits >= ENOUGH_DIGITS and solution.sure)
+    """Whether a solution and its standard errors have digits enough, and its rank is known."""
+    strict = solution.sound_digits if solution.strict_digits is None else solution.strict_digits
+    known = min(solution.sound_digits, strict, digits_of_errors(solution))
+    return bool(known >= ENOUGH_DIGITS and solution.sure)
 
 
 def refuse_too_few(summary: Summary) -> None:
@@ -188,7 +192,13 @@ def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
         reach = np.linalg.norm(root, axis=1)[:, None] * np.sqrt(solution.tss / y_unit / y_unit)
         size = np.maximum(np.abs(better.high), EPS * reach)
         wrong = np.max(np.divide(np.abs(step), size, out=np.zeros_like(step), where=size > 0), initial=0.0)
-        error = max(wrong * max(wrong, EPS * solution.condition), EPS)
+        # The step itself has the rounding errors of the residuals, and of their products with the columns.
+        noise = np.sqrt(gram.rounding_of(solution.form))
+        load = noise[p:] + np.linalg.norm(noise[:p, None] * better.high, axis=0)
+        far = np.linalg.norm(root @ (noise[:p, None] * root).T, axis=1)[:, None]
+        left = SAFE * EPS * (np.linalg.norm(root, axis=1)[:, None] * load + far * np.sqrt(rss))
+        least = np.max(np.divide(left, size, out=np.zeros_like(step), where=size > 0), initial=EPS)
+        error = max(wrong * max(wrong, EPS * solution.condition), least)
         rss = rss * y_unit * y_unit
     better = ratio(better, y_unit, unit)
     digits = float(np.clip(-np.log10(error), 0.0, 16.0))
@@ -200,13 +210,14 @@ def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
         exact=(better, constant),
         digits=digits,
         sound_digits=digits,
+        strict_digits=digits,
     )
 
 
-def warn_of(solution: Solution, names: Sequence[str], method: str, *, free: bool = True) -> None:
+def warn_of(solution: Solution, names: Sequence[str], method: str, *, free: bool = True, errors: bool = True) -> None:
     """Say what a user must know: columns that are combinations of others, and digits that were lost.
 
-    `free` says whether the model has a method to choose.
+    `free` says whether the model has a method to choose, `errors` whether it has standard errors.
     """
     if solution.aliased:
         most = 8 if solution.n > len(names) else 3
@@ -220,7 +231,7 @@ def warn_of(solution: Solution, names: Sequence[str], method: str, *, free: bool
             remedy = f"use fewer columns, or a penalty, {'which RidgeCV chooses' if free else 'alpha > 0'}."
         remark(f"{what} The coefficients of smallest norm are given; {remedy}", np.exceptions.RankWarning)
     if solution.sound_digits < ENOUGH_DIGITS and not _perfect(solution):
-        remedy = 'method="exact" gives more.' if free else "Larger alphas, or fewer columns, give more."
+        remedy = MORE if free else "Larger alphas, or fewer columns, give more."
         if method == "exact":
             remedy = "Dropping or combining columns gives more."
         remark(
@@ -228,11 +239,12 @@ def warn_of(solution: Solution, names: Sequence[str], method: str, *, free: bool
             f"method {method!r}). {remedy}",
             PrecisionWarning,
         )
-    elif method == "exact" and _digits_of_errors(solution) < ENOUGH_DIGITS:
+    elif errors and digits_of_errors(solution) < _FEW_ERROR_DIGITS and not _perfect(solution):
+        remedy = "Measure columns from a point near their values, or drop or combine columns."
         remark(
-            f"Only about {min(max(_digits_of_errors(solution), 0), 9):.0f} digits of the standard errors can be "
-            f"trusted (condition {solution.condition:.1g}); the coefficients have more. Measure columns from a point "
-            "near their values, or drop or combine columns.",
+            f"Only about {min(digits_of_errors(solution), 9):.0f} digits of the standard errors can be trusted "
+            f"(condition {solution.condition:.1g}); the coefficients have more. "
+            f"{remedy if method == 'exact' or not free else MORE}",
             PrecisionWarning,
         )
     if _squares_lost(solution):
@@ -258,10 +270,11 @@ def _squares_lost(solution: Solution) -> bool:
     return bool((explained & small).any() or not np.isfinite(solution.tss).all())
 
 
-def _digits_of_errors(solution: Solution) -> float:
-    # Residuals refine the coefficients; the covariance stays that of the Gram, and a Gram squares the condition.
-    # At a condition of 1.3e12 this says 7.1, and 7.9 were right.
-    return float(-2 * np.log10(EPS * max(solution.condition, 1.0)))
+def digits_of_errors(solution: Solution) -> float:
+    """Digits to trust in the standard errors; of a solution from an older model file, by its condition."""
+    if solution.error_digits is not None:
+        return solution.error_digits
+    return float(np.clip(-2 * np.log10(EPS * max(solution.condition, 1.0)), 0.0, 16.0))
 
 
 def _perfect(solution: Solution) -> bool:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr_delete, qr_insert
 from scipy.linalg.lapack import dtrtrs
 
+from linearly.algorithm.budget import spend
 from linearly.algorithm.halfspaces import Floats
 from linearly.algorithm.integer_algebra import Integers, null_space
 
@@ -53,6 +54,7 @@ class Corral:
             self._enter(int(np.argmin(self._sizes)))
         last, stalls = math.inf, 0
         for _ in range(min(steps, 1000 + 100 * self.d)):
+            spend(2 * self.rows.size + 4 * self.d**2 + 100_000)
             if stalls > 8 or not self._minor_cycles():
                 return False
             self.x = self.weights @ self.rows[self.members]
@@ -153,6 +155,7 @@ class ExactCorral:
     def _minor_cycles(self) -> None:
         while True:
             P = np.array(self.points, dtype=object).reshape(len(self.ids), -1)
+            spend(100 * P.size * len(P))
             ones = np.ones((len(self.ids), 1), dtype=object)
             # (P P' + 1 1') α = 1 up to scale; the matrix is positive definite for affinely independent points.
             B, _ = null_space(np.hstack([P @ P.T + 1, -ones]))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from scipy.linalg import cho_factor, cho_solve
 
 from linearly.algorithm.objective import Quadratic
@@ -88,6 +89,7 @@ class Found:
     converged: bool
     suspicious: bool = False
     aliased: tuple[int, ...] = ()  # rows of B that belong to columns depending on others; they stay where they started
+    design: Array | None = None  # D'WD of the columns in some weights, where it was formed: it tells them apart
 
 
 def newton(
@@ -108,13 +110,14 @@ def newton(
     q, c = B.shape
     assert best.hessian is not None
     aliased, kept = independent(best.hessian, q, c)
+    design = best.hessian[:q, :q]
     if hold is not None:
         kept = kept[kept != hold[1] * q + hold[0]]
     before = np.inf
     for _ in range(MOST_PASSES):
         if stop_when_separated and best.mistakes == 0:
             path.note(B, best, 0.0)
-            return Found(B, best, path, False, True, aliased=aliased)
+            return Found(B, best, path, False, True, aliased, design)
         step, decrement = _newton_step(best, kept)
         # A standard error of rows that weigh next to nothing is no measure: their whole loss is smaller.
         weighty = min(1.0, best.loss)
@@ -125,11 +128,11 @@ def newton(
         stalled = finite and before <= STALLED**2 * weighty and decrement > before / 16
         if decrement <= small_step**2 * weighty or stalled:
             path.note(B, best, 1.0)
-            return Found(B + step, best, path, True, aliased=aliased)
+            return Found(B + step, best, path, True, False, aliased, design)
         before = decrement
         if stop_when_separated and len(path) >= PATIENCE and best.largest > HOPELESS:
             path.note(B, best, 0.0)
-            return Found(B, best, path, False, True, aliased=aliased)
+            return Found(B, best, path, False, True, aliased, design)
         length = 1.0
         while True:
             trial = look(B + length * step, True)
@@ -140,7 +143,7 @@ def newton(
         path.note(B, best, length)
         B, best = B + length * step, trial
     path.note(B, best, 0.0)
-    return Found(B, best, path, False, best.largest > HOPELESS, aliased=aliased)
+    return Found(B, best, path, False, best.largest > HOPELESS, aliased, design)
 
 
 def quasi_newton(
@@ -223,7 +226,10 @@ def diagonal_preconditioner(diagonal: Array) -> Solve:
 def preconditioner(H: Array) -> Solve:
     """The inverse of a positive matrix H (q × q), a little ridge making it safe."""
     H = H + np.diag(np.full(len(H), 1e-12 * np.trace(H) / len(H)))
-    factor = cho_factor(H)
+    try:
+        factor = cho_factor(H)
+    except LinAlgError:  # nothing is left of it, where all rows of a class are certain
+        return diagonal_preconditioner(np.diagonal(H))
     return lambda g: np.asarray(cho_solve(factor, g))
 
 

@@ -24,6 +24,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.algorithm.budget import OutOfBudget
 from linearly.algorithm.halfspaces import Floats, Halfspaces, Ids, floats
 from linearly.algorithm.hints import Hint, approach, descend, least_squares, per_class, whiten
 from linearly.algorithm.integer_algebra import Integers, integers, null_space, primitive, product, widen
@@ -210,7 +211,17 @@ def decide(H: Halfspaces, nearly: Integers | None = None) -> Decision:
     """Separable, quasi-separable or overlapping, proven.
 
     `nearly` has no row on the wrong side and some on the right one: if rows contradict each other, it is the answer.
+    Where a budget runs out, `OutOfBudget.relation` is the relation that was found by then, if any.
     """
+    found: list[Multipliers] = []
+    try:
+        return _decide(H, nearly, found)
+    except OutOfBudget as out:
+        out.relation = found[0] if found else None
+        raise
+
+
+def _decide(H: Halfspaces, nearly: Integers | None, relations: list[Multipliers]) -> Decision:
     search = Search(H)
     span = Span(H)
     first: Multipliers | None = None
@@ -219,6 +230,7 @@ def decide(H: Halfspaces, nearly: Integers | None = None) -> Decision:
         first = {int(np.argmin(active)): 1}
     for pair in _overlapping_pairs(H, search.first_guess):
         first = pair.first if not span.basis else first
+        relations.append(first or {})
         span = span.join(pair.span)
     if span.basis:
         span = span.grow({})
@@ -230,6 +242,7 @@ def decide(H: Halfspaces, nearly: Integers | None = None) -> Decision:
                 active[list(found)] = False
                 continue
             first = first or found
+            relations.append(first)
             if nearly is not None:
                 return Decision(nearly, first, span)
             span = span.grow(found)

@@ -7,6 +7,7 @@ is then well scaled whatever the columns are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,14 @@ from linearly.dataset.labels import distinct, first_gap
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array, Doubled
 from linearly.kernels.matrices import dense, dense_numbers
+
+FEW_CLUSTERS = (
+    40  # below about so many, t tests on G − 1 degrees of freedom still reject too often (Cameron & Miller 2015)
+)
+
+
+class FewClustersWarning(UserWarning):
+    """Clustered standard errors rest on few clusters, and are too small."""
 
 
 def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
@@ -43,26 +52,88 @@ def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
     return np.asarray(meat)
 
 
-def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> Array:
-    """Scores summed within groups, with the correction G/(G−1) · (n−1)/(n−k) of R's sandwich and of Stata."""
-    codes, most = group_codes(rows, groups)
-    r = solution.root.shape[1]
+def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> tuple[Array, int]:
+    """Scores summed within groups, with the correction G/(G−1) · (n−1)/(n−k) of R's sandwich and of Stata; and G."""
+    r, k = solution.root.shape[1], len(solution.intercept)
 
     def scores(block: Block) -> Array:
         u, residual, weight = _row_parts(block, solution)
-        mine = of_block(codes, block)
-        total = np.zeros((residual.shape[1], most, r + 1))  # the last column counts rows
-        for t in range(residual.shape[1]):
-            np.add.at(total[t, :, :r], mine, u * (weight * residual[:, t])[:, None])
-            np.add.at(total[t, :, r], mine, weight > 0)
-        return total
+        return np.asarray(((weight[:, None] * residual)[:, :, None] * u[:, None, :]).reshape(len(u), k * r))
 
-    s = rows.fold(scores)
-    G = int((s[0, :, r] > 0).sum())  # a group whose rows have weight 0 is absent
-    if G < 2:
-        raise ValueError("A clustered covariance needs at least two groups.")
+    sums = sums_by_group(rows, groups, scores)
+    s, G = sums.reshape(len(sums), k, r), len(sums)
     correction = G / (G - 1) * (solution.n - 1) / solution.dof if solution.dof > 0 else np.nan
-    return np.asarray(correction * np.einsum("tgi,tgj->tij", s[:, :, :r], s[:, :, :r]))
+    return np.asarray(correction * np.einsum("gti,gtj->tij", s, s)), G
+
+
+def sums_by_group(rows: Rows, groups: Any, scores: Callable[[Block], Array]) -> Array:
+    """The scores of rows summed within their groups, one row a group; a group whose rows have weight 0 is absent.
+
+    `groups` are labels, one a row, or the name of the column that the rows bring them in.
+    """
+    # Workers get the column's name or the codes, and not the labels as given: a Dask series may not be sent.
+    column, codes = (groups, None) if isinstance(groups, str) else ("", group_codes(rows, groups)[0])
+
+    def by_group(block: Block) -> GroupSums:
+        labels = _labels_of(block, column) if codes is None else of_block(codes, block)
+        values = scores(block)
+        if block.weight is not None:
+            labels, values = labels[block.weight > 0], values[block.weight > 0]
+        return GroupSums.of(labels, values)
+
+    found: GroupSums = rows.fold(by_group)
+    if len(found.labels) < 2:
+        raise ValueError("A clustered covariance needs at least two groups.")
+    return found.sums
+
+
+def refuse_few_clusters(G: int, terms: int) -> None:
+    """Refuse G clusters for as many terms, and warn of few.
+
+    The summed scores of all clusters are 0, so G of them span at most G − 1 directions: a covariance of G terms would
+    be singular.
+    """
+    if terms >= G:
+        raise ValueError(
+            f"groups has {G} groups, and the model {terms} terms: a clustered covariance needs more groups than terms. "
+            'Leave columns out, use smaller groups, or use covariance="HC1" if rows are independent.'
+        )
+    if G < FEW_CLUSTERS:
+        remark(
+            f"groups has {G} groups only. Clustered standard errors are too small with fewer than about "
+            f"{FEW_CLUSTERS}: take p-values and intervals with care.",
+            FewClustersWarning,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupSums:
+    """Sums of the rows of each group: the labels of the groups in order, and a row of sums for each."""
+
+    labels: NDArray[Any]
+    sums: Array
+
+    @staticmethod
+    def of(labels: NDArray[Any], values: Array) -> GroupSums:
+        """From a label and some numbers for each row."""
+        found, codes = distinct(labels, "groups")
+        sums = np.zeros((len(found), values.shape[1]))
+        np.add.at(sums, codes, values)
+        return GroupSums(found, sums)
+
+    def __add__(self, other: GroupSums) -> GroupSums:
+        if not (len(self.labels) and len(other.labels)):
+            return self if len(self.labels) else other
+        return GroupSums.of(np.concatenate([self.labels, other.labels]), np.concatenate([self.sums, other.sums]))
+
+
+def _labels_of(block: Block, column: str) -> NDArray[Any]:
+    if block.group is None:
+        raise ValueError(
+            f"groups={column!r} is the name of a column, and these rows bring no groups. Give labels, one a row, or "
+            f"fit a table: ly.fit(data, target=…, groups={column!r})."
+        )
+    return block.group
 
 
 def of_block(codes: NDArray[np.intp], block: Block) -> NDArray[np.intp]:

@@ -7,36 +7,32 @@ from typing import Any
 import numpy as np
 
 from linearly.algorithm.objective import Logistic
-from linearly.algorithm.sandwich import group_codes, of_block
+from linearly.algorithm.sandwich import sums_by_group
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Array
 
 
-def scores_meat(rows: Rows, objective: Logistic, B: Array, root: Array, kind: str, n: float, groups: Any) -> Array:
+def scores_meat(
+    rows: Rows, objective: Logistic, B: Array, root: Array, kind: str, n: int, groups: Any
+) -> tuple[Array, int | None]:
     """root' (Σ s s') root for the scores s of rows ("HC0", "HC1") or of groups of rows ("cluster"), in the gauge.
 
-    HC1 multiplies by n / (n − k); groups by G/(G−1) · (n−1)/(n−k), as R's sandwich does. Weights count rows: a row of
-    weight 2 is two terms of the sum, and n is the sum of the weights.
+    HC1 multiplies by n / (n − k), n being the rows of positive weight; groups by G/(G−1) · (n−1)/(n−k), as R's sandwich
+    does, and G is returned too. Weights are those of a sample: a row's score is multiplied by its weight, so all
+    weights times a constant change nothing, and groups of one row each give HC1.
     """
     k = root.shape[1]
-    if kind != "cluster":
-        meat = rows.fold(lambda block: _outer(_scores(block, objective, B) @ root, block.weight))
-        return np.asarray(meat * (n / (n - k) if n > k else np.nan) if kind == "HC1" else meat)
-    codes, most = group_codes(rows, groups)
 
-    def by_group(block: Block) -> Array:
-        total = np.zeros((most, k + 1))  # the last column counts rows
-        mine = of_block(codes, block)
+    def scores(block: Block) -> Array:
         weight = 1.0 if block.weight is None else block.weight[:, None]
-        np.add.at(total[:, :k], mine, weight * (_scores(block, objective, B) @ root))
-        np.add.at(total[:, k], mine, 1.0 if block.weight is None else block.weight > 0)
-        return total
+        return np.asarray(weight * (_scores(block, objective, B) @ root))
 
-    sums = rows.fold(by_group)
-    G = int((sums[:, k] > 0).sum())  # a group whose rows have weight 0 is absent
-    if G < 2:
-        raise ValueError("A clustered covariance needs at least two groups.")
-    return np.asarray(_outer(sums[:, :k]) * (G / (G - 1) * (n - 1) / (n - k) if n > k else np.nan))
+    if kind != "cluster":
+        meat = rows.fold(lambda block: _outer(scores(block)))
+        return np.asarray(meat * (n / (n - k) if n > k else np.nan) if kind == "HC1" else meat), None
+    sums = sums_by_group(rows, groups, scores)
+    G = len(sums)
+    return np.asarray(_outer(sums) * (G / (G - 1) * (n - 1) / (n - k) if n > k else np.nan)), G
 
 
 def _scores(block: Block, objective: Logistic, B: Array) -> Array:
@@ -48,5 +44,5 @@ def _scores(block: Block, objective: Logistic, B: Array) -> Array:
     return np.asarray((R[:, :, None] * Z[:, None, :]).reshape(len(Z), R.shape[1] * Z.shape[1]))
 
 
-def _outer(S: Array, weight: Array | None = None) -> Array:
-    return np.asarray(S.T @ (S if weight is None else weight[:, None] * S))
+def _outer(S: Array) -> Array:
+    return np.asarray(S.T @ S)

@@ -5,12 +5,15 @@ A few rows say roughly where the maximum is, so that all rows need to be read fe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from linearly.algorithm.firth import firth
 from linearly.algorithm.gram import Gram
+from linearly.algorithm.identification import null_direction
+from linearly.algorithm.information import information_triangle
 from linearly.algorithm.objective import Logistic, Quadratic
 from linearly.algorithm.optimizer import (
     Found,
@@ -26,11 +29,12 @@ from linearly.algorithm.optimizer import (
     preconditioner,
     quasi_newton,
 )
+from linearly.algorithm.solution import Whitening, whiten, whiten_triangle
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Block, LocalRows, Rows, refuse_bad_numbers
 from linearly.kernels.doubled import Array
 
-_GRAM_SIZE = 3000  # columns up to which X'X serves as a preconditioner; beyond, its diagonal
+GRAM_SIZE = 3000  # columns up to which X'X serves as a preconditioner; beyond, its diagonal
 _NEWTON_SIZE = 300  # coefficients up to which a Hessian is cheaper than the passes it saves
 _CURVATURE_CELLS = 2**24  # numbers in the curvatures of all classes; beyond, their diagonals are formed: 128 MB
 _SETTLED = 2  # passes by gradients, before some of many rows are asked for a better preconditioner
@@ -50,6 +54,8 @@ _GUESS = 1.0  # by the thinned rows, which know no better than to several of the
 _NEAR = 2e-3  # by gradients alone, before a Hessian
 _FIRM = 1e-4  # by Newton thereafter: the error of its step is quadratic, and the rows are many
 _ALONE = 2e-5  # by gradients, where no Hessian is formed: times √(coefficients), so for each in the mean
+_ENOUGH_DIGITS = 8.0  # of standard errors: of fewer, the information is formed anew as a triangle
+_SAFE = 4.0  # leverages this much larger than they are in the mean
 _ALONE_OF_ONE = 2e-6  # and of what a standard error would be from one row: of few rows it is large
 
 
@@ -78,12 +84,16 @@ class Search:
             if guess is None or not guess.converged:
                 return newton(look, B, stop_when_separated=self.alpha == 0)
             return self._refined(look, guess, step)
+        if solver == "gradient_descent" and q > GRAM_SIZE:
+            raise ValueError(f"gradient_descent is for teaching: at most {GRAM_SIZE} columns.")
+        products = self._products(rows)
+        held = self._dependent(products)
         if solver == "gradient_descent":
-            if q > _GRAM_SIZE:
-                raise ValueError(f"gradient_descent is for teaching: at most {_GRAM_SIZE} columns.")
-            steepest = float(np.linalg.eigvalsh(self._cross_products(rows))[-1]) / (4 if c == 1 else 2)
-            return gradient_descent(look, B, steepest + self._ridge().max())
-        found = self._by_gradients(rows, few, look, B)
+            steepest = float(np.linalg.eigvalsh(products)[-1]) / (4 if c == 1 else 2)
+            found = gradient_descent(_holding(look, held), B, steepest + self._ridge().max())
+            return self._told_apart(replace(found, aliased=held), products)
+        found = self._by_gradients(rows, few, look, B, products, held)
+        found = self._told_apart(replace(found, aliased=held), products)
         if auto and (float(self.class_weights.sum()) + q * c) * (q * c) ** 2 <= _CHEAP:
             return self._with_hessian(look, found)
         return found
@@ -93,7 +103,7 @@ class Search:
         if found.last.hessian is None:
             return found
         more = newton(self._look(rows), found.B, stop_when_separated=False)
-        return replace(more, path=found.path.then(more.path))
+        return replace(more, path=found.path.then(more.path), design=found.design)
 
     def _refined(self, look: Look, guess: Found, step: int) -> Found:
         """From the solution for some rows to that for all: gradients only, then one Hessian where the search ends.
@@ -108,19 +118,66 @@ class Search:
         found = newton(look, near.B, stop_when_separated=False, small_step=_FIRM)
         return replace(found, path=near.path.then(found.path))
 
-    def _by_gradients(self, rows: Rows, few: Rows | None, look: Look, B: Array) -> Found:
+    def information(
+        self, rows: Rows, found: Found, dropped: Sequence[int], bias_reduction: str | None = None
+    ) -> tuple[Whitening, Array]:
+        """Return the inverse root of the information where the search ended, and a direction in which it is flat.
+
+        The rows of coefficients that are `dropped` depend on others and have no part in it.
+
+        It comes from the Hessian of the last pass, or where that leaves few digits from a triangle, by one more pass.
+        The Hessian is from before the last step, which changes it by a share √(rank / n) of the step's length in
+        standard errors, as leverages are in the mean. Firth's coefficients hang on the Hessian's inverse themselves:
+        a better one for the standard errors gives them no more digits.
+        """
+        assert found.last.hessian is not None
+        q, c = found.B.shape
+        known = np.setdiff1d(np.arange(q * c), [a * q + j for a in range(c) for j in dropped])
+        white = whiten(found.last.hessian[np.ix_(known, known)])
+        flat = np.zeros(q * c)
+        if white.aliased:
+            flat[known] = null_direction(white.solved, white.size)
+        root = np.zeros((q * c, white.root.shape[1]))
+        root[known] = white.root
+        white = replace(white, root=root)
+        if white.digits >= _ENOUGH_DIGITS or not found.converged:
+            if bias_reduction is not None:
+                return white, flat
+            step = np.linalg.norm(white.root.T @ found.last.gradient.T.reshape(-1))
+            moved = _SAFE * float(step) * np.sqrt(white.root.shape[1] / max(self.class_weights.sum(), 1.0))
+            return replace(white, digits=float(np.clip(-np.log10(max(moved, 1e-16)), 0.0, white.digits))), flat
+        kept = np.flatnonzero(white.root.any(axis=1))
+        better = whiten_triangle(information_triangle(rows, self.objective, found.B, self._ridge(), kept))
+        root = np.zeros((len(white.root), better.root.shape[1]))
+        root[kept] = better.root
+        digits = better.digits if bias_reduction is None else white.digits
+        return replace(better, root=root, aliased=white.aliased, digits=digits), flat
+
+    def _dependent(self, products: Array) -> tuple[int, ...]:
+        """The columns that depend on others, as Newton finds them: by the Hessian at zero, which is X'X and a penalty.
+
+        Of more columns than `GRAM_SIZE` only the diagonal is there, and nobody knows.
+        """
+        if products.ndim == 1:
+            return ()
+        K = self.objective.K
+        return whiten(products * ((K - 1) / K**2) + np.diag(self._ridge())).aliased
+
+    def _by_gradients(
+        self, rows: Rows, few: Rows | None, look: Look, B: Array, products: Array, held: tuple[int, ...]
+    ) -> Found:
         """L-BFGS. Its preconditioner is made anew from where it is: of rows that are certain of their class there is
         nothing to learn, and which those are, nobody knew at the start. Some rows of many will do, and early.
         """
-        products = self._products(rows)
+        products = _apart(products, held)
 
         def renewed(path: Path, B: Array) -> Solve | None:
             if len(path) == _SETTLED and path.gradient_norm[-1] > _QUICK * path.gradient_norm[0]:
-                return self._resembling_some(few, products, B)
-            return self._resembling_at(rows, B) if len(path) % _STALE_AFTER == 0 else None
+                return self._resembling_some(few, products, B, held)
+            return self._resembling_at(rows, B, held) if len(path) % _STALE_AFTER == 0 else None
 
         return quasi_newton(
-            look,
+            _holding(look, held),
             B,
             self._resembling(products),
             stop_when_separated=self.alpha == 0,
@@ -128,6 +185,10 @@ class Search:
             renewed=renewed,
             passes=_MOST_PASSES,
         )
+
+    def _told_apart(self, found: Found, products: Array) -> Found:
+        """With what tells columns apart that are combinations of others; a penalty chooses between those itself."""
+        return replace(found, design=products) if self.alpha == 0 and products.ndim == 2 else found
 
     def _with_hessian(self, look: Look, found: Found) -> Found:
         """With the Hessian where the search ended, so that there are standard errors, and the step it proposes."""
@@ -140,16 +201,17 @@ class Search:
             return found
         # Where nearly all rows are certain of their class, a step that seems small may lead far away.
         step = polished(found)
-        there = look(step.B, False)
-        return step if np.linalg.norm(there.gradient) <= np.linalg.norm(found.last.gradient) else found
+        there = look(step.B, True)  # the Hessian before the step has five digits of the one after it
+        closer = np.linalg.norm(there.gradient) <= np.linalg.norm(found.last.gradient)
+        return replace(step, last=there) if closer else found
 
-    def _resembling_at(self, rows: Rows, B: Array) -> Solve:
+    def _resembling_at(self, rows: Rows, B: Array, held: tuple[int, ...] = ()) -> Solve:
         """The inverse of something like the Hessian at B."""
         diagonal = self.objective.K * len(B) ** 2 > _CURVATURE_CELLS
-        curvatures = rows.fold(self.objective.curvatures(B, diagonal))
+        curvatures = _apart(rows.fold(self.objective.curvatures(B, diagonal)), held)
         return self._of_classes(curvatures + (self._ridge() if diagonal else np.diag(self._ridge())))
 
-    def _resembling_some(self, few: Rows | None, products: Array, B: Array) -> Solve | None:
+    def _resembling_some(self, few: Rows | None, products: Array, B: Array, held: tuple[int, ...] = ()) -> Solve | None:
         """The same from some of the rows, where they are many. A part of what all rows say remains: it knows of a
         column that is zero but in rows that were left out, and keeps the steps short where B is far off.
         """
@@ -158,7 +220,7 @@ class Search:
             return None
         share = self._shares()
         all_rows = (share * (1 - share))[:, None, None] * products
-        some_rows = step * thin.fold(self.objective.curvatures(B, False))
+        some_rows = step * _apart(thin.fold(self.objective.curvatures(B, False)), held)
         return self._of_classes((1 - _REMAINS) * some_rows + _REMAINS * all_rows + np.diag(self._ridge()))
 
     def _of_classes(self, curvatures: Array) -> Solve:
@@ -181,7 +243,7 @@ class Search:
 
     def _products(self, rows: Rows) -> Array:
         """X'X, or its diagonal where that would be large."""
-        few = int(self.objective.intercept) + len(self.objective.gauge.unit) <= _GRAM_SIZE
+        few = int(self.objective.intercept) + len(self.objective.gauge.unit) <= GRAM_SIZE
         return self._cross_products(rows) if few else rows.fold(self._squares)
 
     def _cross_products(self, rows: Rows) -> Array:
@@ -220,6 +282,31 @@ class Search:
             return Quadratic(loss, at.gradient + penalty * B, H, at.mistakes, at.largest)
 
         return look
+
+
+def _holding(look: Look, held: tuple[int, ...]) -> Look:
+    """A look that sees no slope in the rows of B that belong to some columns, so that they stay where they are."""
+    if not held:
+        return look
+
+    def held_look(B: Array, hessian: bool) -> Quadratic:
+        at = look(B, hessian)
+        gradient = at.gradient.copy()
+        gradient[list(held)] = 0.0
+        return replace(at, gradient=gradient)
+
+    return held_look
+
+
+def _apart(curvatures: Array, held: tuple[int, ...]) -> Array:
+    """Matrices, q × q, in which some columns have nothing to do with the others; diagonals stay as they are."""
+    if not held or curvatures.ndim == 1:
+        return curvatures
+    apart, size = curvatures.copy(), curvatures.max()
+    for j in held:
+        apart[..., j, :] = apart[..., :, j] = 0.0
+        apart[..., j, j] = size
+    return apart
 
 
 def _thinned(rows: Rows | None, columns: int, least: int) -> tuple[LocalRows | None, int]:

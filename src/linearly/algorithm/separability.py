@@ -15,22 +15,33 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from linearly.algorithm.budget import BUDGET, OutOfBudget, checked_budget, within
 from linearly.algorithm.certificate import Certificate, Relation, margins, nearest_float
 from linearly.algorithm.error_floor import ErrorFloor, contradictions, error_floor
 from linearly.algorithm.halfspaces import Floats, Halfspaces, floats
 from linearly.algorithm.hints import approach, per_class
 from linearly.algorithm.integer_algebra import Integers, integers
-from linearly.algorithm.relations import Decision, decide
+from linearly.algorithm.relations import Decision, Multipliers, decide
+from linearly.dataset.fold import quiet_blas
 
 __all__ = ["Certificate", "ErrorFloor", "error_floor", "mistake_bound", "separability"]
 
 
+@quiet_blas()
 def separability(
-    X: Any, y: ArrayLike, *, fit_intercept: bool = True, names: Sequence[str] | None = None
+    X: Any,
+    y: ArrayLike,
+    *,
+    fit_intercept: bool = True,
+    names: Sequence[str] | None = None,
+    budget: float | None = BUDGET,
 ) -> Certificate:
     """The verdict separable, quasi-separable or overlapping, with its proof.
+
+    The search takes at most ``budget`` operations (about a billion per second; None for no limit). A verdict that this
+    does not decide is "undecided", with a witness that no hyperplane separates strictly if one was found.
 
     X is an array, a CSR matrix or a data frame of numbers, y holds two or more labels of any type. With K > 2 classes a
     hyperplane means K scores, linear in x, of which the true class has the largest.
@@ -41,16 +52,18 @@ def separability(
     >>> certificate.meeting_point
     array([0.5, 0.5])
     """
+    budget = checked_budget(budget)
     H = Halfspaces(X, y, fit_intercept=fit_intercept, names=names)
     # One column tells at a glance what hundreds of dummies may take minutes to prove.
     alone = _single_columns(H, strict=False)
-    decision = decide(H, alone[0].hyperplane(H) if alone else None)
     certificate = partial(Certificate, classes=H.classes, names=H.names, fit_intercept=fit_intercept)
     certificate = partial(certificate, X=H.X, y=H.classes[H.codes])
-    witness = None
-    if decision.first is not None:
-        twins = next(contradictions(H), None)  # two equal rows say more than p + 2 different ones
-        witness = Relation.of(H, decision.first if twins is None else dict.fromkeys(twins, 1))
+    try:
+        with within(budget):
+            decision = decide(H, alone[0].hyperplane(H) if alone else None)
+    except OutOfBudget as out:
+        return certificate("undecided", witness=_shortest(H, out.relation), stopped_after=budget)
+    witness = None if decision.first is None else _shortest(H, decision.first)
     if decision.v is None:
         spanning = Relation.of(H, decision.span.relation)
         return certificate("overlapping", witness=witness, spanning=spanning)
@@ -72,26 +85,53 @@ def separability(
     )
 
 
-def mistake_bound(X: Any, y: ArrayLike, *, fit_intercept: bool = True) -> float:
+def mistake_bound(X: Any, y: ArrayLike, *, fit_intercept: bool = True, budget: float | None = BUDGET) -> float:
     """(R/γ)², the most mistakes that a perceptron starting at zero can make; infinite if the classes are not separable.
 
-    γ is the augmented margin of the certificate's hyperplane, within a few percent of the largest; see
-    `Certificate.mistake_bound`.
+    It is infinite, too, where ``budget`` does not decide whether they are: see `separability`. γ is the augmented
+    margin of the certificate's hyperplane, within a few percent of the largest; see `Certificate.mistake_bound`.
     """
-    return separability(X, y, fit_intercept=fit_intercept).mistake_bound()
+    return separability(X, y, fit_intercept=fit_intercept, budget=budget).mistake_bound()
+
+
+def _shortest(H: Halfspaces, found: Multipliers | None) -> Relation | None:
+    """The relation to show: two equal rows of different labels say more than p + 2 different rows."""
+    twins = next(contradictions(H), None)
+    if twins is None:
+        return Relation.of(H, found) if found else None
+    return Relation.of(H, {int(i): 1 for i in twins})
+
+
+def tied_rows(certificate: Certificate) -> NDArray[np.intp]:
+    """Return the rows of two quasi-separable classes on its hyperplane, and on those of single columns.
+
+    In the limit of the likelihood the other rows contribute nothing. The tied ones may be quasi-separable themselves.
+    """
+    assert certificate.hyperplane is not None
+    H = Halfspaces(certificate.X, certificate.y, fit_intercept=certificate.fit_intercept, classes=certificate.classes)
+    apart = H.signs(H.from_data(certificate.hyperplane)) != 0
+    for column in _single_columns(H, strict=False):
+        apart |= H.signs(column.hyperplane(H)) != 0
+    return np.flatnonzero(~apart)
 
 
 # --- the hyperplane to show
 
 
 def _widest(H: Halfspaces, v: Integers) -> Integers:
-    """A separator with a nearly largest augmented margin in the units of X; v itself if none better is found."""
-    s = int(np.frexp(max(np.abs(H.low).max(), np.abs(H.high).max(), float(H.fit_intercept)))[1])
+    """A separator with a nearly largest augmented margin in a perceptron's units; v itself if none better is found."""
+    largest = np.ldexp(max(np.abs(H.low).max(), np.abs(H.high).max()), -H.unit)
+    s = int(np.frexp(max(largest, float(H.fit_intercept)))[1])
     units = np.eye(H.m) if H.m <= H.n else np.linalg.qr(_in_data_units(H, H.dense(slice(None)), s).T)[0]
     frame = per_class(H.K, _from_data_units(H, units, s))
     # A step costs about 6 d² operations: some seconds at most.
     steps = 100 + 10**9 // (6 * frame.shape[1] ** 2)
-    hint = approach(H, frame, np.ones(H.N, dtype=bool), floats(v, np.tile(H.top, H.K - 1))[0], gap=0.02, steps=steps)
+    start = floats(v, np.tile(H.top, H.K - 1))[0]
+    try:
+        with within(BUDGET):
+            hint = approach(H, frame, np.ones(H.N, dtype=bool), start, gap=0.02, steps=steps)
+    except OutOfBudget:
+        return v
     if hint.v is None or not np.isfinite(hint.v).all() or not hint.v.any():
         return v
     other = integers(hint.v[:, None])[0][:, 0].astype(object)
@@ -101,8 +141,9 @@ def _widest(H: Halfspaces, v: Integers) -> Integers:
 
 
 def _from_data_units(H: Halfspaces, W: Floats, s: int) -> Floats:
-    """Columns (w, b) of W in the units of X, times 2^−s, in those of z: w·x + b = v·z."""
+    """Columns (w, b) of W in a perceptron's units, times 2^−s, in those of z: w·x·2^−unit + b = v·z."""
     V = np.ldexp(W, -s)
+    V[: H.p] = np.ldexp(V[: H.p], -H.unit)
     if H.fit_intercept:
         V[-1] += H.shift @ V[:-1]
     V[: H.p] = np.ldexp(V[: H.p], H.exponent[:, None])
@@ -110,9 +151,9 @@ def _from_data_units(H: Halfspaces, W: Floats, s: int) -> Floats:
 
 
 def _in_data_units(H: Halfspaces, Z: Floats, s: int) -> Floats:
-    """Rows (x, 1)·2^−s of rows z."""
+    """Rows (x·2^−unit, 1)·2^−s of rows z."""
     A = Z.copy()
-    A[:, : H.p] = np.ldexp(A[:, : H.p], H.exponent) + H.shift
+    A[:, : H.p] = np.ldexp(np.ldexp(A[:, : H.p], H.exponent) + H.shift, -H.unit)
     return np.ldexp(A, -s)
 
 

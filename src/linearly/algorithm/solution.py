@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linearly.algorithm.gauge import power_of_two
+from linearly.algorithm.identification import at_zero, constant_columns, is_estimable, null_direction
 from linearly.algorithm.triangular import (
     DEPENDENT,
     EPS,
@@ -31,10 +33,11 @@ from linearly.algorithm.triangular import (
 from linearly.kernels.doubled import Array, Doubled, Numbers, dot, rounded
 
 _HUGE = 2.0**400  # its square, times a few thousand, is still a float64
-_NEGLIGIBLE = 1e-4  # of what a coefficient could be: up to 10⁸ rows, chance alone makes it larger
+NEGLIGIBLE = 1e-4  # of what a coefficient could be: up to 10⁸ rows, chance alone makes it larger
 PERFECT = (100 * EPS) ** 2  # of a sum of squares: what rounding errors alone leave of it
 ONE_DEGREE = 1 - 1e-9  # of freedom, as rounding may leave it: of the 0.01 that ridge leaves, t reaches 1e100
-_SAFE = 4.0  # rounding errors this much larger than they usually are
+SAFE = 4.0  # rounding errors this much larger than they usually are
+_UNEVEN = math.log(2.0**10)  # of the weights: arithmetic over geometric mean
 
 
 Form = Literal["centred", "plain", "constant"]
@@ -70,13 +73,29 @@ class Solution:
     log_weight: float
     condition: float  # of the scaled design
     digits: float  # decimal digits to trust in the weakest coefficient and in the residual sum of squares
-    sound_digits: float  # the same, negligible coefficients measured against what they could have been
+    sound_digits: float  # the same, negligible coefficients measured against what chance would make of them
     sure: bool  # whether the rank is known; a float64 Gram cannot tell combinations from near-combinations
     alpha: float
     form: Form
     mean: Doubled | None  # of the features, where the design was centred
     at_mean: Array  # k, what is predicted there; otherwise the prediction at zero
     exact: tuple[Doubled, Doubled]  # coefficients and intercept before rounding to float64
+    null: Array | None = None  # a generic direction of the null space, as the rows of `root`; None at full rank
+    error_digits: float | None = None  # decimal digits to trust in the weakest standard error
+    strict_digits: float | None = None  # as `sound_digits`, only 1e-4 of what a coefficient could be being negligible
+
+    @property
+    def identified(self) -> NDArray[np.bool_]:
+        """Which terms the rows determine, as the rows of `root`: the others have coefficients of smallest norm."""
+        return np.ones(len(self.root), dtype=bool) if self.null is None else self.null == 0
+
+    def estimable(self, X: Numbers) -> NDArray[np.bool_]:
+        """At which rows the prediction is the same for every solution of the normal equations."""
+        if self.null is None:
+            return np.ones(len(X), dtype=bool)
+        first = int(self.has_intercept)
+        constant = float(self.null[0]) if self.form == "constant" else 0.0
+        return is_estimable(rounded(X), rounded(self._about_mean(X)), self.null[first:], constant)
 
     @property
     def has_intercept(self) -> bool:
@@ -117,6 +136,15 @@ class Solution:
         return self.rss / self.dof if self.dof >= ONE_DEGREE else np.full_like(self.rss, np.nan)
 
 
+class Trust(NamedTuple):
+    """Decimal digits to trust, as `Solution` has them."""
+
+    digits: float
+    sound: float
+    strict: float
+    errors: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """Minimise ‖Y − D b‖² + alpha ‖coefficients‖² for a design D of q columns, of one of the forms of `form_of`."""
@@ -131,12 +159,25 @@ class Problem:
     y_mean: Doubled
     y_squares: Array  # of the targets about their mean, in units
     alpha: float
+    mean_error: float = 0.0  # of a mean, where the square of its column is wrong by 1
 
-    def by_triangle(self, R: Array, c: Array, rest: Array) -> Solution:
-        """Solve with D'D = R'R, D'Y = R'c and sums of squares `rest` beyond them, from a QR factorisation."""
+    @property
+    def uneven(self) -> bool:
+        """Whether weights are so uneven that the length of y says nothing about what a coefficient could be."""
+        weight = float(rounded(self.weight))
+        return self.n > 0 and weight > 0 and math.log(weight / self.n) - self.log_weight / self.n > _UNEVEN
+
+    def by_triangle(self, R: Array, c: Array, rest: Array, *, rounding: Array | None = None) -> Solution:
+        """Solve with D'D = R'R, D'Y = R'c and sums of squares `rest` beyond them, from a QR factorisation.
+
+        `rounding` has the squared lengths of the errors of the columns of D and of Y.
+        """
+        if rounding is None:
+            rounding = EPS**2 * np.concatenate([(R**2).sum(axis=0), rest + (c**2).sum(axis=0)])
         size = self._sizes(np.linalg.norm(R, axis=0))
         y_size = power_of_two(np.sqrt(rest + (c**2).sum(axis=0)))
         R, c, rest = R / size, c / y_size, rest / y_size**2
+        noise = np.sqrt(rounding) / np.concatenate([size, y_size])
         total = rest + (c**2).sum(axis=0)
         if self.n < R.shape[1]:  # of rows that depend on each other the last leave rounding errors
             heard = np.abs(R).max(axis=1) > ROUNDING
@@ -145,28 +186,36 @@ class Problem:
         few = self.alpha > 0 and R.shape[0] < R.shape[1] and penalty.min() > 1 / _HUGE
         solved, b, left = (_by_rows if few else _by_columns)(R, c, penalty)
         rss = rest + (left**2).sum(axis=0)
-        # Residuals that are rounding errors have no digits to lose.
-        lost = EPS / np.sqrt(_smallest_share(np.where(rss <= PERFECT * total, total, rss), total))
-        if few:
-            lost = min(lost, EPS * condition(solved.R) ** 2)
         kept, T = solved.kept, solved.inverse_R
+        h, load = _noise(noise, kept, b)
+        # Residuals that are rounding errors have no digits to lose.
+        lost = _largest_ratio(load, np.sqrt(np.where(rss <= PERFECT * total, total, rss)))
+        if few:
+            lost = min(lost, _largest_ratio(noise[len(size) :], np.sqrt(total)) * condition(solved.R) ** 2)
         half = R[:, kept] @ T if self.alpha > 0 else np.eye(len(T))
         U, b_all = self._with_intercept(T, b, size, y_size)
-        # An error of EPS in each column: through the inverse, and through its square times the residual (Wedin).
-        load, far = np.sqrt(total) + np.linalg.norm(b, axis=0), _lengths(U, T)
-        error = _SAFE * EPS * (np.linalg.norm(U, axis=1)[:, None] * load + far * np.sqrt(rss))
-        trust = _trust(U, b_all, error, total, lost)
-        return self._read(solved, b, T, half.T @ half, rss, total, size, y_size, *trust, True)
+        # The error of each column: through the inverse, and through its square times the residual (Wedin).
+        length, far = np.linalg.norm(U, axis=1)[:, None], _lengths(U, h[:, None] * T)
+        error = SAFE * (length * load + far * np.sqrt(rss))
+        of_errors = SAFE * _largest_ratio(far, length)
+        trust = self._trust(length, b_all, error, load, total, rss, lost, of_errors)
+        return self._read(solved, b, T, half.T @ half, rss, total, size, y_size, trust, True)
 
-    def by_normal(self, A: Array, C: Array, total: Array, *, spread: float, sure: bool) -> Solution:
+    def by_normal(
+        self, A: Array, C: Array, total: Array, *, rounding: Array | None = None, sure: bool = True
+    ) -> Solution:
         """Solve with D'D = A, D'Y = C, Σ y² = total in float64.
 
-        `spread` is what centring cost, as a factor; `sure` is whether no column lost all its digits by it.
+        Products of columns i and j of [D | Y] are wrong by √(rounding_i · rounding_j) at most; `sure` is whether no
+        column lost all its digits.
         """
+        if rounding is None:
+            rounding = EPS * np.concatenate([np.diagonal(A), total])
         size = self._sizes(np.sqrt(np.maximum(np.diagonal(A), 0.0)))
         y_size = power_of_two(np.sqrt(np.maximum(total, 0.0)))
         with np.errstate(over="ignore"):
             A, C, total = A / size / size[:, None], C / size[:, None] / y_size, total / y_size**2
+            noise = np.sqrt(rounding) / np.concatenate([size, y_size])
         if not np.isfinite(A).all():
             raise ValueError("The sums of products are not those of any rows: one of them is far above its squares.")
         R, c, rest, tolerance = _triangle_of(A + np.diag(self._penalty(size)), C, total)
@@ -180,17 +229,23 @@ class Problem:
         T = solved.inverse_R
         shrinkage = T.T @ A[kept[:, None], kept] @ T if self.alpha > 0 else np.eye(len(T))
         U, b_all = self._with_intercept(T, b, size, y_size)
-        error = EPS * spread * _rounding(U @ T.T, total, b)
-        trust = _trust(U, b_all, error, total, EPS * spread / _smallest_share(rss, total))
+        h, load = _noise(noise, kept, b)
+        lost = _largest_ratio(_error_of_squares(noise, h, b), np.where(total > 0, np.maximum(rss, 1e-300), 0.0))
+        length, far = np.linalg.norm(U, axis=1)[:, None], _lengths(U, h[:, None] * T)
+        of_errors = 2 * _largest_ratio(far, length) ** 2
+        trust = self._trust(length, b_all, SAFE * far * load, load, total, rss, lost, of_errors)
         # A column without any variation is constant; a combination of others may be a near-combination.
         sure = sure and not np.diagonal(A)[solved.aliased].any()
-        return self._read(solved, b, T, shrinkage, rss, total, size, y_size, *trust, sure)
+        return self._read(solved, b, T, shrinkage, rss, total, size, y_size, trust, sure)
 
-    def by_exact_normal(self, A: Doubled, C: Doubled, total: Doubled, *, spread: float = 1.0) -> Solution:
+    def by_exact_normal(self, A: Doubled, C: Doubled, total: Doubled, *, rounding: Array | None = None) -> Solution:
         """The same in double-double."""
+        if rounding is None:
+            rounding = EPS**2 * np.concatenate([np.diagonal(rounded(A)), rounded(total)])
         size = self._sizes(np.sqrt(np.maximum(np.diagonal(rounded(A)), 0.0)))
         y_size = power_of_two(np.sqrt(np.maximum(rounded(total), 0.0)))
         A, C, total = A / size / size[:, None], C / size[:, None] / y_size, total / y_size**2
+        noise = np.sqrt(rounding) / np.concatenate([size, y_size])
         solved = pivot_normal(A + np.diag(self._penalty(size)), C)
         kept = solved.kept
         b = substitute(solved.R, solved.c)
@@ -198,10 +253,45 @@ class Problem:
         T = rounded(solved.inverse_R)
         shrinkage = T.T @ rounded(A[kept[:, None], kept]) @ T if self.alpha > 0 else np.eye(len(T))
         U, b_all = self._with_intercept(T, b.high, size, y_size)
-        error = EPS**2 * spread * _rounding(U @ T.T, total.high, b.high)
-        trust = _trust(U, b_all, error, total.high, EPS)
-        squares = np.maximum(rounded(rss), 0.0), rounded(total)
-        return self._read(solved, b, solved.inverse_R, shrinkage, *squares, size, y_size, *trust, True)
+        h, load = _noise(noise, kept, b.high)
+        left, whole = np.maximum(rounded(rss), 0.0), rounded(total)
+        wrong = _error_of_squares(noise, h, b.high)
+        lost = max(EPS, _largest_ratio(wrong, np.where(left <= PERFECT * whole, whole, left)))
+        length, far = np.linalg.norm(U, axis=1)[:, None], _lengths(U, h[:, None] * T)
+        of_errors = 2 * _largest_ratio(far, length) ** 2
+        trust = self._trust(length, b_all, SAFE * far * load, load, whole, left, lost, of_errors, resolved=True)
+        return self._read(solved, b, solved.inverse_R, shrinkage, left, whole, size, y_size, trust, True)
+
+    def _trust(
+        self,
+        length: Array,
+        b: Array,
+        error: Array,
+        load: Array,
+        total: Array,
+        rss: Array,
+        lost: float,
+        of_errors: float,
+        *,
+        resolved: bool = False,
+    ) -> Trust:
+        """Digits to trust; `length` is that of the rows of the root, `error` that of the coefficients, both q × 1 or k.
+
+        Where weights are uneven, rows of large weight say nothing about what the others could make of a coefficient.
+        None is zero or negligible then, unless it is `resolved` in double-double.
+        """
+        if self.form == "centred" and len(b) > len(self.unit):  # the intercept is above
+            length, error = length.copy(), error.copy()
+            length[0] = math.hypot(length[0, 0], 1 / math.sqrt(float(rounded(self.weight))))
+            error[0] += SAFE * self.mean_error * load
+        reach, size = length * np.sqrt(total), np.abs(b)
+        if self.uneven and not resolved:
+            reach, size = 0 * reach, np.maximum(size, error)
+        digits, strict = _trust(reach, size, error, lost)
+        # By chance alone a coefficient is as large as its standard error.
+        share = np.divide(rss, total, out=np.zeros_like(total), where=total > 0) / max(self.n - len(b), 1)
+        sound = _largest_ratio(error, np.maximum(size, np.maximum(np.sqrt(share), NEGLIGIBLE) * reach))
+        return Trust(digits, digits_of_error(max(sound, lost)), strict, digits_of_error(max(lost, of_errors)))
 
     def _sizes(self, length: Array) -> Array:
         """The size of columns of this length, the penalty included: divided by it, both are at most 1."""
@@ -228,16 +318,17 @@ class Problem:
         total: Array,
         size: Array,
         y_size: Array,
-        digits: float,
-        sound_digits: float,
+        trust: Trust,
         sure: bool,
     ) -> Solution:
         with np.errstate(over="ignore"):  # a coefficient or intercept beyond float64 is refused by name
             kept, unit, y_unit = solved.kept, self.unit * size, self.y_unit * y_size
         coef, root = ratio(b, y_unit, unit[kept, None]), ratio(T, np.ones(1), unit[kept, None])
+        null: Array | None = None
         if len(solved.aliased):
-            spread = _least_norm(solved, unit)
+            spread = least_norm(solved, unit)
             coef, root = spread @ rounded(coef), spread @ rounded(root)
+            null = null_direction(solved, unit)
         low = root.low if isinstance(root, Doubled) else None
         mean, at_mean = None, np.zeros(len(y_size))
         intercept = Doubled.of(at_mean)
@@ -256,6 +347,9 @@ class Problem:
             root = bordered(1 / np.sqrt(rounded(self.weight)), top, rounded(root))
             shrinkage = bordered(1.0, 0.0, shrinkage)
             effective += 1
+            if null is not None:  # a constant column is left out: the intercept is that of the others
+                others = np.delete(np.arange(len(null)), constant_columns(solved))
+                null = np.append(at_zero(null[others], mean.high[others]), null)
         elif self.form == "constant":
             intercept, coef = Doubled.of(coef)[0], coef[1:]
             at_mean = intercept.rounded()
@@ -278,14 +372,17 @@ class Problem:
             weight=float(rounded(self.weight)),
             log_weight=self.log_weight,
             condition=condition(rounded(solved.R)),
-            digits=digits,
-            sound_digits=sound_digits,
+            digits=trust.digits,
+            sound_digits=trust.sound,
             sure=sure,
             alpha=self.alpha,
             form=self.form,
             mean=mean,
             at_mean=at_mean,
             exact=(Doubled.of(coef), Doubled.of(intercept)),
+            null=null,
+            error_digits=trust.errors,
+            strict_digits=trust.strict,
         )
 
 
@@ -299,10 +396,15 @@ class Whitening:
     condition: float  # of the columns scaled to unit length
     digits: float
     sure: bool  # whether aliased columns are known to be combinations: float64 cannot tell them from near-combinations
+    solved: Pivoted  # the triangle of A for columns divided by `size`
+    size: Array
 
 
-def whiten(A: Numbers) -> Whitening:
-    """The inverse root of a symmetric non-negative matrix, float64 or double-double; dependent columns are named."""
+def whiten(A: Numbers, rounding: Array | None = None) -> Whitening:
+    """The inverse root of a symmetric non-negative matrix, float64 or double-double; dependent columns are named.
+
+    Its elements are wrong by √(rounding_i · rounding_j) at most; by default each is rounded once.
+    """
     size = power_of_two(np.sqrt(np.maximum(np.diagonal(rounded(A)), 0.0)))
     A = A / size / size[:, None]
     nothing = np.empty((len(size), 0))
@@ -311,19 +413,38 @@ def whiten(A: Numbers) -> Whitening:
     else:
         R, c, _, tolerance = _triangle_of(A, nothing, np.zeros(0))
         solved = pivot_triangle(R, c, tolerance)
-    root = np.zeros((len(size), len(solved.kept)))
-    root[solved.kept] = rounded(solved.inverse_R) / size[solved.kept, None]
-    diagonal = np.abs(np.diagonal(rounded(solved.R))) * size[solved.kept]
     kappa = condition(rounded(solved.R))
     exact = isinstance(A, Doubled)
     error = EPS**2 * kappa**2 if exact else EPS * kappa**2
+    if rounding is not None:
+        # Of root' δA root: the largest eigenvalue of a matrix whose elements vary as the products of these shares.
+        root = rounded(solved.inverse_R) / size[solved.kept, None]
+        shares = rounding[solved.kept] @ root**2
+        error = 2 * math.sqrt(float(shares.max(initial=0.0) * shares.sum()))
+    return _whitening(solved, size, kappa, error, exact or not np.diagonal(A)[solved.aliased].any())
+
+
+def whiten_triangle(R: Array) -> Whitening:
+    """The same of R'R, R being a triangle: errors are as the condition of R, not as its square."""
+    size = power_of_two(np.linalg.norm(R, axis=0))
+    solved = pivot_triangle(R / size, np.empty((len(R), 0)))
+    kappa = condition(solved.R)
+    return _whitening(solved, size, kappa, SAFE * EPS * kappa, True)
+
+
+def _whitening(solved: Pivoted, size: Array, kappa: float, error: float, sure: bool) -> Whitening:
+    root = np.zeros((len(size), len(solved.kept)))
+    root[solved.kept] = rounded(solved.inverse_R) / size[solved.kept, None]
+    diagonal = np.abs(np.diagonal(rounded(solved.R))) * size[solved.kept]
     return Whitening(
         root=root,
         aliased=tuple(map(int, solved.aliased)),
         log_determinant=float(2 * np.log(diagonal).sum()),
         condition=kappa,
-        digits=_digits(max(error, EPS)),
-        sure=exact or not np.diagonal(A)[solved.aliased].any(),
+        digits=digits_of_error(max(error, EPS)),
+        sure=sure,
+        solved=solved,
+        size=size,
     )
 
 
@@ -360,7 +481,7 @@ def _by_rows(R: Array, c: Array, penalty: Array) -> tuple[Pivoted, Array, Array]
     return solved, root @ u, substitute(V, substitute(V, c, transposed=True))
 
 
-def _least_norm(solved: Pivoted, unit: Array) -> Array:
+def least_norm(solved: Pivoted, unit: Array) -> Array:
     """The matrix that takes coefficients of the kept columns to those of all columns of the smallest norm."""
     q, kept, aliased = len(unit), solved.kept, solved.aliased
     if 2 * len(kept) < q:  # what rows span is less than what they leave out
@@ -399,38 +520,42 @@ def _triangle_of(A: Array, C: Array, total: Array) -> tuple[Array, Array, Array,
 
 
 def _lengths(U: Array, T: Array) -> Array:
-    """The lengths of the rows of UT'; a T of more rows than columns has a triangle that serves as well."""
+    """The lengths of the rows of UT'; a T of more rows than columns has a triangle that serves as well.
+
+    Rounding errors are as good as independent, so they add up like lengths: their sum grows as the root of the number
+    of columns, where the worst case would grow as its square.
+    """
     T = upper(T) if len(T) > T.shape[1] else T
     return np.asarray(np.linalg.norm(U @ T.T, axis=1)[:, None])
 
 
-def _smallest_share(rss: Array, total: Array) -> float:
-    shares = rss[total > 0] / total[total > 0]
-    return max(float(np.min(shares, initial=1.0)), 1e-300)
+def _noise(noise: Array, kept: Array, b: Array) -> tuple[Array, Array]:
+    """The errors of the kept columns of D, and of Y − Db, given those of the columns of [D | Y]."""
+    h = noise[kept]
+    return h, np.asarray(noise[len(noise) - b.shape[1] :] + np.linalg.norm(h[:, None] * b, axis=0))
 
 
-def _rounding(inverse: Array, total: Array, b: Array) -> Array:
-    """The error of each coefficient for errors of one unit in D'D and D'Y.
+def _error_of_squares(noise: Array, h: Array, b: Array) -> Array:
+    """The error of Σ y² − 2 b'D'Y + b'D'Db, whose three parts have independent ones."""
+    y, fitted = noise[len(noise) - b.shape[1] :] ** 2, ((h[:, None] * b) ** 2).sum(axis=0)
+    return np.asarray(np.sqrt(y**2 + 4 * y * fitted + 2 * fitted**2))
 
-    Rounding errors are as good as independent, so they add up like lengths: their sum grows as the root of the
-    number of columns, where the worst case would grow as its square.
+
+def _trust(reach: Array, size: Array, error: Array, error_of_squares: float) -> tuple[float, float]:
+    """Digits to trust of the weakest coefficient, and of those that matter.
+
+    Coefficients have this size and this error, and could be as large as their reach.
     """
-    return np.asarray(_SAFE * np.linalg.norm(inverse, axis=1)[:, None] * (np.sqrt(total) + np.linalg.norm(b, axis=0)))
-
-
-def _trust(U: Array, b: Array, error: Array, total: Array, error_of_squares: float) -> tuple[float, float]:
-    """Digits to trust, given the error of each coefficient: of the weakest, and of those that matter."""
-    reach = np.linalg.norm(U, axis=1)[:, None] * np.sqrt(total)  # what a coefficient could be at most
-    size = np.abs(b)
     # Zero up to rounding: it has no digits of its own.
-    weakest = _largest_ratio(error, np.where(size > 8 * error, size, reach))
-    matter = _largest_ratio(error, np.maximum(size, _NEGLIGIBLE * reach))
-    return _digits(max(weakest, error_of_squares)), _digits(max(matter, error_of_squares))
+    weakest = _largest_ratio(error, np.where(size > 8 * error, size, np.maximum(size, reach)))
+    matter = _largest_ratio(error, np.maximum(size, NEGLIGIBLE * reach))
+    return digits_of_error(max(weakest, error_of_squares)), digits_of_error(max(matter, error_of_squares))
 
 
 def _largest_ratio(error: Array, size: Array) -> float:
     return float(np.max(np.divide(error, size, out=np.zeros_like(error), where=size > 0), initial=0.0))
 
 
-def _digits(error: float) -> float:
+def digits_of_error(error: float) -> float:
+    """Decimal digits that a relative error leaves, at most 16."""
     return min(max(-math.log10(max(error, 1e-16)), 0.0), 16.0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
+from linearly.kernels.doubled import EPS as EPS
 from linearly.kernels.doubled import Array, Doubled, Numbers, rounded
 from linearly.kernels.reference import upper as upper
 
 # A column whose part outside its predecessors is below this fraction of it counts as a combination of them.
 # Columns formed in float64 from others leave about 1e-16; NIST's Filip, which has full rank, 1e-10.
 DEPENDENT = 1e-13
-EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 64 * EPS
 _DOUBTFUL = 1e-3  # a column that keeps more than this of its length is no combination of others
 

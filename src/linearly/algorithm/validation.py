@@ -1,16 +1,15 @@
 """Cross-validation of ridge in one pass: a summary for each fold, and every penalty from one eigendecomposition each.
 
-Row i belongs to fold i mod K. That needs no count of the rows, so it is the same on an array, a file or a cluster, and
-sorted data do not fool it. Of fewer rows than columns the summary is a triangle, and nothing here has more rows or
-columns at once than it.
+A row belongs to the fold that a hash of its values says. That needs neither its number nor a count of the rows, so the
+folds are the same on an array, a file or a cluster, in any order, and the folds of two sets of rows add up to those of
+both. Equal rows are left out together. Of fewer rows than columns the summary is a triangle, and nothing here has more
+rows or columns at once than it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from linearly.algorithm.gauge import Gauge
 from linearly.algorithm.gram import Gram, outer, targets
 from linearly.algorithm.growing import joined, removed, suiting
 from linearly.algorithm.triangle import Triangle
+from linearly.dataset.row_hash import hash_rows
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
 from linearly.kernels.doubled import Array, rounded
 from linearly.kernels.matrices import dense, dense_float64, undoubled
@@ -35,20 +35,24 @@ class Folds:
 
     @staticmethod
     def of(block: Block, K: int) -> Folds:
-        """The block's rows dealt out in turn: row i of the whole data set goes to fold i mod K."""
-        return _folds_of(block, (block.dealt(K, j) for j in range(K)))
+        """The block's rows, each in the fold that its values say."""
+        return _folds_of(block, (hash_rows(block.X, block.y) % np.uint64(K)).astype(np.int16), K)
 
     @staticmethod
     def by_label(block: Block, fold_of_row: NDArray[np.int_], K: int) -> Folds:
         """The same for folds given row by row."""
-        mine = fold_of_row[block.start : block.start + len(block)]
-        return _folds_of(block, (np.flatnonzero(mine == j) for j in range(K)))
+        return _folds_of(block, fold_of_row[block.start : block.start + len(block)], K)
 
     def __add__(self, other: Folds) -> Folds:
         return Folds(tuple(map(joined, self.parts, other.parts)))
 
     def __sub__(self, other: Folds) -> Folds:
         return Folds(tuple(map(removed, self.parts, other.parts)))
+
+    @property
+    def weights(self) -> Array:
+        """The weight of the rows in each fold."""
+        return np.array([float(rounded(part.weight)) for part in self.parts])
 
     def total(self) -> Gram | Triangle:
         """All rows."""
@@ -59,11 +63,14 @@ class Folds:
         return reduce(joined, self.parts[:j] + self.parts[j + 1 :])
 
 
-def _folds_of(block: Block, folds: Iterable[Any]) -> Folds:
+def _folds_of(block: Block, mine: NDArray[np.signedinteger], K: int) -> Folds:
+    order = np.argsort(mine, kind="stable")
+    ends = np.searchsorted(mine[order], np.arange(1, K))
     try:
-        return Folds(tuple(suiting(block.take(rows)) for rows in folds))
+        return Folds(tuple(suiting(block.take(rows)) for rows in np.split(order, ends)))
     except ValueError:
-        refuse_bad_numbers(block)  # a fold would name the row by its place among its own
+        refuse_bad_numbers(block)  # a fold would name the first row of its own
+        targets(block)
         raise
 
 
@@ -118,10 +125,13 @@ class RidgePath:
 
 
 def fold_errors(folds: Folds, alphas: Array, intercept: bool) -> Array:
-    """Mean squared prediction error of each fold by the model of the others, alphas × folds × k."""
-    errors = []
-    unit = max(map(largest_unit, folds.parts))
+    """Mean squared prediction error of each fold by the model of the others, alphas × folds × k; NaN if it is empty."""
+    errors: list[Array] = []
+    unit = max(largest_unit(part) for part in folds.parts if part.n)
     for j, part in enumerate(folds.parts):
+        if part.n == 0:
+            errors.append(np.full((len(alphas), len(part.gauge.unit) - part.p), np.nan))
+            continue
         path = RidgePath.of(folds.without(j), intercept, unit)
         B = path.coefficients(alphas) * unit
         mean, y_mean = means(part)

@@ -8,7 +8,7 @@ import click
 
 from linearly.cli.failures import one_line
 from linearly.cli.inputs import read
-from linearly.cli.options import common, data_argument, names, option
+from linearly.cli.options import common, data_argument, na_option, names, option
 from linearly.cli.progress import Progress
 from linearly.cli.screen import (
     answer,
@@ -22,6 +22,7 @@ from linearly.cli.screen import (
     seen,
     short,
     status,
+    style,
     width,
     wrapped,
 )
@@ -39,8 +40,11 @@ LEAST = 12  # letters of a name, and of the values, that are shown
 @click.option("--target", "-t", metavar="COLUMN", help="The column to predict.")
 @click.option("--without", multiple=True, callback=names, metavar="A,B", help="Leave these columns out.")
 @click.option("--weight", metavar="COLUMN", help="A column of row weights.")
+@na_option
 @common
-def check(data: str, target: str | None, without: tuple[str, ...], weight: str | None, as_json: bool) -> None:
+def check(
+    data: str, target: str | None, without: tuple[str, ...], weight: str | None, na: tuple[str, ...], as_json: bool
+) -> None:
     """Look at DATA before any fit: what will go wrong, and the remedy.
 
     Columns and their kinds, missing values, constant, duplicate and collinear columns by name, identifiers, scale,
@@ -52,10 +56,11 @@ def check(data: str, target: str | None, without: tuple[str, ...], weight: str |
     """
     from linearly.cli.findings import findings
     from linearly.cli.profile import profile
+    from linearly.dataset.markers import without_markers
     from linearly.dataset.tables import known_columns
 
     with Progress() as progress:
-        tables: Tables = read(data, progress)
+        tables: Tables = without_markers(read(data, progress), na)
         known_columns([target] if target is not None else [], tables.schema, "target column")
         known_columns([*without, *([weight] if weight is not None else [])], tables.schema)
         for name, role in ((target, "--target"), (weight, "--weight")):
@@ -82,15 +87,18 @@ def check(data: str, target: str | None, without: tuple[str, ...], weight: str |
     answer()
     answer(f"{count(problems, 'problem')}, {count(notes, 'note')}" if problems + notes else "nothing stands in the way")
     if target is not None and data != "-" and not any(one.stops for one in told):
-        status(f"next: {next_command(data, target, without, weight, told)}")
+        status(f"next: {next_command(data, target, without, weight, told, na)}")
 
 
-def next_command(data: str, target: str, without: tuple[str, ...], weight: str | None, told: list[Any]) -> str:
+def next_command(
+    data: str, target: str, without: tuple[str, ...], weight: str | None, told: list[Any], na: tuple[str, ...] = ()
+) -> str:
     """The fit that heeds what was found."""
     options = [pair for one in told for pair in one.options]
     left_out = dict.fromkeys([*without, *(name for word, name in options if word == "--without")])
     words = ["linearly", "fit", quoted(data), "--target", quoted(target)]
     words += ["--weight", quoted(weight)] if weight is not None else []
+    words += [quoted(f"--na={marker}") for marker in na]
     words += ["--without", option(*left_out)] if left_out else []
     for word, value in dict(pair for pair in options if pair[0] != "--without").items():
         words += [word, value] if value else [word]
@@ -150,4 +158,4 @@ def _line(one: Any) -> str:
     lead = f"{one.level:<8} "
     text = f"{short(one.about)}: {one.text}"
     text = f"{one_line(text)} {one_line(one.remedy[0].upper() + one.remedy[1:])}" if one.remedy else text
-    return click.style(f"{one.level:<8}", fg=COLOURS[one.level]) + wrapped(brief(text), lead)[8:]
+    return style(f"{one.level:<8}", COLOURS[one.level]) + wrapped(brief(text), lead)[8:]

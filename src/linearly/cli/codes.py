@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 USUAL = frozenset({-1.0} | {sign * (10.0**k - 1) for k in range(1, 7) for sign in (-1, 1)} - {9.0})
 _FEWEST = 2  # rows: one may be a slip, or true
 _SEVERAL = 10  # different values of others, all above zero, from which a lone -1 is no step of a scale
-_ZERO_FIRST = re.compile(r"0\d\d+")  # not 07, which may well be a month
 
 
 @dataclass(frozen=True)
@@ -70,14 +68,3 @@ def codes_of(column: Any) -> Iterator[tuple[float, int, float, float]]:
         alone = value < 0 < low and len(column.bottom.codes) == 1 and others >= _SEVERAL
         if abs(value - near) > high - low or alone:
             yield value, rows, low, high
-
-
-def leading_zeros(tables: Any, columns: list[str]) -> dict[str, str]:
-    """Columns of numbers that the first rows of a text file write with leading zeros, each with such a cell."""
-    files: Any = getattr(getattr(tables, "tables", tables), "files", ())
-    texts = getattr(files[0], "texts", None) if files else None
-    if texts is None or files[0].one_shot:
-        return {}
-    cells: dict[str, list[str]] = texts()
-    found = ((name, next(filter(_ZERO_FIRST.fullmatch, cells.get(name, ())), None)) for name in columns)
-    return {name: cell for name, cell in found if cell is not None}

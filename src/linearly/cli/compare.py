@@ -54,9 +54,11 @@ def compare(data: str, as_json: bool, models: tuple[str, ...], folds: int, **ask
       linearly compare carseats.csv --target Sales
       linearly compare spam.csv -t label -m logistic -m lda --folds 10
     """
+    from linearly.dataset.markers import without_markers
+
     one_aim(asked["target"], asked["formula"])
     with Progress() as progress:
-        tables: Tables = read(data, progress)
+        tables: Tables = without_markers(read(data, progress), asked["na"])
         found = compared(tables, asked, models, folds, progress)
     if as_json:
         put_json(found)
@@ -78,6 +80,7 @@ def compared(
     from linearly.cli.failures import in_options
     from linearly.cli.fit_facts import few_values
     from linearly.dataset.design import DesignRows
+    from linearly.dataset.doubts import refuse_numbers_as_text
     from linearly.dataset.kept import kept
     from linearly.dataset.present import learnt
     from linearly.evidence.cross_validation import cross_validate, interval
@@ -92,6 +95,8 @@ def compared(
         raise ValueError(f"{mixed[0]} predicts numbers, the others labels: compare models of one kind.")
     design = learnt(design.with_labels() if labels else design, tables)
     assert design.target is not None
+    for told in refuse_numbers_as_text(design, tables, certain=bool(models)):
+        warnings.warn(told, UserWarning, stacklevel=1)
     rows = kept(DesignRows(tables, design))
     progress.what = "reading"
     score, loss = ("accuracy", "log_loss") if labels else ("r_squared", "mse")
@@ -142,7 +147,7 @@ def _design(tables: Tables, asked: dict[str, Any]) -> Any:
     features = chosen_features(tables.schema, target, formula, asked["features"], asked["without"], weight)
     from linearly.front import design_for
 
-    return design_for(tables, target, formula, features, weight, asked["missing"])
+    return design_for(tables, target, formula, features, weight, missing=asked["missing"])
 
 
 def _of_fit(message: str) -> str:

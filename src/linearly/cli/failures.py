@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,17 +25,15 @@ EXTRAS = {
     "sqlglot": "export",
 }
 # How the library says it, and how it is said here.
-WORDS = (
+WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r'\bchoose (missing|unseen)="(\w+)"', r"fit with --\1 \2"),
     (r"(Column ('[^',\"]+') is empty from .* fit without it)", r"\1: --without \2"),
     (r"(contains NaN: .*)\. Drop the row or fill the gap first", r"\1. Fill the gap, or fit with --missing drop"),
-    (r'\b(missing|unseen|model|target|formula|weight)="(\w[\w-]*)"', r"--\1 \2"),
-    (
-        r"groups= goes with covariance=\"cluster\".*",
-        "covariance=cluster needs groups: it is to be had from Python only",
-    ),
+    (r"\bna_values=\[(.*?)\]", lambda found: _markers(found[1])),
+    (r'\b(missing|unseen|model|target|formula|weight|groups)="(\w[\w-]*)"', r"--\1 \2"),
+    (r'covariance="cluster" needs groups=:.*', "--param covariance=cluster needs --groups COLUMN."),
+    (r"\bgroups=(?=\s|$)", "--groups"),
     (r'\b(method|covariance|solver|bias_reduction)="(\w+)"', r"--param \1=\2"),
-    (r"(\bcovariance must be one of .*), 'cluster'", r"\1"),  # which needs groups, and no option gives them
     (r"\ba penalty, which RidgeCV chooses", "a penalty that cross-validation chooses: --cv"),
     (r"\balpha > 0", "--alpha above 0"),
     (r"\balpha=(\d)", r"--alpha \1"),
@@ -47,6 +46,13 @@ WORDS = (
 _NOTES = (".txt", ".md")
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".gz")
 _HALF_WRITTEN = re.compile(r"\.linearly-.*\.\w+")  # under this name a file is written before it has its own
+
+
+def _markers(listed: str) -> str:
+    """The option for markers that the library lists as texts in brackets."""
+    import shlex
+
+    return " ".join(shlex.quote(f"--na={marker}") for marker in re.findall(r"""["'](.*?)["'](?:, |$)""", listed))
 
 
 def in_options(message: str) -> str:

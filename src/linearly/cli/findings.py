@@ -10,22 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.gram import Gram, diagonal
-from linearly.cli.codes import codes_of, leading_zeros
+from linearly.cli.codes import codes_of
+from linearly.cli.failures import in_options
 from linearly.cli.options import option
 from linearly.cli.profile import Column, Profile
 from linearly.cli.screen import compact, count, percent, short
 from linearly.dataset.design import DesignRows, design_of
+from linearly.dataset.doubts import leading_zeros
 from linearly.dataset.misread import is_number, misread
 from linearly.dataset.numbers import LARGEST_EXACT_INTEGER, as_labels
+from linearly.dataset.spelling import text_of
 from linearly.dataset.tables import Tables
-from linearly.dataset.terms import MOST_LEVELS, text_of
+from linearly.dataset.terms import MOST_LEVELS
 from linearly.dataset.wording import shown
 from linearly.kernels.doubled import rounded
 
 PROVEN = 2_000_000  # numbers (rows × columns × classes) up to which separability is decided
 _LARGEST = 1e150  # numbers whose squares, summed over rows, stay in float64
 _FAR = 1e6  # sizes of the mean, in standard deviations, from which a column is far from zero
-_APART = 1e6  # ratio of spreads from which columns are of different size
+_APART = 1e6  # ratio of standard deviations from which columns of different size are worth a note
+_ALIKE = 10.0  # ratio up to which they are of comparable size
 _COLLINEAR = 10.0  # variance inflation
 _FOLDS = 5  # of --cv, each of which needs a row
 
@@ -98,14 +102,13 @@ def _meant_for_numbers(tables: Tables, name: str, column: Column, what: str = ""
     """That a column of text was meant for numbers, and where it is not."""
     found = misread(column.levels) if column.kind == "text" else None
     capped = len(column.levels) > MOST_LEVELS
-    if found is None or not (found.words or found.marked or capped):
+    if found is None or found.code or not (found.words or found.marked or capped):
         return None
     text = f"{what}is text, though {found}"
     if found.numbers and (found.words or capped):
         text += next((f" (first {shown(value)} in {where})" for where, value in _words(tables, name)), "")
-    remedy = "write plain numbers, and nothing or NA for missing ones"
-    if not found.numbers:
-        remedy = "turn them into numbers (days, month, hour)"
+    remedy = in_options(found.remedy)
+    remedy = remedy[0].lower() + remedy[1:]
     if what:
         return Finding("problem", name, text, remedy, stops=True)
     return Finding("problem", name, text, f"{remedy}, or leave it out: --without {option(name)}", _drop(name))
@@ -204,23 +207,28 @@ def _target(name: str, column: Column, n: int) -> Iterator[Finding]:
             told = f"the target goes up to {max(-column.low, column.high):.4g}, and its squares leave float64"
             yield Finding("note", name, told, "rescale it, or there are no standard errors")
         if len(values) == 2:
-            told = f"the target holds only {values[0]:g} and {values[1]:g}, and would be fitted as a number"
-            yield Finding("note", name, told, "if these are labels: --model logistic")
+            told = f"the target holds only {values[0]:g} and {values[1]:g}: logistic regression is the usual model"
+            yield Finding("note", name, told, "--model logistic", (("--model", "logistic"),))
         elif column.kind == "whole numbers" and len(values) <= 10 and n >= 10 * len(values):
             told = f"the target holds {len(values)} whole numbers, and would be fitted as a number"
             yield Finding("note", name, told, "if these are labels: --model logistic")
         else:
             yield Finding("ok", name, f"the target holds numbers, {column.low:.4g} to {column.high:.4g}: linear")
     yield from _alike(name, column)
-    if column.counts is not None and len(column.levels) <= 50 and (column.kind in ("text", "true/false")):
+    if column.counts is not None and _labels(column):
         yield from _balance(name, column)
+
+
+def _labels(column: Column) -> bool:
+    """Whether a target is one of labels, by its kind or because it holds two numbers only."""
+    return 2 <= len(column.levels) <= (50 if column.kind in ("text", "true/false") else 2)
 
 
 def _balance(name: str, column: Column) -> Iterator[Finding]:
     assert column.counts is not None
     ranked = column.counts.most_common()
     total = sum(column.counts.values())
-    told = ", ".join(f"{short(str(label), 30)} {rows:,}" for label, rows in ranked[:6]) + (
+    told = ", ".join(f"{short(_written(label), 30)} {rows:,}" for label, rows in ranked[:6]) + (
         " …" if len(ranked) > 6 else ""
     )
     label, rows = ranked[-1]
@@ -233,6 +241,10 @@ def _balance(name: str, column: Column) -> Iterator[Finding]:
         yield Finding("note", name, text, "look at recall, not at accuracy")
     else:
         yield Finding("ok", name, f"the target holds {len(ranked)} labels: {told}")
+
+
+def _written(label: Any) -> str:
+    return f"{label:g}" if isinstance(label, float) else str(label)
 
 
 # --- columns together -----------------------------------------------------------------------------
@@ -252,8 +264,8 @@ def _numbers(
     if not coded:
         return
     design = design_of(tables.schema, target=target, features=list(coded), weight=weight, missing="drop")
-    labels = about is not None and target is not None and 2 <= len(about.levels) <= 50
-    if labels and about is not None and about.kind in ("text", "true/false"):
+    labels = about is not None and target is not None and _labels(about)
+    if labels:
         design = design.with_labels()
     design = design.learn(tables)
     if len(design.names) > 2000:
@@ -275,8 +287,9 @@ def _numbers(
     # By its term, not by its name: a column may be called temp[C], and yet be no level of one called temp.
     sources = tuple(term.label for term in design.terms for _ in range(term.width))
     but = f", without {', '.join(f'{name} ({len(c.levels)} levels)' for name, c in wide.items())}" if wide else ""
-    yield from _collinear(gram, design.names, sources, but)
-    if labels and design.target is not None and design.target.labels:
+    penalty = "" if design.target is None else ", or a penalty: --alpha 1" if labels else ", or ridge: --cv"
+    yield from _collinear(gram, design.names, sources, but, penalty)
+    if labels:
         yield from _separable(tables, design, gram.n, but)
         for name, column in wide.items():
             yield from _told_by_level(tables, design, name, len(column.levels))
@@ -303,11 +316,13 @@ def _size(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
     varied = np.flatnonzero(spread > 0)
     if len(varied) > 1:
         low, high = varied[np.argmin(spread[varied])], varied[np.argmax(spread[varied])]
-        if spread[high] > _APART * spread[low]:
+        if spread[high] > _ALIKE * spread[low]:
+            apart = spread[high] > _APART * spread[low]
             quiet = False
-            times = min(float(spread[high]) / float(spread[low]), 1e308)
-            text = f"{names[high]} is spread {times:.1g} times as wide as {names[low]}"
-            yield Finding("note", "scale", text, "rescale them for ridge and the perceptrons")
+            ends = (f"{compact(float(f'{spread[j]:.2g}'))} ({names[j]})" for j in (low, high))
+            text = f"standard deviations range from {' to '.join(ends)}"
+            remedy = "rescale them for ridge and the perceptrons"
+            yield Finding("note" if apart else "ok", "scale", text, remedy)
     if quiet:
         yield Finding("ok", "scale", "columns are of comparable size")
 
@@ -317,7 +332,9 @@ def _squares(gram: Gram) -> NDArray[np.float64]:
     return np.asarray(rounded(diagonal(gram.cross))[: gram.p])
 
 
-def _collinear(gram: Gram, names: tuple[str, ...], sources: tuple[str, ...], but: str) -> Iterator[Finding]:
+def _collinear(
+    gram: Gram, names: tuple[str, ...], sources: tuple[str, ...], but: str, penalty: str
+) -> Iterator[Finding]:
     solution = _aliased(gram)
     squares = _squares(gram)
     aliased = [j for j in solution.aliased if squares[j] > 0]
@@ -334,7 +351,7 @@ def _collinear(gram: Gram, names: tuple[str, ...], sources: tuple[str, ...], but
         near = max(others, key=lambda i: abs(correlation[i, j]))
         text = f"is nearly a combination of others (VIF {inflation[k]:.3g}), nearest {names[near]}"
         text += f", correlation {correlation[near, j]:.3f}"
-        yield Finding("note", names[j], text, "leave one of them out, or ridge: --cv")
+        yield Finding("note", names[j], text, f"leave one of them out{penalty}")
     if not aliased and not high:
         worst = int(np.argmax(inflation)) if len(kept) else 0
         told = f" (largest VIF {inflation[worst]:.2f}, {names[kept[worst]]})" if len(kept) > 1 else ""
@@ -349,6 +366,7 @@ def _aliased(gram: Gram) -> Any:
         gauge=replace(gram.gauge, shift=np.append(gram.gauge.shift, 0.0), unit=np.append(gram.gauge.unit, 1.0)),
         mean=np.append(np.asarray(rounded(gram.mean)), 0.0),
         cross=np.pad(np.asarray(rounded(gram.cross)), ((0, 1), (0, 1))),
+        rounding=np.append(gram.rounding, 0.0),
     )
     assert len(widened.gauge.unit) == p + 1
     return widened.select(None, True).solve()
@@ -426,6 +444,9 @@ def _separable(tables: Tables, design: Any, n: int, but: str) -> Iterator[Findin
         yield Finding("problem", name, "the complete rows have one label only", "fill the gaps first")
         return
     certificate = separability(np.concatenate([block.X for block in blocks]), y, names=design.names)
+    if certificate.verdict == "undecided":
+        yield Finding("note", name, "whether the labels can be separated was not decided: the search takes too long")
+        return
     if certificate.verdict == "overlapping":
         text = f"labels overlap{but}: logistic regression has an estimate; a plain perceptron never settles"
         yield Finding("ok", name, text)

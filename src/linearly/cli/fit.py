@@ -30,12 +30,13 @@ PENALISED = ("auto", "linear", "ridge", "logistic", "least-squares")
     help="auto is linear for numbers, logistic for labels.",
 )  # fmt: skip
 @click.option("--alpha", type=click.FloatRange(min=0), help="The penalty of ridge, logistic or least-squares.")
+@click.option("--groups", metavar="COLUMN", help="Standard errors clustered by this column, which is no feature then.")
 @click.option("--cv", is_flag=True, help="Choose the penalty of a ridge regression by cross-validation.")
 @click.option(
     "--like", metavar="MODEL", help="Read the columns as this model file does, so that the two can be merged."
 )
-@click.option("--unseen", type=click.Choice(["error", "reference"]), default="error", show_default=True,
-              help="At prediction, a level that was not there in training.")  # fmt: skip
+@click.option("--unseen", type=click.Choice(["error", "reference", "extend"]), default="error", show_default=True,
+              help="A level that was not there in training, at prediction; with --like, extend adds it.")  # fmt: skip
 @click.option("--param", multiple=True, metavar="NAME=VALUE", help="A parameter of the estimator: covariance=HC3.")
 @click.option("--holdout", type=click.FloatRange(0, 1, min_open=True, max_open=True), metavar="SHARE",
               help="Evaluate on this share of the rows, evenly spaced and held out: 0.2 is every 5th.")  # fmt: skip
@@ -73,7 +74,7 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
             model.save(output)
             facts["saved"] = output
         if report is not None:
-            write_page(model, report, training)
+            write_page(model, report, training, training=True, held_out=None if holdout is None else held)
             facts["report"] = report
     if as_json:
         put_json(facts)
@@ -121,23 +122,25 @@ def _fit(tables: Any, asked: dict[str, Any]) -> Model:
     if asked["alpha"] is not None:
         params["alpha"] = asked["alpha"]
     if asked["like"] is not None:
-        policy = {name: asked[name] for name in ("missing", "unseen")}
+        policy = {name: asked[name] for name in ("missing", "unseen")} | {"na_values": asked["na"]}
         return front.fit(tables, like=load_model(asked["like"]), model=asked["model"], **policy, **params)
     target, formula, weight = asked["target"], asked["formula"], asked["weight"]
-    features = chosen_features(tables.schema, target, formula, asked["features"], asked["without"], weight)
+    groups = asked["groups"]
+    features = chosen_features(tables.schema, target, formula, asked["features"], asked["without"], weight, groups)
     model = asked["model"]
     if asked["cv"]:
         from linearly.dataset.design import target_of
+        from linearly.dataset.markers import without_markers
 
         if target is not None and target in tables.schema:
-            aim = target_of(target, tables.schema)
+            aim = target_of(target, without_markers(tables, asked["na"]).schema)
             if aim is not None and aim.labels:
                 raise ValueError(f"--cv chooses the penalty of a ridge regression, but {target!r} holds labels: leave "
                                  "it out, or give --alpha.")  # fmt: skip
         model = "ridge"
     return front.fit(
-        tables, target=target, formula=formula, model=model, features=features, weight=weight,
-        missing=asked["missing"], unseen=asked["unseen"], **params,
+        tables, target=target, formula=formula, model=model, features=features, weight=weight, groups=groups,
+        missing=asked["missing"], unseen=asked["unseen"], na_values=asked["na"], **params,
     )  # fmt: skip
 
 
@@ -156,7 +159,7 @@ def _refuse(asked: dict[str, Any]) -> None:
     """Refuse options that contradict each other."""
     model, alpha = asked["model"], asked["alpha"]
     if asked["like"] is not None:
-        given = [name for name in ("target", "formula", "features", "without", "weight") if asked[name]]
+        given = [name for name in ("target", "formula", "features", "without", "weight", "groups") if asked[name]]
         if given:
             raise click.UsageError(f"--like brings its own columns: leave --{given[0]} out.")
         if asked["cv"]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from linearly.models.registry import MODELS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from linearly.dataset.rows import Block, Rows
     from linearly.front import Model
 
@@ -37,6 +39,8 @@ def model_facts(model: Model, seen: int | None = None) -> dict[str, Any]:
     if alpha > 0:
         facts["alpha"] = alpha
         facts["alpha_chosen"] = hasattr(estimator, "alpha_")
+    if model.design.groups is not None:
+        facts["groups_column"] = model.design.groups
     if model.classes:
         facts["classes"] = list(model.classes)
     if isinstance(estimator, LeastSquares):
@@ -71,7 +75,8 @@ def rows_of(estimator: Any) -> int | None:
 
 def _least_squares(model: Model) -> dict[str, Any]:
     from linearly.evidence.diagnostics import vif
-    from linearly.evidence.inference import glance, tidy
+    from linearly.evidence.inference import glance, term_names, tidy
+    from linearly.report.facts import shared_terms
 
     estimator = model.estimator
     solution = estimator.solution_
@@ -79,8 +84,10 @@ def _least_squares(model: Model) -> dict[str, Any]:
     facts["covariance"] = estimator.covariance
     facts["covariance_settable"] = "covariance" in estimator.get_params()
     facts["aliased"] = [model.names[j] for j in solution.aliased]
+    facts["unidentified"] = _unidentified(term_names(estimator), solution.identified)
     if len(model.names) > 1 and solution.has_intercept:
         facts["vif"] = list(vif(estimator))
+        facts["structural"] = list(shared_terms(model.design, model.names))
     if hasattr(estimator, "cv_errors_"):
         facts["folds"] = int(estimator.fold_errors_.shape[1])
     return facts
@@ -98,6 +105,10 @@ def _logistic(model: Model) -> dict[str, Any]:
         facts["separation"] = str(estimator.separation_.verdict)
     if len(model.classes) > 2:
         facts["reference"] = plain(estimator.reference_)
+    facts["aliased"] = [model.names[j] for j in estimator._aliased]
+    if estimator._null is not None:
+        names = (*(["Intercept"] if estimator.fit_intercept else []), *model.names)
+        facts["unidentified"] = _unidentified(names, estimator._null == 0)
     if estimator._root is None:
         return facts | {"terms": []}
     terms = _terms(model, tidy(estimator))
@@ -107,6 +118,11 @@ def _logistic(model: Model) -> dict[str, Any]:
                 odds = np.exp([term["estimate"], term["conf_low"], term["conf_high"]])
                 term |= dict(zip(("odds_ratio", "odds_low", "odds_high"), odds.tolist(), strict=True))
     return facts | {"terms": terms}
+
+
+def _unidentified(terms: Sequence[str], identified: Any) -> list[str]:
+    """The terms that the rows do not determine."""
+    return [term for term, known in zip(terms, identified, strict=True) if not known]
 
 
 def _terms(model: Model, table: Any) -> list[dict[str, Any]]:
@@ -155,7 +171,7 @@ def look_again(model: Model, rows: Rows) -> dict[str, Any]:
     if isinstance(model.estimator, LeastSquares):
         values = few_values(rows)
         return {
-            "tests": _residual_tests(model.estimator, rows),
+            "tests": _residual_tests(model.estimator, rows) if len(values) != 2 else [],
             "two_values": values if len(values) == 2 else None,
             "constant": values[0] if len(values) == 1 else None,
         }

@@ -21,6 +21,7 @@ from linearly.cli.screen import (
     width,
     wrapped,
 )
+from linearly.dataset.wording import visible
 
 LONGEST = 40  # terms shown in full; of more, the first HEAD and the last TAIL
 HEAD, TAIL = 30, 5
@@ -69,13 +70,12 @@ def _statistics(facts: Facts) -> list[str]:
     two = len(classes) == 2
     told = f"log-odds {'of' if two else 'against'} {short(repr(classes[1] if two else facts['reference']))}"
     parts = [told]
-    limits = facts.get("separation") == "separable"  # what coefficients without end would have, and these do not
-    parts.append(f"pseudo-R² {'below ' * limits}{_figure(found['pseudo_r_squared'])}")
+    parts.append(f"pseudo-R² {_figure(found['pseudo_r_squared'])}")
     df = f"on {found['df_residual']} df (null {found['null_deviance']:.5g})"
-    parts.append(f"deviance {'above ' * limits}{found['deviance']:.5g} {df}")
-    parts.append(f"AIC {'above ' * limits}{found['aic']:.5g}")
-    if limits:
-        parts.append("limits that are never reached")
+    parts.append(f"deviance {found['deviance']:.5g} {df}")
+    parts.append(f"AIC {found['aic']:.5g}")
+    if facts.get("separated"):
+        parts.append("where the search was stopped")
     if "alpha" in facts:
         parts.append(f"alpha {facts['alpha']:.4g}")
     return [flowing(parts, indent="  "), *_training(facts)]
@@ -85,10 +85,10 @@ def _training(facts: Facts) -> list[str]:
     parts = []
     if "training" in facts:
         found = facts["training"]
-        parts.append(f"right on {percent(found['accuracy'])} of these rows")
+        parts.append(f"right on {percent(found['accuracy'])} of the training rows")
         parts.append(f"(always {short(repr(found['commonest']))}: {percent(found['commonest_share'])})")
     elif "training_error" in facts:
-        parts.append(f"right on {percent(1 - facts['training_error'])} of these rows")
+        parts.append(f"right on {percent(1 - facts['training_error'])} of the training rows")
     lines = [flowing(parts, gap=" ", indent="  ")] if parts else []
     if "stopped_because" in facts:
         lines.append(wrapped(facts["stopped_because"], f"{count(facts['updates'], 'update')}, stopped: "))
@@ -129,11 +129,10 @@ def _term_table(facts: Facts) -> list[str]:
     from linearly.evidence.table import p_value
 
     shown, gap = _shown(facts["terms"])
-    aliased = set(facts.get("aliased", ()))
+    unidentified = facts.get("unidentified") or []
 
     def values(name: str) -> Any:
-        known = [name == "estimate" or t["term"] not in aliased for t in shown]
-        return np.array([t.get(name, np.nan) if k else np.nan for t, k in zip(shown, known, strict=True)], np.float64)
+        return np.array([t.get(name, np.nan) for t in shown], np.float64)
 
     def interval(lows: list[str], highs: list[str]) -> list[str]:
         ragged = any(cell.endswith(" ") for cell in lows + highs if cell.strip() != "–")
@@ -157,10 +156,14 @@ def _term_table(facts: Facts) -> list[str]:
         columns.append(("95 % interval", False, interval(*parts[1:])))
     else:
         columns.append(("95 % interval", False, interval(low, high)))
-    columns.append(("p", True, [p_value(float("nan") if t["term"] in aliased else t["p_value"]) for t in shown]))
+    columns.append(("p", True, [p_value(t["p_value"]) for t in shown]))
     if odds and max(map(seen, laid_out(columns))) > width():
         columns = [column for column in columns if column[0] != "std. error"]
-    remarks = ["combination of others" if t["term"] in aliased else _against(t) for t in shown]
+    aliased = set(facts.get("aliased", ()))
+    untold = dict.fromkeys(aliased.intersection(unidentified), "combination of others")
+    if len(unidentified) < len(facts["terms"]):  # else there is nothing to tell them from
+        untold |= {term: "not determined" for term in unidentified if term not in aliased}
+    remarks = [untold.get(t["term"]) or _against(t) for t in shown]
     below = []
     if any(remarks):
         wide = [*columns, ("", False, remarks)]
@@ -169,7 +172,7 @@ def _term_table(facts: Facts) -> list[str]:
         else:
             levels = dict.fromkeys((t["term"].partition("[")[0], t["against"]) for t in shown if "against" in t)
             apart = [f"{short(name)} against {short(str(level))}" for name, level in levels]
-            apart += [f"{name} is a combination of others" for name in facts.get("aliased", ())]
+            apart += [f"{name} is {'a ' * (said[0] == 'c')}{said}" for name, said in untold.items()]
             below = [flowing([dim(brief(part)) for part in apart])]
     lines = laid_out(_fitting(columns))
     return _with_gap(lines, gap) + below
@@ -269,8 +272,9 @@ def laid_out(columns: Sequence[Column]) -> list[str]:
 
 
 def _one_line(cell: str) -> str:
-    """A cell without the line ends that levels may have."""
-    return " ".join(cell.split()) if set(cell) & set("\n\r\t\x0b\x0c") else cell
+    """A cell without the line ends and the control characters that levels may have."""
+    cell = visible(cell)
+    return " ".join(cell.split()) if set(cell) & set("\n\t") else cell
 
 
 def _fitting(columns: list[Column]) -> list[Column]:
@@ -316,16 +320,20 @@ def _remarks(facts: Facts) -> list[str]:
     if facts.get("constant") is not None:
         always = f"{facts['target']} is {compact(facts['constant'])} in every row: there is nothing to explain"
         lines.append(wrapped(always, "target      "))
+    clusters = facts.get("statistics", {}).get("n_clusters")
+    if clusters is not None:
+        lines.append(
+            wrapped(f"{count(clusters, 'cluster')} by {facts['groups_column']}: t on {clusters - 1} df", "clustered   ")
+        )
     tests = {found["test"]: found["p_value"] for found in facts.get("tests", ())}
     told = []
     if "shapiro_wilk" in tests:
-        normal = "normal" if tests["shapiro_wilk"] >= 0.05 else "not normal"
+        normal = "no evidence against normality" if tests["shapiro_wilk"] >= 0.05 else "not normal"
         told.append(f"{normal} (Shapiro-Wilk {probability(tests['shapiro_wilk'])})")
     if "breusch_pagan" in tests:
         steady = tests["breusch_pagan"] >= 0.05
-        told.append(
-            f"{'constant' if steady else 'unequal'} variance (Breusch-Pagan {probability(tests['breusch_pagan'])})"
-        )
+        even = "no evidence against equal variance" if steady else "unequal variance"
+        told.append(f"{even} (Breusch-Pagan {probability(tests['breusch_pagan'])})")
         if not steady and facts["covariance"] == "classical":
             told.append(
                 "try --param covariance=HC3" if facts["covariance_settable"] else "take the intervals with care"
@@ -333,14 +341,19 @@ def _remarks(facts: Facts) -> list[str]:
     if told:
         lines.append(flowing(["residuals", *told], indent="            "))
     if facts.get("vif"):
-        lines.append(wrapped(brief(_collinearity(facts["vif"])), "columns     "))
+        lines.append(wrapped(brief(_collinearity(facts["vif"], set(facts["structural"]))), "columns     "))
     if facts.get("separated"):
-        lines.append(wrapped("these figures are where the search was stopped, not estimates", "separable   "))
+        finite = "figures without standard errors" if facts["separation"] == "quasi-separable" else "these figures"
+        told_of = f"{finite} are where the search was stopped, not estimates"
+        lines.append(wrapped(f"{told_of}; try --param bias_reduction=firth, or --alpha 1", "separable   "))
     return lines
 
 
-def _collinearity(table: list[dict[str, Any]]) -> str:
-    worst = max(table, key=lambda row: row["vif"])
+def _collinearity(table: list[dict[str, Any]], structural: set[str]) -> str:
+    own = [row for row in table if row["term"] not in structural]
+    if not own and all(row["vif"] < float("inf") for row in table):
+        return "terms share columns, and are related by construction"
+    worst = max([row for row in table if row["vif"] == float("inf")] or own, key=lambda row: row["vif"])
     if worst["vif"] == float("inf"):
         alike = [row["term"] for row in table if row["vif"] == float("inf")]
         return f"collinear: {', '.join(alike[:4])}{' …' if len(alike) > 4 else ''} (see linearly check)"

@@ -11,8 +11,8 @@ import numpy as np
 
 from linearly.algorithm.gram import Gram
 from linearly.dataset.design import Design, DesignRows
+from linearly.dataset.spelling import text_of
 from linearly.dataset.tables import Chunk, Tables
-from linearly.dataset.terms import text_of
 from linearly.kernels.doubled import rounded
 
 # 1 − R² below is said to be 0. What is measured never gets there (NIST's Norris, a calibration of ozone monitors, has

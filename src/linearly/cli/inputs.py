@@ -109,6 +109,12 @@ class WatchedTables:
 
         return WatchedTables(with_text(self.tables, columns), self.progress, self.expected)
 
+    def with_na(self, markers: tuple[str, ...]) -> WatchedTables:
+        """The same rows, with the cells that hold one of the markers missing."""
+        from linearly.dataset.markers import without_markers
+
+        return WatchedTables(without_markers(self.tables, markers), self.progress, self.expected)
+
 
 @dataclass(frozen=True)
 class _Watched(Generic[S]):
@@ -180,6 +186,12 @@ class PickedTables:
         from linearly.dataset.tables import with_text
 
         return PickedTables(with_text(self.tables, columns), self.share, held=self.held)
+
+    def with_na(self, markers: tuple[str, ...]) -> PickedTables:
+        """The same rows, with the cells that hold one of the markers missing."""
+        from linearly.dataset.markers import without_markers
+
+        return PickedTables(without_markers(self.tables, markers), self.share, held=self.held)
 
 
 @dataclass(frozen=True)

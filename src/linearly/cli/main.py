@@ -36,7 +36,8 @@ def main(args: Sequence[str] | None = None) -> int:
         warnings.showwarning = note_warning(everything=debug)
         try:
             code = cli.main(words, prog_name="linearly", standalone_mode=False)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
             return code if isinstance(code, int) else 0
         except click.UsageError as failure:
             error(sentence(failure))
@@ -52,6 +53,6 @@ def main(args: Sequence[str] | None = None) -> int:
             if debug:
                 import traceback
 
-                traceback.print_exc()
+                status(traceback.format_exc())
             error(sentence(failure))
             return 1

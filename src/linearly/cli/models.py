@@ -155,5 +155,5 @@ def export(
         saved(output)
     elif text is not None:
         answer(text.rstrip("\n"))
-        if sys.stdout.isatty():
+        if sys.stdout is not None and sys.stdout.isatty():
             status(f"{kind} of {fitted.target} on {count(len(fitted.design.features), 'column')}")

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from linearly.cli.screen import quoted
+
 F = TypeVar("F", bound=Callable[..., Any])
 _NAME = re.compile(r'\s*"((?:[^"]|"")+)"\s*(?=,|$)|([^,]+)')
 
@@ -17,6 +19,9 @@ debug_option = click.option(
 )
 data_argument = click.argument("data", metavar="DATA")
 model_argument = click.argument("model", metavar="MODEL", type=click.Path())
+na_option = click.option(
+    "--na", multiple=True, metavar="TEXT", help="A text that stands for a missing value: - or ?. May be repeated."
+)
 level_option = click.option(
     "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True,
     help="Confidence level of the intervals.",
@@ -37,12 +42,11 @@ def names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) ->
 
 def option(*columns: str) -> str:
     """Columns as an option names them in the shell: see `names`."""
-    import shlex
 
-    def quoted(name: str) -> str:
+    def listed(name: str) -> str:
         return '"' + name.replace('"', '""') + '"' if "," in name or name.startswith('"') else name
 
-    return shlex.quote(",".join(map(quoted, columns)))
+    return quoted(",".join(map(listed, columns)))
 
 
 def design_options(f: F) -> F:
@@ -65,6 +69,7 @@ def design_options(f: F) -> F:
                 show_default=True,
                 help="What to do with rows that have missing values.",
             ),
+            na_option,
         )
     ):
         f = option(f)
@@ -73,19 +78,19 @@ def design_options(f: F) -> F:
 
 def chosen_features(
     schema: Any, target: str | None, formula: str | None, features: tuple[str, ...], without: tuple[str, ...],
-    weight: str | None,
+    weight: str | None, groups: str | None = None,
 ) -> list[str] | None:  # fmt: skip
     """The features that the options ask for; None means all columns."""
     if formula is not None and (features or without):
         raise click.UsageError("A formula names its own columns: leave --features and --without out.")
     if formula is None and target in schema:
-        _refuse_dates(schema, [name for name in features or schema if name not in {*without, target, weight}])
+        _refuse_dates(schema, [name for name in features or schema if name not in {*without, target, weight, groups}])
     if not without:
         return list(features) or None
     from linearly.dataset.tables import known_columns
 
     known_columns(without, schema)
-    return [name for name in features or schema if name not in {*without, target, weight}]
+    return [name for name in features or schema if name not in {*without, target, weight, groups}]
 
 
 def _refuse_dates(schema: Any, features: list[str]) -> None:

@@ -11,7 +11,7 @@ import click
 from linearly.cli.inputs import load_model, read, refuse_output
 from linearly.cli.options import common, data_argument, level_option, model_argument, names
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, count, evaluation, note, put_json, saved, short, status
+from linearly.cli.screen import answer, count, evaluation, note, put_json, refuse_closed_output, saved, short, status
 
 if TYPE_CHECKING:
     from linearly.dataset.tables import Chunk, Tables
@@ -23,8 +23,13 @@ if TYPE_CHECKING:
 @data_argument
 @click.option("--output", "-o", metavar="FILE", help="Write to a .csv, .csv.gz or .parquet file.")
 @click.option("--keep", multiple=True, callback=names, metavar="A,B", help="Columns of DATA to write beside.")
+@click.option(
+    "--escape-formulas", is_flag=True, help="Write texts such as =1+1 so that no spreadsheet runs them: '=1+1."
+)
 @common
-def predict(model: str, data: str, output: str | None, keep: tuple[str, ...], as_json: bool) -> None:
+def predict(
+    model: str, data: str, output: str | None, keep: tuple[str, ...], escape_formulas: bool, as_json: bool
+) -> None:
     """Predict the target for the rows of DATA, which need not have it.
 
     Rows stream through: memory does not grow with their number. Without -o the answers go to standard output as CSV.
@@ -35,23 +40,31 @@ def predict(model: str, data: str, output: str | None, keep: tuple[str, ...], as
       linearly predict model.json new.csv -o answers.parquet --keep customer
       linearly predict model.json new.csv | head
     """
+    from linearly.models.estimable import NotEstimable
+
     if output is not None and not output.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
         raise click.UsageError(f"{output}: write to a file that ends in .csv, .csv.gz or .parquet.")
+    if escape_formulas and (as_json if output is None else not output.lower().endswith((".csv", ".csv.gz"))):
+        raise click.UsageError("--escape-formulas is for CSV: leave it out.")
+    if output is None:
+        refuse_closed_output()
+    if as_json and output is None and "warnings" in keep:
+        raise click.UsageError("--json has a list of that name: leave --keep warnings out, or write to a file with -o.")
     refuse_output(output, data, model)
     fitted = load_model(model)
     gaps = Gaps(fitted)
-    with Progress() as progress:
+    with Progress() as progress, NotEstimable():
         tables: Tables = read(data, progress)
         answers = fitted.answers(tables, keep=keep, watch=gaps)
         if output is not None:
             from linearly.dataset.writing import write_tables
 
-            rows = write_tables(output, answers)
+            rows = write_tables(output, answers, escape_formulas=escape_formulas)
         elif as_json:
-            put_json(_columns(answers), indent=None)
+            put_json(_columns(answers), indent=None, columns=True)
             return
         else:
-            rows = _write(answers)
+            rows = _write(answers, escape_formulas)
     if as_json:
         put_json({"rows": rows, "predicted": rows - gaps.rows, "saved": output})
         return
@@ -98,19 +111,23 @@ def _columns(answers: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return columns
 
 
-def _write(answers: Iterable[Mapping[str, Any]]) -> int:
-    """The answers as CSV on standard output, chunk by chunk."""
+def _write(answers: Iterable[Mapping[str, Any]], escape_formulas: bool) -> int:
+    """The answers as CSV on standard output, chunk by chunk; a terminal is shown control characters, not given them."""
     import pyarrow as pa
     from pyarrow import csv
 
-    from linearly.dataset.writing import as_arrow, csv_options, without_blank_lines
+    from linearly.dataset.wording import visible
+    from linearly.dataset.writing import as_arrow, csv_options, without_blank_lines, without_formulas
 
     out, rows = sys.stdout.buffer, 0
+    if escape_formulas:
+        answers = map(without_formulas, answers)
     for number, chunk in enumerate(answers):
         table = pa.table({name: as_arrow(values) for name, values in chunk.items()})
         packed = pa.BufferOutputStream()
         csv.write_csv(without_blank_lines(table), packed, csv_options(table.schema, header=number == 0))
-        out.write(packed.getvalue())
+        text = packed.getvalue()
+        out.write(visible(str(text, "utf-8")).encode() if sys.stdout.isatty() else text)
         rows += len(table)
     out.flush()
     return rows

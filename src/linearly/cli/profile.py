@@ -10,8 +10,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from linearly.cli.codes import NO_EDGE, Edge
+from linearly.dataset.spelling import text_of
 from linearly.dataset.tables import Chunk, Tables
-from linearly.dataset.terms import MOST_LEVELS, text_of
+from linearly.dataset.terms import MOST_LEVELS
 
 
 @dataclass(frozen=True)

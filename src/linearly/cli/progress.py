@@ -22,7 +22,7 @@ class Progress:
         self._lock = threading.Lock()
         self._bar: Any = None
         self._task: Any = None
-        self._shown = sys.stderr.isatty()
+        self._shown = sys.stderr is not None and sys.stderr.isatty()
 
     def __enter__(self) -> Self:
         return self

@@ -16,27 +16,54 @@ from typing import Any
 import click
 
 from linearly.cli.failures import in_options, one_line
+from linearly.dataset.wording import HIDDEN, visible
 
 _UNSEEN_WIDTH = 100  # of text that goes to a file or a pipe
 NARROWEST = 60
 _LEVEL = re.compile(r"(?<=\S)\[([^\[\]]+)\]")
+# Styles are marks that no text of a user can hold, being drawn anew for each process. They become escape sequences only
+# after every escape that came with a name, a level or a file has been made visible.
+_KEY = f"\ufdd0{os.urandom(4).hex()}"
+_STYLES: dict[str, Any] = {
+    "bold": {"bold": True}, "dim": {"dim": True}, "red": {"fg": "red"}, "green": {"fg": "green"},
+    "yellow": {"fg": "yellow"},
+}  # fmt: skip
+_CODES = {name: click.style("", **how, reset=False) for name, how in _STYLES.items()} | {"end": click.style("")}
+_MARKED = re.compile(f"{_KEY}<({'|'.join(_CODES)})>")
 
 
 def width() -> int:
     """Columns that there is room for."""
-    if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
+    if os.environ.get("COLUMNS", "").isdigit() or (sys.stdout is not None and sys.stdout.isatty()):
         return max(shutil.get_terminal_size().columns, NARROWEST)
     return _UNSEEN_WIDTH
 
 
 def answer(text: str = "") -> None:
     """Print to standard output."""
-    click.echo(text)
+    refuse_closed_output()
+    click.echo(_styled(text))
 
 
 def status(text: str) -> None:
     """Print to standard error."""
-    click.echo(text, err=True)
+    click.echo(_styled(text), err=True)
+
+
+def refuse_closed_output() -> None:
+    """Refuse to go on where standard output is closed, as by `>&-`: Python has no stream for it."""
+    if sys.stdout is None:
+        raise ValueError("Standard output is closed, so the answer cannot be written. Redirect it to a file.")
+
+
+def style(text: str, *names: str) -> str:
+    """Text that a terminal shows in a style or a colour: bold, dim, red, green, yellow."""
+    return f"{''.join(f'{_KEY}<{name}>' for name in names)}{text}{_KEY}<end>"
+
+
+def _styled(text: str) -> str:
+    """Text as a terminal takes it: styles as escape sequences, and no others."""
+    return _MARKED.sub(lambda found: _CODES[found[1]], visible(text))
 
 
 def wrapped(text: str, lead: str = "") -> str:
@@ -72,17 +99,21 @@ def evaluation(found: Any, model: Any) -> str:
 
 def note(text: str) -> None:
     """A remark on standard error."""
-    status(click.style("note: ", fg="yellow") + wrapped(text, "note: ")[6:])
+    status(style("note: ", "yellow") + wrapped(text, "note: ")[6:])
 
 
 def error(text: str, kind: str = "error") -> None:
     """What went wrong, on standard error."""
-    status(click.style(f"{kind}: ", fg="red", bold=True) + text)
+    status(style(f"{kind}: ", "red", "bold") + text)
+
+
+_warned: list[dict[str, str]] = []  # what `note_warning` has shown, for JSON
 
 
 def note_warning(everything: bool = False) -> Callable[..., None]:
     """What shows warnings: those of the library as notes, each once; of others nothing, unless `everything`."""
     told: set[str] = set()
+    _warned.clear()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         ours = issubclass(category, UserWarning) or category.__name__ == "RankWarning"
@@ -90,14 +121,21 @@ def note_warning(everything: bool = False) -> Callable[..., None]:
         if text in told or not (ours or everything):
             return
         told.add(text)
+        _warned.append({"class": category.__name__, "text": text})
         note(text if ours else f"{category.__name__}: {text}")
 
     return show
 
 
-def put_json(value: Any, indent: int | None = 2) -> None:
-    """Print as JSON; what is not a finite number becomes null."""
-    answer(json.dumps(plain(value), ensure_ascii=False, indent=indent, allow_nan=False))
+def put_json(value: Any, indent: int | None = 2, *, columns: bool = False) -> None:
+    """Print as JSON, with the warnings shown so far; what is not a finite number becomes null.
+
+    Beside `columns` of answers the warnings stand only where there are any.
+    """
+    if isinstance(value, dict) and (_warned or not columns):
+        value = {**value, "warnings": list(_warned)}
+    text = json.dumps(plain(value), ensure_ascii=False, indent=indent, allow_nan=False)
+    answer(HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # the same JSON, whatever a terminal obeys
 
 
 def plain(value: Any) -> Any:
@@ -131,17 +169,17 @@ def flowing(parts: Sequence[str], gap: str = "   ", indent: str = "") -> str:
 
 def seen(text: str) -> int:
     """Columns of a terminal that styled text takes."""
-    return len(click.unstyle(text))
+    return len(_MARKED.sub("", visible(text)))
 
 
 def bold(text: str) -> str:
     """Text that stands out on a terminal."""
-    return click.style(text, bold=True)
+    return style(text, "bold")
 
 
 def dim(text: str) -> str:
     """Text that stands back on a terminal."""
-    return click.style(text, dim=True)
+    return style(text, "dim")
 
 
 def count(n: int, thing: str, several: str | None = None) -> str:
@@ -196,11 +234,14 @@ def saved(path: str | os.PathLike[str]) -> None:
 
 def two_values(target: str, low: float, high: float) -> str:
     """What to say of a target of two numbers that is fitted as numbers."""
-    return f"{target} holds only {low:g} and {high:g}. If these are labels: --model logistic."
+    return f"{target} holds only {low:g} and {high:g}. The usual model of such a target is logistic: --model logistic."
 
 
 def quoted(word: str) -> str:
-    """A word as the shell wants it."""
+    """A word as the shell wants it; with a control character or a line break, as bash and zsh do ($'\\n')."""
     import shlex
 
-    return shlex.quote(word)
+    if not HIDDEN.search(word) and "\n" not in word:
+        return shlex.quote(word)
+    inside = word.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"$'{visible(inside)}'"

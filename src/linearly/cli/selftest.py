@@ -35,6 +35,7 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
       extreme       hostile scales, against exact fractions
       splits        any blocks, threads, files; Dask and Spark with --long
       laws          what must not change a model, on random data
+      digits        claimed digits after + and −, and of weighted fits
       inputs        bad inputs to every estimator, each refused by name
       separability  verdicts and proofs, against exact fractions
       files         kill -9 while saving, Ctrl-C, hostile and damaged files
@@ -112,7 +113,7 @@ def _results(area: str, long: bool, tell: Callable[[int, int], None] | None = No
 @contextmanager
 def _progress(area: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on standard error, or a line where that is no terminal."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         status(f"{area} …")
         yield lambda done, total: None
         return

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import ipc
@@ -26,6 +27,7 @@ _LARGE_GROUP = 2**18  # rows
 _BUFFERED = 2**25  # bytes read ahead in a row group, over all columns
 _WHOLE = 2**23  # numbers of a row group that is decoded at once: 1.3 times faster than batch by batch
 _PART = 2**22  # numbers of a larger one that are decoded at once
+_TEXT = 2**25  # bytes of text in a chunk: a dictionary of 5 MB may stand for gigabytes of it
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -51,7 +53,7 @@ class ParquetTable:
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The row groups; where they are few and large, their batches."""
-        refuse_absent(wanted, self.schema.names, self.name)
+        refuse_absent(wanted.names, self.schema.names, self.name)
         sizes = [self.metadata.row_group(i).num_rows for i in range(self.metadata.num_row_groups)]
         few = len(sizes) * self.among < _FEW_GROUPS and max(sizes, default=0) > _LARGE_GROUP
         first = 0
@@ -101,7 +103,20 @@ class ParquetTable:
             if rows * len(wanted) <= _WHOLE and all(map(pa.types.is_primitive, wanted.types)):
                 yield file.read_row_group(group, wanted.names, use_threads=together)
             else:
-                yield from file.iter_batches(rows_in_chunk(wanted), [group], wanted.names, use_threads=together)
+                step = self._rows_at_once(group, rows, wanted)
+                yield from file.iter_batches(step, [group], wanted.names, use_threads=together)
+
+    def _rows_at_once(self, group: int, rows: int, wanted: pa.Schema) -> int:
+        """How many rows to read at a time, so that their text stays within bounds."""
+        texts = [field.name for field in wanted if _is_text(field.type)]
+        if not texts:
+            return rows_in_chunk(wanted)
+        # One row brings the dictionaries, which say how long a value can be; the size of the group, how long it is.
+        with pq.ParquetFile(
+            self.location.whole(), metadata=self.metadata, read_dictionary=texts, pre_buffer=False
+        ) as file:
+            first = next(file.iter_batches(1, [group], texts, use_threads=False))
+        return _rows_of_text(first, rows_in_chunk(wanted), self.metadata.row_group(group).total_byte_size // rows)
 
 
 class ArrowTable:
@@ -136,7 +151,7 @@ class ArrowTable:
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The record batches."""
-        refuse_absent(wanted, self.schema.names, self.name)
+        refuse_absent(wanted.names, self.schema.names, self.name)
         first = 0
         for i, rows in enumerate(self._rows()):
             if rows:
@@ -156,6 +171,7 @@ class BatchStream:
 
     def __init__(self, name: str, batches: Callable[[], tuple[pa.Schema, Iterable[Any]]], *, one_shot: bool) -> None:
         self.name, self.one_shot = name, one_shot
+        self._passed: int | None = None  # rows in the pass before
         self._open = batches
         self._lock = threading.Lock()
         self._waiting: Iterable[Any] | None
@@ -165,13 +181,19 @@ class BatchStream:
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The batches as they come."""
-        refuse_absent(wanted, self.schema.names, self.name)
+        refuse_absent(wanted.names, self.schema.names, self.name)
         first = 0
         with _named(f"{self.name} cannot be read to its end"):
             for batch in self._batches():
                 for chunk in _cut(batch, wanted, start, self.name, first, rows_in_chunk(wanted)):
                     yield Unit(len(chunk), partial(_only, chunk))
                 start, first = start + len(batch), first + len(batch)
+        if self._passed not in (None, first):
+            raise ValueError(
+                f"{self.name} has {first:,} rows in one pass and {self._passed:,} in another, so its passes do not "
+                "agree. Write it to a file first, and give the file."
+            )
+        self._passed = first
 
     def _batches(self) -> Iterable[Any]:
         with self._lock:
@@ -194,7 +216,10 @@ def arrow_stream(location: Location) -> BatchStream:
 
 
 def batches_of(data: Any) -> BatchStream:
-    """Anything with an Arrow C stream, read once; a polars LazyFrame is collected anew, in batches, at each pass."""
+    """Anything with an Arrow C stream, which is asked for anew at each pass unless it is a reader of batches itself.
+
+    A polars LazyFrame is collected anew, in batches, at each pass; an Arrow dataset is scanned anew.
+    """
     name = f"the {type(data).__name__}"
     if hasattr(data, "collect_batches"):
 
@@ -204,11 +229,14 @@ def batches_of(data: Any) -> BatchStream:
 
         return BatchStream(name, collected, one_shot=False)
 
+    if hasattr(data, "scanner"):
+        return BatchStream(name, lambda: (data.schema, data.to_batches()), one_shot=False)
+
     def streamed() -> tuple[pa.Schema, Iterable[Any]]:
         reader = pa.RecordBatchReader.from_stream(data)
         return reader.schema, reader
 
-    return BatchStream(name, streamed, one_shot=True)
+    return BatchStream(name, streamed, one_shot=hasattr(data, "__next__"))
 
 
 def _record_batches(lazy: Any) -> Iterator[Any]:
@@ -222,8 +250,23 @@ def _only(chunk: Chunk) -> tuple[Chunk]:
 
 def _cut(batch: Any, wanted: pa.Schema, start: int, name: str, first: int, step: int) -> Iterator[Chunk]:
     batch.validate(full=True)  # offsets are addresses, and text that is not UTF-8 is found nowhere else
+    step = _rows_of_text(batch, step)
     for at in range(0, len(batch), step):
         yield Chunk(frame_of(batch.slice(at, step), wanted), start + at, Place(name, first + at))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _rows_of_text(batch: Any, most: int, bytes_in_row: int = 0) -> int:
+    """At most so many rows, and fewer where the values of dictionaries, or the rows themselves, are long."""
+    longest = 0
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+            chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+            longest += max((pc.max(pc.binary_length(one.dictionary)).as_py() or 0 for one in chunks), default=0)
+    return max(1, min(most, _TEXT // max(longest, bytes_in_row, 1)))
 
 
 @contextmanager

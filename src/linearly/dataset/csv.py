@@ -7,15 +7,14 @@ go on as fractions. The delimiter and decimal commas are recognised; a line `sep
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -26,17 +25,25 @@ from numpy.typing import NDArray
 
 from linearly import kernels
 from linearly.dataset.locations import Location, read_already, read_fully, unpacked
-from linearly.dataset.rows import Place
+from linearly.dataset.numbers import beyond_float64
+from linearly.dataset.rows import Place, integer_refused
 from linearly.dataset.tables import Chunk
 from linearly.dataset.units import Unit, refuse_absent, refuse_twice
 from linearly.dataset.wording import miscounted, shown
 
 PIECE = 2**22  # bytes
-_LONGEST = 2**26  # bytes of one row
+_LONGEST = 2**24  # bytes of one row
+_MOST_COLUMNS = 50_000  # Arrow takes about 8 kB for each to parse a piece: 0.4 GB
+_QUOTES_BACK = 64  # quotes before the end of a piece, among which the last row most often ends
+_TOP = 2**16  # bytes in which the names of the columns are looked for
 _SAMPLE = 50  # rows that the delimiter is found in
 _HEAD = 1000  # rows in which it is looked how cells are written
+_LONGEST_MARKER = 20  # characters of a cell that may stand for a missing value
 _DELIMITERS = (",", ";", "\t", "|")
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+_QUOTED = re.compile(r'"[^"]*(?:""[^"]*)*"?')
+_INTEGER = re.compile(r"[+-]?\d+")
+_MOST_DIGITS = 300  # of an integer that float64 may hold
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
 _SEPARATOR = re.compile(rb'"?sep=([,;\t|])"?')
 _JSON = re.compile(r'\s*(\{\s*"|\[\s*([\[{"]|$))')
@@ -99,6 +106,11 @@ class Piece:
         """The bytes of rows first … last − 1."""
         return self.data[self.starts[first] : self.starts[last] if last < len(self) else None]
 
+    def texts(self, first: int, last: int) -> list[str]:
+        """Rows first … last − 1, as many as there are, as text without their line ends."""
+        rows = (self.rows(i, i + 1) for i in range(first, min(last, len(self))))
+        return [row.decode(errors="replace").rstrip("\r\n") for row in rows]
+
     def place(self, name: str) -> Place:
         """Where the rows are, for messages."""
         lines = self.line_ends + (not self.data.endswith(b"\n"))
@@ -117,12 +129,14 @@ def cut(stream: Any, name: str) -> Iterator[Piece]:
         if line == 1 and not rest:
             data = _without_mark(data, name)
         end = len(data) if last else _end_of_rows(data, inside)
+        if len(rest) + (0 if end else len(data)) > _LONGEST:
+            raise _too_long(rest + data, line, name)
+        if last and inside ^ (data.count(b'"') % 2 == 1):
+            raise ValueError(f"Line {_unpaired(rest + data, line)} of {name} has a quote that is not closed.")
         if end or (last and rest):
             piece = Piece(b"".join((rest, memoryview(data)[:end])), line)
             line += piece.line_ends
             yield piece
-        elif len(rest) + len(data) > _LONGEST:
-            raise ValueError(f"{name} has a row of more than {_LONGEST >> 20} MB: {_unpaired(rest + data, line)}")
         rest = data[end:] if end else rest + data
         inside = rest.count(b'"') % 2 == 1
 
@@ -139,21 +153,40 @@ def _end_of_rows(data: bytes, inside: bool) -> int:
     """Just after the last line end that is outside quotes; 0 if there is none. Quotes may be open at the start."""
     inside ^= b'"' in data and data.count(b'"') % 2 == 1  # looking is ten times faster than counting
     stop = len(data)
-    while True:
-        at = data.rfind(b"\n", 0, stop)
-        if at < 0:
-            return 0
-        inside ^= data.count(b'"', at, stop) % 2 == 1
-        if not inside:
-            return at + 1
-        stop = at
+    for _ in range(_QUOTES_BACK):
+        at = data.rfind(b'"', 0, stop)
+        end = -1 if inside else data.rfind(b"\n", at + 1, stop)
+        if end >= 0 or at < 0:
+            return end + 1
+        inside, stop = not inside, at
+    text = np.frombuffer(data, dtype=np.uint8)[:stop]
+    quotes, ends = np.flatnonzero(text == _QUOTE), np.flatnonzero(text == _NEWLINE)
+    outside = (len(quotes) - np.searchsorted(quotes, ends) + inside) % 2 == 0
+    return int(ends[outside][-1]) + 1 if outside.any() else 0
 
 
-def _unpaired(data: bytes, line: int) -> str:
-    for i, text in enumerate(data.split(b"\n")):
-        if text.count(b'"') % 2:
-            return f"a quote in line {line + i} is not closed."
-    return "its lines have no end."
+def _too_long(data: bytes, line: int, name: str) -> ValueError:
+    """What to say of a row that is longer than any is read, by what it begins with."""
+    opened = _unpaired(data, line)
+    if opened is not None:
+        cause = f"a quote in line {opened} is not closed. Close it."
+    elif line == 1 and max(data.count(sign.encode()) for sign in _DELIMITERS) >= _MOST_COLUMNS:
+        cause = f"it has more than {_MOST_COLUMNS:,} columns. Leave some out."
+    else:
+        cause = "a line has no end. Check that the file is CSV."
+    return ValueError(f"{name} has a row of more than {_LONGEST >> 20} MB, from line {line} on: {cause}")
+
+
+def _unpaired(data: bytes, line: int) -> int | None:
+    """The number of the first line with an odd number of quotes; None if there is none."""
+    at = data.find(b'"')
+    while at >= 0:
+        end = data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        if data.count(b'"', at, end) % 2:
+            return line + data.count(b"\n", 0, at)
+        at = data.find(b'"', end)
+    return None
 
 
 class CsvFile:
@@ -166,6 +199,7 @@ class CsvFile:
         self.location, self.name, self.one_shot = location, location.name, location.one_shot
         self._begun: list[Iterator[Piece]] = []  # of a one-shot file: its pieces, until they are asked for
         self._texts: frozenset[str] = frozenset()
+        self._markers: tuple[str, ...] = ()
         self._header: Header | None = None
 
     def _pieces(self) -> Iterator[Piece]:
@@ -179,15 +213,25 @@ class CsvFile:
 
     def _first(self) -> tuple[Header, Piece]:
         """The header and the rows of the first piece, which is not kept: of a thousand files that would be 4 GB."""
-        pieces = self._pieces()
+        pieces = self._begun.pop() if self._begun else self._pieces()
         first = next(pieces, None)
         if first is None or not len(first):
             raise ValueError(f"{self.name} is empty: it has not even a row of column names.")
         if self.one_shot:
             self._begun[:] = [itertools.chain([first], pieces)]
         header, rows = Header.of(first, self.name)
-        self._header = replace(header, decimal=_decimal(rows.data, header.delimiter))
+        self._header = replace(header, decimal=_decimal(rows.data, header.delimiter), markers=self._markers)
         return self._header, rows
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, of which only the first bytes are read where they suffice."""
+        if self._header is not None or self.one_shot:
+            return (self._header or self._first()[0]).names
+        with closing(unpacked(self.location)) as stream:
+            data = _without_mark(read_fully(stream, _TOP), self.name)
+        end = _end_of_rows(data, False)
+        return Header.of(Piece(data[:end], 1), self.name)[0].names if end else self._first()[0].names
 
     @property
     def schema(self) -> pa.Schema:
@@ -213,8 +257,7 @@ class CsvFile:
     def texts(self) -> dict[str, list[str]]:
         """The cells of the first rows as they are written; not of a file that can be read only once."""
         header, piece = self._first()
-        head = piece.rows(0, min(len(piece), _HEAD)).decode(errors="replace") if len(piece) else ""
-        rows = csv.reader(io.StringIO(head, newline=""), delimiter=header.delimiter)
+        rows = [_fields(row, header.delimiter) for row in piece.texts(0, _HEAD)]
         return dict(zip(header.names, map(list, zip(*rows, strict=False)), strict=False))
 
     def with_text(self, columns: Sequence[str]) -> CsvFile:
@@ -223,10 +266,17 @@ class CsvFile:
         other._texts = self._texts.union(columns)
         return other
 
+    def with_na(self, markers: tuple[str, ...]) -> CsvFile:
+        """The same rows, with the cells that hold one of the markers missing; quoted cells are text and stay."""
+        other = copy(self)
+        other._markers, other._header = markers, None
+        other.__dict__.pop("_guessed", None)
+        return other
+
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The pieces, with where each starts."""
         header = self._header or self._first()[0]
-        refuse_absent(wanted, header.names, self.name)
+        refuse_absent(wanted.names, header.names, self.name)
         for number, piece in enumerate(self._again()):
             rows = piece if number else Header.of(piece, self.name)[1]
             if len(rows):
@@ -244,6 +294,7 @@ class CsvFile:
         types = dict(zip(wanted.names, wanted.types, strict=True))
         table = _plain(piece, header, types)
         if table is not None:
+            self._refuse_rounded(piece, header, table)
             yield Chunk(nw.from_native(table, eager_only=True), start, piece.place(self.name))
             return
         try:
@@ -257,9 +308,25 @@ class CsvFile:
         if len(table) != len(piece):
             if _LONE_RETURN.search(piece.data):
                 raise ValueError(f"A line of {self.name} from line {piece.line} on {_CARRIAGE_RETURN}")
-            cause = _unpaired(piece.data, piece.line)
-            raise ValueError(f"The quotes of {self.name} do not pair up from line {piece.line} on: {cause}")
+            opened = _unpaired(piece.data, piece.line)
+            cause = "" if opened is None else f": a quote in line {opened} is not closed"
+            raise ValueError(f"The quotes of {self.name} do not pair up from line {piece.line} on{cause}.")
+        self._refuse_rounded(piece, header, table)
         yield Chunk(nw.from_native(table.select(wanted.names), eager_only=True), start, piece.place(self.name))
+
+    def _refuse_rounded(self, piece: Piece, header: Header, table: pa.Table) -> None:
+        """Refuse integers that float64 rounds: beyond 64 bits Arrow reads them as fractions."""
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if not pa.types.is_floating(column.type):
+                continue
+            large = np.flatnonzero(beyond_float64(column.to_numpy()))
+            if not len(large):
+                continue
+            cells = _parse(piece.data, header, {name: pa.string()}, folded=piece.folded).column(0)
+            for i in large.tolist():
+                cell = cells[i].as_py().strip()
+                if _INTEGER.fullmatch(cell) and (len(cell) > _MOST_DIGITS or int(cell) != float(cell)):
+                    raise integer_refused(piece.place(self.name).where(i), name)
 
     def _located(self, piece: Piece, header: Header, types: dict[str, pa.DataType], error: Exception) -> ValueError:
         """The error with the first row that cannot be read, found by halving."""
@@ -276,8 +343,8 @@ class CsvFile:
             middle = (first + last) // 2
             first, last = (first, middle) if fails(first, middle) else (middle, last)
         where = f"Line {piece.line_of(first)} of {self.name}"
-        row = piece.rows(first, first + 1).decode(errors="replace")
-        fields = next(csv.reader(io.StringIO(row, newline=""), delimiter=header.delimiter), [])
+        (row,) = piece.texts(first, first + 1)
+        fields = _fields(row, header.delimiter)
         if row.count('"') % 2:
             return ValueError(f"{where} has a quote that is not closed.")
         if len(fields) != len(header.names):
@@ -287,10 +354,11 @@ class CsvFile:
                 value = fields[header.names.index(name)]
                 if pa.types.is_string(kind):
                     return ValueError(f"{where}, column {name!r}: {shown(value)} is not UTF-8. Save the file as UTF-8.")
-                return ValueError(
-                    f"{where}, column {name!r}: {shown(value)} does not fit, the rows before hold {_kind(kind)}. "
-                    "Correct it, or leave the column out."
-                )
+                told = f"{where}, column {name!r}: {shown(value)} does not fit, the rows before hold {_kind(kind)}."
+                if len(value) > _LONGEST_MARKER:
+                    return ValueError(f"{told} Correct it, or leave the column out.")
+                marker = f"give na_values=[{json.dumps(value)}] if it is missing"
+                return ValueError(f"{told} Correct it, leave the column out, or {marker}.")
         return ValueError(f"{where} cannot be read: {error}")
 
 
@@ -301,18 +369,22 @@ class Header:
     delimiter: str
     names: tuple[str, ...]
     decimal: str = "."
+    markers: tuple[str, ...] = ()  # of missing values
 
     @staticmethod
     def of(piece: Piece, file: str) -> tuple[Header, Piece]:
         """The header that a first piece begins with, and the piece without it."""
         said = _SEPARATOR.fullmatch(piece.rows(0, 1).rstrip(b"\r\n"))
         top = 1 if said and len(piece) > 1 else 0
-        text = piece.rows(top, min(len(piece), _SAMPLE)).decode(errors="replace")
-        delimiter = said[1].decode() if said and top else _delimiter(text)
-        first = _first_row(piece.rows(top, top + 1), f"Line {piece.line_of(top)} of {file}", file)
-        row, *more = csv.reader(io.StringIO(first, newline=""), delimiter=delimiter)
-        if more:
-            raise ValueError(f"Line {piece.line_of(top)} of {file} {_CARRIAGE_RETURN}")
+        delimiter = said[1].decode() if said and top else _delimiter(piece.texts(top, _SAMPLE))
+        where = f"Line {piece.line_of(top)} of {file}"
+        first = _first_row(piece.rows(top, top + 1), where, file)
+        width = _width(first, delimiter)
+        if width > _MOST_COLUMNS:
+            raise ValueError(f"{where} names {width:,} columns; at most {_MOST_COLUMNS:,} are read. Leave some out.")
+        if "\r" in _QUOTED.sub("", first):
+            raise ValueError(f"{where} {_CARRIAGE_RETURN}")
+        row = _fields(first, delimiter)
         if len(row) > 2 and sum(map(bool, map(str.strip, row))) == 1:
             raise ValueError(
                 f"The first row of {file} names one of {len(row)} columns: remove what stands above the column names."
@@ -357,18 +429,45 @@ def _decimal(data: bytes, delimiter: str) -> str:
     return "." if re.search(field % fraction, data) else ","
 
 
-def _delimiter(text: str) -> str:
+def _delimiter(rows: list[str]) -> str:
     """The delimiter that cuts the first rows into the most fields, the same number in each."""
     best, most = ",", 1
     for delimiter in _DELIMITERS:
-        counts = {len(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row}
+        counts = {_width(row, delimiter) for row in rows}
         if len(counts) == 1 and max(counts) > most:
             best, most = delimiter, max(counts)
     if most > 1:
         return best
     # Rows of different lengths: the first of them decides, and the others will be refused by line.
-    first = text.split("\n", 1)[0]
+    first = rows[0].split("\n", 1)[0]
     return max(_DELIMITERS, key=first.count)
+
+
+@cache
+def _field(delimiter: str) -> re.Pattern[str]:
+    """A field after its delimiter: what is in quotes, if it begins with one, and what follows them."""
+    sign = re.escape(delimiter)
+    return re.compile(rf"{sign}((?:{_QUOTED.pattern})?[^{sign}]*)")
+
+
+def _fields(row: str, delimiter: str) -> list[str]:
+    """The fields of a row. Python's csv module refuses those of more than 131,072 letters."""
+    if '"' not in row:
+        return row.split(delimiter)
+    found = _field(delimiter).findall(delimiter + row)
+    return [_unquoted(field) if field.startswith('"') else field for field in found]
+
+
+def _unquoted(field: str) -> str:
+    quoted = _QUOTED.match(field)
+    assert quoted is not None
+    inside = quoted[0][1:-1] if len(quoted[0]) > 1 and quoted[0].endswith('"') else quoted[0][1:]
+    return inside.replace('""', '"') + field[quoted.end() :]
+
+
+def _width(row: str, delimiter: str) -> int:
+    """How many fields a row has."""
+    return sum(1 for _ in _field(delimiter).finditer(delimiter + row)) if '"' in row else row.count(delimiter) + 1
 
 
 def _is_measurement(name: str) -> bool:
@@ -398,12 +497,14 @@ def _parse(data: bytes, header: Header, types: dict[str, pa.DataType], *, folded
             column_types=types,
             include_columns=list(types),
             decimal_point=header.decimal,
+            null_values=[*_NULLS, *header.markers],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
     )
 
 
+_NULLS = arrow_csv.ConvertOptions().null_values
 _FIELDS = {pa.float64(): kernels.NUMBER, pa.int64(): kernels.WHOLE}
 
 

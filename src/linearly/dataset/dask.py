@@ -7,10 +7,12 @@ with it: Dask does its partitions again, and the tree of merging does not depend
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 import cloudpickle
@@ -22,12 +24,26 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from numpy.typing import NDArray
 
-from linearly.dataset.elsewhere import Each, Starts, after, answer, not_empty, pairs, plus, refuse_workers, told
+from linearly.dataset.elsewhere import (
+    Each,
+    Starts,
+    after,
+    answer,
+    answer_of_zeros,
+    not_empty,
+    pairs,
+    plus,
+    refuse_workers,
+    told,
+)
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.numbers import refuse_extreme_weights
 from linearly.dataset.rows import (
     Block,
     LocalRows,
+    OneBlock,
     Place,
+    Rows,
     as_frame,
     as_rows,
     float_column,
@@ -35,6 +51,14 @@ from linearly.dataset.rows import (
     refuse_large_integers,
 )
 from linearly.dataset.tables import Chunk
+
+with suppress(ImportError):
+    import distributed
+
+    # Dask imports it while it optimizes an expression over Arrow's file system, and then restores its own settings:
+    # those of `distributed` are lost, and every later computation ends in a KeyError.
+    if dask.config.get("distributed", None) is None:
+        dask.config.update_defaults(distributed.config.defaults)
 
 S = TypeVar("S")
 
@@ -54,25 +78,47 @@ def dask_rows(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False
             raise ValueError(
                 f"X is on Dask and {name} is not: pass {name} as a Dask array or series with the partitions of X."
             )
+    X, names = _checked(X)
+    bring = partial(_block, names=names, labels=labels)
     if hasattr(X, "columns"):
-        return _rows_of_frame(X, y, weight, labels)
+        return DaskRows(_beside(X, y, weight), names, bring, None, y, narrow=X[[X.columns[0]]])
+    lengths = X.chunks[0] if _known(X) else None
+    return DaskRows(_beside(X, y, weight), names, bring, lengths, y)
+
+
+def _checked(X: Any) -> tuple[Any, tuple[str, ...]]:
+    """A data frame, or an array that is not cut between columns, with the names of its columns."""
+    if hasattr(X, "columns"):
+        as_rows(X._meta)  # refuses what is not numeric by name
+        return X, tuple(map(str, X.columns))
     if not hasattr(X, "chunks"):
         raise TypeError(f"Rows on Dask are an array, a data frame or a bag of blocks, not {type(X).__name__}.")
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, columns), not {X.ndim}. Reshape your data.")
     if X.shape[1] == 0 or X.shape[0] == 0:
         raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
-    X = X.rechunk({1: -1})
-    lengths = None if any(n != n for n in X.chunks[0]) else X.chunks[0]
-    names = numbered(X.shape[1])
-    return DaskRows(_beside(X, y, weight), names, partial(_block, names=names, labels=labels), lengths, y)
+    return X.rechunk({1: -1}), numbered(X.shape[1])
 
 
-def _rows_of_frame(X: Any, y: Any, weight: Any, labels: bool) -> DaskRows:
-    names = tuple(map(str, X.columns))
-    as_rows(X._meta)  # refuses what is not numeric by name
-    count = partial(_lengths, X[[X.columns[0]]])
-    return DaskRows(_beside(X, y, weight), names, partial(_block, names=names, labels=labels), None, y, count)
+def dask_answers(X: Any, ask: Callable[[Rows], NDArray[Any]], labels: Callable[[int], Sequence[Any]]) -> Any:
+    """What an estimator answers for the rows of X, computed where they are when it is asked for.
+
+    An array has the chunks of X, a series or data frame its partitions and its index.
+    """
+    X, names = _checked(X)
+    example = answer_of_zeros(ask, names)
+    sent = {"ask": ask, "names": names, "none": example[:0]}
+    if hasattr(X, "divisions"):
+        import pandas as pd
+
+        index, none = X._meta.index, example[:0]
+        columns = None if none.ndim == 1 else list(labels(none.shape[1]))
+        meta = (
+            pd.Series(none, index) if columns is None else pd.DataFrame(dict(zip(columns, none.T, strict=True)), index)
+        )
+        return X.map_partitions(_answered_frame, **sent, like=meta, meta=meta, enforce_metadata=False)
+    shape = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (X.chunks[0], (example.shape[1],))}
+    return X.map_blocks(_answered_array, **sent, **shape, dtype=example.dtype, meta=example[:0])
 
 
 def _rows_of_blocks(blocks: Any) -> DaskRows:
@@ -97,10 +143,10 @@ class DaskRows:
         bring: Bring,
         lengths: Sequence[int] | None = None,
         y: Any = None,
-        count: Callable[[], Sequence[int]] | None = None,
+        narrow: Any = None,
     ) -> None:
         self.names, self.y = names, y
-        self._partitions = _Partitions(parts, bring, lengths, count)
+        self._partitions = _Partitions(parts, bring, lengths, narrow)
 
     @property
     def n_partitions(self) -> int:
@@ -151,11 +197,24 @@ class DaskTables:
         """The sum of f over the partitions, each given as its chunks in order."""
         return self._partitions().fold(f)
 
+    def answered(
+        self, f: Callable[[Chunk], NDArray[Any]], kinds: Mapping[str, NDArray[Any]], keep: Sequence[str] = ()
+    ) -> Any:
+        """A data frame of some columns and what f answers for each row, with the partitions and index of this one.
+
+        ``kinds`` are the names of the answers, with examples of them. A single one without columns is a series.
+        """
+        columns, answers = list(keep), {name: kind[:0] for name, kind in kinds.items()}
+        meta = self.frame._meta[columns].assign(**answers)
+        found = self.frame.map_partitions(
+            _answered_chunk, f=f, keep=columns, like=meta, meta=meta, enforce_metadata=False
+        )
+        return found if columns or len(answers) > 1 else found[next(iter(answers))]
+
     def _partitions(self) -> _Partitions:
         if self._cut is None:
             one = self.frame[[self.frame.columns[0]]] if len(self.frame.columns) else self.frame
-            parts = [(part,) for part in self.frame.to_delayed()]
-            self._cut = _Partitions(parts, _chunk, None, partial(_lengths, one))
+            self._cut = _Partitions([(part,) for part in _parts(self.frame)], _chunk, None, one)
         return self._cut
 
 
@@ -165,10 +224,10 @@ class _Partitions:
         parts: Sequence[tuple[Any, ...]],
         bring: Bring,
         lengths: Sequence[int] | None = None,
-        count: Callable[[], Sequence[int]] | None = None,
+        narrow: Any = None,
     ) -> None:
-        self.parts, self.bring = parts, bring
-        self.starts = Starts(count or self._count, lengths)
+        self.parts, self.bring, self.narrow = parts, bring, narrow
+        self.starts = Starts(self._count, lengths)
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -210,8 +269,9 @@ class _Partitions:
         return Delayed(root, HighLevelGraph.from_collections(name, graph, dependencies=needed), layer=name)
 
     def _count(self) -> list[int]:
-        lengths = [dask.delayed(_length, pure=False)(*parts) for parts in self.parts]
-        return list(dask.compute(*lengths))
+        # One column is enough to count the rows, unless a filter has left the parts of it cut otherwise.
+        narrow = [] if self.narrow is None else [(part,) for part in _parts(self.narrow)]
+        return _lengths(narrow if len(narrow) == len(self.parts) else self.parts)
 
 
 def _run(delayed: Any) -> Any:
@@ -223,28 +283,67 @@ def _run(delayed: Any) -> Any:
         raise
 
 
+class Beside(NamedTuple):
+    """The rows of a partition of X, with their targets and weights where there are any."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+
 def _beside(X: Any, y: Any, weight: Any) -> list[tuple[Any, ...]]:
-    """The parts of each partition: of X, and of y and the weights where there are any, or an empty one."""
+    """The parts of each partition: all in one, or those of X, of y and of the weights."""
+    named = {name: one for name, one in (("y", y), ("weight", weight)) if one is not None}
+    if all(hasattr(one, "divisions") and one.npartitions == X.npartitions for one in (X, *named.values())):
+        # One expression of all: a file is read once for X, y and weights.
+        whole = X.map_partitions(
+            _together, *named.values(), names=tuple(named), align_dataframes=False, enforce_metadata=False,
+            meta=("beside", object),
+        ) if named else X  # fmt: skip
+        return [(part,) for part in _parts(whole)]
     columns = [_parts(X)]
     for name, given in (("y", y), ("sample_weight", weight)):
         if given is None:
             columns.append([_NOTHING] * len(columns[0]))
             continue
         if _known(X) and _known(given):
-            if sum(given.chunks[0]) != sum(X.chunks[0]):
-                raise ValueError(
-                    f"Found input variables with inconsistent numbers of samples: {name} has {sum(given.chunks[0])} "
-                    f"rows, X has {sum(X.chunks[0])}."
-                )
+            _refuse_lengths(name, sum(given.chunks[0]), sum(X.chunks[0]))
             given = given.rechunk({0: X.chunks[0], **dict.fromkeys(range(1, given.ndim), -1)})
         parts = _parts(given)
         if len(parts) != len(columns[0]):
-            raise ValueError(
-                f"{name} has {len(parts)} partitions and X has {len(columns[0])}: cut both the same way "
-                "(repartition or rechunk)."
-            )
+            if hasattr(X, "divisions") != hasattr(given, "divisions"):
+                raise ValueError(
+                    f"{name} has {len(parts)} partitions and X has {len(columns[0])}: cut both the same way "
+                    "(repartition or rechunk), or pass both as arrays or as columns of one data frame."
+                )
+            parts = _recut(name, parts, columns[0])
         columns.append(parts)
     return list(zip(*columns, strict=True))
+
+
+def _refuse_lengths(name: str, given: int, rows: int) -> None:
+    if given != rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {name} has {given} rows, X has {rows}."
+        )
+
+
+def _recut(name: str, parts: list[Any], own: list[Any]) -> list[Any]:
+    """The rows of y or of the weights in the partitions of X: Dask's optimizer cuts columns of one frame differently.
+
+    Row i belongs to row i of X. Where both have an index, a worker compares them.
+    """
+    lengths = _lengths([(part,) for part in (*parts, *own)])
+    theirs, ours = lengths[: len(parts)], lengths[len(parts) :]
+    _refuse_lengths(name, sum(theirs), sum(ours))
+    edges = list(pairwise(accumulate(theirs, initial=0)))
+    found = []
+    for k, (start, stop) in enumerate(pairwise(accumulate(ours, initial=0))):
+        met = [(i, max(start, a) - a, min(stop, b) - a) for i, (a, b) in enumerate(edges) if a < stop and b > start]
+        met = met or [(0, 0, 0)]
+        pieces = [parts[i] for i, _, _ in met]
+        found.append(dask.delayed(_joined, pure=False)(own[k], name, k, [cut for _, *cut in met], pieces))
+    return found
 
 
 def _known(collection: Any) -> bool:
@@ -252,8 +351,27 @@ def _known(collection: Any) -> bool:
 
 
 def _parts(collection: Any) -> list[Any]:
-    parts = collection.to_delayed()
-    return parts.ravel().tolist() if isinstance(parts, np.ndarray) else list(parts)
+    """The partitions of a collection as it is cut, whatever columns are asked of it.
+
+    Dask's optimizer would join partitions of few columns: X and y of one frame no longer had the same ones, nor had the
+    columns of two passes. Simplifying leaves the partitions alone, and reads no column that is not needed.
+    """
+    if not hasattr(collection, "divisions"):
+        return list(np.ravel(collection.to_delayed()).tolist())
+    parts = list(collection.simplify().to_delayed(optimize_graph=False))
+    _refuse_lost(parts)
+    return parts
+
+
+def _refuse_lost(parts: list[Delayed]) -> None:
+    """Refuse partitions that nobody computes: Dask may lose some where it joins those of Parquet files and persists."""
+    graph = dict(parts[0].__dask_graph__()) if parts else {}
+    lost = any(part.key not in graph for part in parts)
+    if lost or any(not graph.keys() >= getattr(task, "dependencies", set()) for task in graph.values()):
+        raise ValueError(
+            "Partitions of a data frame were lost when Dask persisted it. Persist it within "
+            'dask.config.set({"optimization.tune.active": False}).'
+        )
 
 
 _NOTHING = dask.delayed(None, name="linearly-nothing")
@@ -266,11 +384,65 @@ def _leaf(task: bytes, bring: Bring, k: int, start: int, *parts: Any) -> Any:
     return answer(lambda: cloudpickle.loads(task)(bring(k, start, *parts)))
 
 
+def _answered_chunk(
+    frame: Any, *, f: Callable[[Chunk], NDArray[Any]], keep: list[str], like: Any, partition_info: Any = None
+) -> Any:
+    if not len(frame):
+        return like
+    with quiet_blas():
+        found = f(_chunk(partition_info["number"], 0, frame)[0])
+    columns = found.T if found.ndim == 2 else [found]
+    answers = dict(zip(like.columns[len(keep) :], columns, strict=True))
+    kinds = {name: like.dtypes[name] for name in answers}
+    return frame[keep].assign(**answers).astype(kinds)
+
+
+def _answered_frame(X: Any, *, like: Any, partition_info: Any = None, **sent: Any) -> Any:
+    found = _answered_block(partition_info["number"], X, **sent)
+    return type(like)(found, index=X.index, **({"columns": like.columns} if found.ndim == 2 else {}))
+
+
+def _answered_array(X: Any, *, block_id: Any = None, **sent: Any) -> NDArray[Any]:
+    return _answered_block(block_id[0], X, **sent)
+
+
+def _answered_block(
+    k: int, X: Any, *, ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...], none: NDArray[Any]
+) -> NDArray[Any]:
+    if not len(X):
+        return none
+    with quiet_blas():
+        return ask(OneBlock(_block(k, 0, X, names=names, labels=False)[0]))
+
+
 def _chunk(k: int, start: int, frame: Any) -> list[Chunk]:
     return [Chunk(nw.from_native(frame, eager_only=True), start, Place(f"partition {k}"))]
 
 
-def _block(k: int, start: int, X: Any, y: Any, weight: Any, *, names: tuple[str, ...], labels: bool) -> list[Block]:
+def _together(X: Any, *others: Any, names: tuple[str, ...]) -> Beside:
+    return Beside(X, **dict(zip(names, others, strict=True)))
+
+
+def _joined(X: Any, name: str, k: int, cuts: list[list[int]], parts: list[Any]) -> Any:
+    pieces = [getattr(part, "iloc", part)[start:stop] for part, (start, stop) in zip(parts, cuts, strict=True)]
+    if not hasattr(X, "index"):
+        return np.concatenate(pieces)
+    import pandas as pd
+
+    joined = pd.concat(pieces)
+    if not joined.index.equals(X.index):
+        raise ValueError(
+            f"{name} and X are cut differently and their indexes differ, in partition {k}. Take both from one data "
+            "frame, or repartition them alike."
+        )
+    return joined
+
+
+def _block(
+    k: int, start: int, X: Any, y: Any = None, weight: Any = None, *, names: tuple[str, ...], labels: bool
+) -> list[Block]:
+    if isinstance(X, Beside):
+        X, y, weight = X
     place = Place(f"partition {k}")
     for name, given in (("y", y), ("sample_weight", weight)):
         if given is not None and len(given) != X.shape[0]:
@@ -326,10 +498,12 @@ def _as_list(blocks: Any) -> list[Block]:
 
 
 def _length(X: Any, *_: Any) -> int:
+    if isinstance(X, Beside):
+        X = X.X
     if isinstance(X, (list, tuple, Block)):
         return sum(map(len, _as_list(X)))
     return int(X.shape[0])
 
 
-def _lengths(frame: Any) -> list[int]:
-    return list(frame.map_partitions(len).compute())
+def _lengths(parts: Iterable[tuple[Any, ...]]) -> list[int]:
+    return list(dask.compute(*(dask.delayed(_length, pure=False)(*part) for part in parts)))

@@ -16,9 +16,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.boxes import date_refused
 from linearly.dataset.elsewhere import Changed, partitions_of
 from linearly.dataset.numbers import as_labels, refuse_extreme_weights
 from linearly.dataset.rows import Block, Columns, takes_columns
+from linearly.dataset.spelling import places, spelled, text_of
 from linearly.dataset.tables import Chunk, Tables, known_columns, missing_in
 from linearly.dataset.terms import (
     MOST_COLUMNS,
@@ -33,6 +35,7 @@ from linearly.dataset.terms import (
     census,
     codes_of,
     found_levels,
+    missing_refused,
     unknown_levels,
 )
 from linearly.kernels.doubled import Doubled, rounded
@@ -74,6 +77,8 @@ class Design:
     intercept: bool = True
     missing: str = "error"
     formula: str | None = None
+    groups: str | None = None  # the column of the groups that rows are alike in, for a clustered covariance
+    na_values: tuple[str, ...] = ()  # texts that stand for missing values
     doubled: bool = False  # whether blocks keep what float64 cannot hold of powers, in double-double
 
     @cached_property
@@ -90,7 +95,8 @@ class Design:
     def needs(self) -> tuple[str, ...]:
         """All columns to be read for a fit."""
         target = () if self.target is None else self.target.factor.needs
-        return tuple(dict.fromkeys((*self.features, *target, *((self.weight,) if self.weight else ()))))
+        beside = (name for name in (self.weight, self.groups) if name)
+        return tuple(dict.fromkeys((*self.features, *target, *beside)))
 
     @property
     def categories(self) -> tuple[Category, ...]:
@@ -114,10 +120,7 @@ class Design:
         if target is not None and target.labels and not target.classes:
             unknown += [name for name in target.factor.needs if name not in unknown]
         if unknown and getattr(tables, "one_shot", False):
-            raise ValueError(
-                f"The levels of {', '.join(map(repr, unknown))} take a pass over the rows before the fit, and this is "
-                "a one-shot stream. Write it to a file first, and give the file."
-            )
+            raise needs_a_pass(unknown)
         found = self._levels(tables, unknown) if unknown else {}
 
         def learnt(factor: Factor) -> Factor:
@@ -148,6 +151,44 @@ class Design:
         # Where no row is kept the fit says so.
         return found if any(column.values for column in found.values()) else found_levels(tables.select(names))
 
+    def extended(self, tables: Tables) -> Design:
+        """The design with the levels that only these rows have, after those it knows."""
+        names = [category.name for category in self.categories]
+        if names and getattr(tables, "one_shot", False):
+            raise needs_a_pass(names)
+        found = self._levels(tables, names) if names else {}
+
+        def widened(factor: Factor) -> Factor:
+            if not isinstance(factor, Category):
+                return factor
+            some = found[factor.name].ordered(factor.name) if found[factor.name].values else ()
+            new = [value for value, code in places(some, factor.levels).items() if code is None]
+            text = all(isinstance(level, str) for level in factor.levels)
+            return replace(factor, levels=(*factor.levels, *(map(spelled, new) if text else new)))
+
+        return self._with(widened)
+
+    def being_fitted(self) -> Design:
+        """The design for rows that are fitted with levels known before: a new level in them is an error."""
+        return self._with(lambda factor: replace(factor, fitting=True) if isinstance(factor, Category) else factor)
+
+    def _with(self, change: Callable[[Factor], Factor]) -> Design:
+        terms = tuple(replace(term, factors=tuple(map(change, term.factors))) for term in self.terms)
+        return replace(self, terms=terms)
+
+    def covers(self, other: Design) -> bool:
+        """Whether its terms are those of the other, but for levels that only this one has."""
+
+        def alike(own: Factor, its: Factor) -> bool:
+            if not isinstance(own, Category) or not isinstance(its, Category):
+                return own == its
+            return replace(own, levels=its.levels) == its and set(its.levels) <= set(own.levels)
+
+        return len(self.terms) == len(other.terms) and all(
+            a.full == b.full and len(a.factors) == len(b.factors) and all(map(alike, a.factors, b.factors))
+            for a, b in zip(self.terms, other.terms, strict=True)
+        )
+
     def with_labels(self) -> Design:
         """The design for a classifier: the target is one of some labels, whatever its kind."""
         if self.target is None or self.target.labels:
@@ -157,8 +198,8 @@ class Design:
         return replace(self, target=replace(self.target, labels=True))
 
     def for_new_rows(self) -> Design:
-        """The design without target and weight, for rows to be predicted."""
-        return replace(self, target=None, weight=None)
+        """The design without target, weight and groups, for rows to be predicted."""
+        return replace(self, target=None, weight=None, groups=None)
 
     def block(self, chunk: Chunk, takes_columns: bool = False) -> Block:
         """The numbers of a chunk that has no missing values, or whose rows with missing values are to be dropped."""
@@ -172,7 +213,8 @@ class Design:
         chunk = chunk if weight is None or weight.all() else replace(chunk, absent=weight == 0)
         X = (self._columns if takes_columns and self.names else self._matrix)(chunk, plain)
         unknown = unknown_levels(chunk, self.categories)
-        block = Block(X, None, weight, chunk.start, self.names, chunk.place, chunk.kept, unknown)
+        group = None if self.groups is None else text_of(chunk.frame[self.groups]).to_numpy()
+        block = Block(X, None, weight, chunk.start, self.names, chunk.place, chunk.kept, unknown, group=group)
         target = self.target
         return block if target is None else replace(block, y=target.values(chunk, plain), target=target.factor.label)
 
@@ -226,10 +268,7 @@ class Design:
                 if numbers and gaps.all() and len(gaps) > 1 and self.target is not None and name in self.features:
                     # Spreadsheets write such columns; with missing="drop" no row would be left.
                     raise ValueError(f"Column {name!r} is empty from {chunk.where(0)} on. Fill it, or fit without it.")
-                raise ValueError(
-                    f'Column {name!r} is missing in {chunk.where(i)}. Fill the gap, or choose missing="drop" to leave '
-                    "such rows out."
-                )
+                raise missing_refused(name, chunk.where(i))
 
     def _weights(self, chunk: Chunk) -> Array:
         assert self.weight is not None
@@ -293,6 +332,14 @@ class DesignRows:
         tables: Any = self.tables
         value: S = tables.fold_partitions(Changed(self.design.block, f))
         return value
+
+
+def needs_a_pass(names: Sequence[str]) -> ValueError:
+    """What is said where levels are to be learnt of rows that can be read once."""
+    return ValueError(
+        f"The levels of {', '.join(map(repr, names))} take a pass over the rows before the fit, and this is a one-shot "
+        "stream. Write it to a file first, and give the file."
+    )
 
 
 def no_row_left(n: int) -> ValueError:
@@ -365,17 +412,20 @@ def design_of(
     target: str | None = None,
     features: Sequence[str] | None = None,
     weight: str | None = None,
+    groups: str | None = None,
     missing: str = "error",
     unseen: str = "error",
 ) -> Design:
-    """The plain design of a table: a term for each feature (all columns but target and weight, unless named)."""
+    """The plain design of a table: a term for each feature (all columns but target, weight, groups, unless named)."""
     refuse_options(missing, unseen)
     known = dict(schema)
+    known_columns([name for name in (groups,) if name is not None], known, "column of groups")
     known_columns([name for name in (target,) if name is not None], known, "target column")
     known_columns([name for name in (weight,) if name is not None], known, "weight column")
     if features is not None:
         known_columns(features, known)
-    chosen = [name for name in known if name not in (target, weight)] if features is None else list(features)
+    chosen = [name for name in known if name not in (target, weight, groups)] if features is None else list(features)
+    refuse_groups(groups, target, weight)
     if target is not None and target in (weight, *chosen):
         raise ValueError(f"The target {target!r} cannot be a {'weight' if target == weight else 'feature'} too.")
     for name in chosen:
@@ -384,7 +434,14 @@ def design_of(
     if not chosen:
         raise ValueError("There is no feature column: only the target" + (" and the weight." if weight else "."))
     terms = tuple(Term((factor_of(name, known[name], unseen),)) for name in chosen)
-    return Design(terms, target_of(target, known), weight, True, missing)
+    return Design(terms, target_of(target, known), weight, True, missing, groups=groups)
+
+
+def refuse_groups(groups: str | None, target: str | None, weight: str | None) -> None:
+    """Refuse groups that are the target or the weight; a feature may be the groups too, as a term for each of them."""
+    for name, what in ((target, "target"), (weight, "weight")):
+        if groups is not None and groups == name:
+            raise ValueError(f"The column of groups, {groups!r}, is the {what}. Name another column.")
 
 
 def _whole(classes: tuple[Level, ...], target: str) -> tuple[Level, ...]:
@@ -413,10 +470,7 @@ def factor_of(name: str, dtype: nw.dtypes.DType, unseen: str = "error") -> Numer
     if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
         return Category(name, unseen=unseen)
     if dtype.is_temporal():
-        raise ValueError(
-            f"Column {name!r} is a date or time. Turn it into numbers first (days since a date, month, hour), or leave "
-            "it out."
-        )
+        raise date_refused(name)
     raise ValueError(f"Column {name!r} is {dtype}, neither numbers nor text. Leave it out, or turn it into numbers.")
 
 

@@ -17,8 +17,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from linearly.dataset.fold import MergeTree, quiet_blas
-from linearly.dataset.rows import Rows
+from linearly.dataset.rows import Block, OneBlock, Rows
 
 if TYPE_CHECKING:
     from linearly.dataset.dask import DaskRows
@@ -54,6 +57,27 @@ class Changed:
 
     def __call__(self, blocks: Iterable[Any]) -> Any:
         return self.f(map(self.change, blocks))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an estimator answers for the rows of a chunk, one answer for each.
+
+    Where rows with missing values are dropped, they keep their place: their answer is NaN, or None.
+    """
+
+    design: Any
+    ask: Callable[[Rows], NDArray[Any]]
+
+    def __call__(self, chunk: Any) -> NDArray[Any]:
+        answer = self.ask(OneBlock(self.design.block(chunk)))
+        complete = self.design.complete(chunk) if self.design.missing == "drop" else None
+        if complete is None:
+            return answer
+        shape = (len(chunk), *answer.shape[1:])
+        missing = np.full(shape, np.nan) if answer.dtype.kind == "f" else np.full(shape, None, dtype=object)
+        missing[complete] = answer
+        return missing
 
 
 @dataclass(frozen=True)
@@ -172,8 +196,8 @@ def not_empty(blocks: Iterable[S]) -> Iterator[S]:
 def from_dask(X: Any, y: Any = None, weight: Any = None) -> DaskRows:
     """Rows of a Dask array, of a Dask data frame of numbers, or of a bag (or list of delayed) of `Block`.
 
-    ``y`` and ``weight`` are Dask arrays or series cut into the same partitions. Estimators take them as they are too:
-    ``fit(X, y)``. A data frame with categories goes to ``ly.fit(frame, target=...)``.
+    ``y`` and ``weight`` are Dask arrays, or columns of a data frame, with the rows of X in the same order. Estimators
+    take them as they are too: ``fit(X, y)``. A data frame with categories goes to ``ly.fit(frame, target=...)``.
     """
     try:
         from linearly.dataset.dask import dask_rows
@@ -221,6 +245,36 @@ def rows_elsewhere(X: Any, y: Any = None, weight: Any = None, *, labels: bool = 
             "ly.fit(frame, target=...)."
         )
     return None
+
+
+def answers_elsewhere(
+    X: Any, ask: Callable[[Rows], NDArray[Any]], what: str, labels: Callable[[int], Sequence[Any]]
+) -> Any | None:
+    """What an estimator answers for rows on a cluster, as a collection there that keeps answers with their rows.
+
+    It is an array or a data frame on Dask for one on Dask, and for columns of a table (`from_spark`) that table with
+    ``what``, or what[label] for each of k labels; None for all other rows.
+    """
+    home = type(X).__module__.partition(".")[0]
+    if home in ("dask", "dask_expr") and hasattr(X, "ndim"):
+        from linearly.dataset.dask import dask_answers
+
+        return dask_answers(X, ask, labels)
+    tables: Any = getattr(X, "tables", None)
+    if not hasattr(tables, "answered"):
+        return None
+    rows: Any = X
+    design = rows.design.for_new_rows()
+    names, example = [what], answer_of_zeros(ask, design.names)
+    if example.ndim == 2:
+        names = [f"{what}[{label}]" for label in labels(example.shape[1])]
+    kinds = dict(zip(names, example.T if example.ndim == 2 else [example], strict=True))
+    return tables.answered(Asked(design, ask), kinds)
+
+
+def answer_of_zeros(ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...]) -> NDArray[Any]:
+    """What an estimator answers for one row: what its answers look like, before any row is read."""
+    return ask(OneBlock(Block(np.zeros((1, len(names))), names=names)))
 
 
 def refuse_workers(cluster: str, cause: BaseException) -> NoReturn:

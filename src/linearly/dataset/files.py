@@ -7,6 +7,7 @@ a piece of text), so memory does not grow with the number of rows, and the order
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +39,7 @@ def scan(
     features: Sequence[str] | None = None,
     weight: str | None = None,
     missing: str = "error",
+    na_values: Sequence[str] = (),
 ) -> DesignRows:
     """Rows of files that may be larger than memory, for the `fit` of any estimator.
 
@@ -51,6 +53,7 @@ def scan(
     features : the columns to predict it from; all others by default. Columns that are not needed are not read.
     weight : a column of row weights.
     missing : rows with missing values are an "error", or are left out ("drop").
+    na_values : texts that stand for missing values, such as ``["-", "?"]``, besides empty cells and NA in CSV files.
 
     Numbers are read as they are. Text columns become a column for each level but the first, in the order of sorting,
     and so do the labels of a text target; learning the levels takes a pass over those columns.
@@ -62,12 +65,17 @@ def scan(
     >>> ly.LinearRegression().fit(rows).coef_.round(2).tolist()
     [1.9]
     """
+    from linearly.dataset.doubts import refuse_numbers_as_text
+    from linearly.dataset.markers import as_markers, without_markers
     from linearly.dataset.present import learnt
     from linearly.dataset.sources import as_tables
 
-    tables = as_tables(source)
+    tables = without_markers(as_tables(source), as_markers(na_values))
     design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
-    return DesignRows(tables, learnt(design, tables))
+    design = learnt(design, tables)
+    for remark in refuse_numbers_as_text(design, tables):
+        warnings.warn(remark, UserWarning, stacklevel=2)
+    return DesignRows(tables, design)
 
 
 def file_tables(source: Any) -> Tables:
@@ -167,6 +175,14 @@ class FileTables:
         fields = [(one.name, pa.string() if one.name in texts else one.type) for one in self.wanted]
         return FileTables(files, pa.schema(fields), self._hook)
 
+    def with_na(self, markers: tuple[str, ...]) -> Tables:
+        """The same rows, with the cells that hold one of the markers missing."""
+        from linearly.dataset.markers import MarkedTables
+
+        given: list[Any] = self.files
+        files = [file.with_na(markers) if hasattr(file, "with_na") else file for file in given]
+        return MarkedTables(FileTables(files, hook=self._hook), markers)
+
     def __iter__(self) -> Iterator[Chunk]:
         """The chunks in order, one empty chunk if there are no rows."""
         empty = True
@@ -193,6 +209,7 @@ class FileTables:
         return fold((_bringing(unit) for unit in _chained(first, units)), folded)
 
     def _units(self) -> Iterator[Unit]:
+        _refuse_lacking(self.files, self.wanted)
         _refuse_conflicts(self.files, self.wanted)
         start = 0
         for file in self.files:
@@ -237,16 +254,47 @@ def _typed(files: Sequence[TableFile]) -> Iterator[TableFile]:
 
 
 def _common(files: Sequence[TableFile]) -> pa.Schema:
-    """The columns of the first file, in types that hold those of all files; one that is empty counts as numbers."""
+    """The columns of all files, in types that hold those of each; one that is empty counts as numbers.
+
+    A column that some file lacks is among them, so that it is refused where it is used, and not ignored.
+    """
     import pyarrow as pa
 
-    schema = files[0].schema
-    kinds: dict[str, pa.DataType] = dict(zip(schema.names, schema.types, strict=True))
+    from linearly.dataset.units import plain_type
+
+    kinds: dict[str, pa.DataType] = {}
     for file in _typed(files):
         for field in file.schema:
-            if field.name in kinds:
-                kinds[field.name] = _wider(kinds[field.name], field.type) or kinds[field.name]
-    return pa.schema([(name, pa.float64() if pa.types.is_null(kind) else kind) for name, kind in kinds.items()])
+            known = kinds.setdefault(field.name, field.type)
+            kinds[field.name] = _wider(known, field.type) or known
+    for file in files:
+        for name in _names(file):
+            if name not in kinds:
+                kinds[name] = file.schema.field(name).type
+    known = {name: pa.float64() if pa.types.is_null(kind) else plain_type(kind) for name, kind in kinds.items()}
+    return pa.schema(list(known.items()))
+
+
+def _names(file: Any) -> Sequence[str]:
+    """The columns of a file; of a text file only its first rows are read for them."""
+    names: Sequence[str] = file.names if hasattr(file, "names") else file.schema.names
+    return names
+
+
+def _refuse_lacking(files: Sequence[TableFile], wanted: pa.Schema) -> None:
+    """Refuse a column that the first file lacks, by the name of a file that has it."""
+    from linearly.dataset.units import refuse_absent
+
+    if len(files) < 2 or not (lacking := [name for name in wanted.names if name not in _names(files[0])]):
+        return
+    given = set(_names(files[0]))
+    for file in files[1:]:
+        # A file that lacks columns of the first is what is amiss, such as a note among tables.
+        refuse_absent([name for name in wanted.names if name in given], _names(file), file.name)
+    has = next(file.name for file in files if lacking[0] in _names(file))
+    raise ValueError(
+        f"Column {lacking[0]!r} is in {has}, but not in {files[0].name}. Leave it out, or add it to every file."
+    )
 
 
 def _kinds(schema: pa.Schema) -> dict[str, nw.dtypes.DType]:
@@ -268,6 +316,9 @@ def _wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     """A type that holds the values of both; None if there is none."""
     import pyarrow as pa
 
+    from linearly.dataset.units import plain_type
+
+    a, b = plain_type(a), plain_type(b)
     if a == b:
         return a
     if pa.types.is_dictionary(a) or pa.types.is_dictionary(b):

@@ -16,6 +16,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
 _LAST = sys.maxsize
+# OpenBLAS takes a second thread for a matrix and a vector from 9,216 numbers on, for a dot product from 10,000, for the
+# m · k · n of two matrices from 262,144; newer versions later.
+_FEW = 8192
+_AS_IT_IS = contextlib.nullcontext()
 
 B = TypeVar("B")
 S = TypeVar("S")
@@ -73,7 +77,8 @@ def fold(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
         raise ValueError("There are no rows: nothing to fold over.")
     second = next(source, None)
     if second is None:
-        tree.add(0, f(first[1]()))
+        with quiet_blas():
+            tree.add(0, f(first[1]()))
         return tree.total()
     source = itertools.chain([first, second], source)
     with quiet_blas():
@@ -154,7 +159,9 @@ def _pool_of(size: int) -> ThreadPoolExecutor:
 class quiet_blas(contextlib.ContextDecorator):
     """BLAS on one thread, in this process, while it lasts.
 
-    Two pools at once cost 100 times on small blocks, and two BLAS threads lose on p × p matrices of ordinary size.
+    Two pools at once cost 100 times on small blocks, and two BLAS threads lose on p × p matrices of ordinary size. The
+    last bits of a large product depend on the number of its threads, so everything that computes runs inside this, or
+    `quiet_unless_few`.
     """
 
     _lock = threading.Lock()
@@ -165,9 +172,10 @@ class quiet_blas(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         with quiet_blas._lock:
             if quiet_blas._controller is None:
+                import scipy.linalg  # noqa: F401  (brings a BLAS of its own, which must be found too)
                 import threadpoolctl
 
-                # Looking for the libraries takes 10 ms, so it is done once; NumPy and SciPy are loaded by now.
+                # Looking for the libraries takes 10 ms, so it is done once.
                 quiet_blas._controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
             if quiet_blas._depth == 0:
                 quiet_blas._limits = quiet_blas._controller.limit(limits=1)
@@ -178,6 +186,11 @@ class quiet_blas(contextlib.ContextDecorator):
             quiet_blas._depth -= 1
             if quiet_blas._depth == 0:
                 quiet_blas._limits.restore_original_limits()
+
+
+def quiet_unless_few(numbers: int) -> contextlib.AbstractContextManager[None]:
+    """`quiet_blas`, which takes 6 µs, unless a product has so few numbers that BLAS takes one thread anyway."""
+    return quiet_blas() if numbers > _FEW else _AS_IT_IS
 
 
 def _start_anew() -> None:

@@ -1,7 +1,8 @@
 """Keys: columns that files do not hold themselves, because the names of their directories say them.
 
 In `year=2024/region=eu/part-0.parquet` every row has year 2024 and region "eu". A key whose values are whole numbers in
-all files is a column of numbers, any other is text. A file may hold the column all the same if it says the same.
+all files is a column of numbers, one of dates such as 2024-05-31 a column of dates, any other is text. A file may hold
+the column all the same if it says the same.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from linearly.dataset.tables import Chunk
 from linearly.dataset.units import TableFile, Unit
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def with_keys(files: Sequence[TableFile], locations: Sequence[Location]) -> list[TableFile]:
@@ -38,9 +40,17 @@ def _kinds(keys: Iterable[Keys]) -> dict[str, pa.DataType]:
     for each in keys:
         for name, value in each.items():
             values.setdefault(name, set()).update(() if value is None else (value,))
-    return {
-        name: pa.int64() if all(map(_WHOLE_NUMBER.fullmatch, some)) else pa.string() for name, some in values.items()
-    }
+    return {name: _kind(some) for name, some in values.items()}
+
+
+def _kind(values: set[str]) -> pa.DataType:
+    if all(map(_WHOLE_NUMBER.fullmatch, values)):
+        return pa.int64()
+    try:
+        dates = all(map(_DATE.fullmatch, values)) and bool(pa.array(sorted(values)).cast(pa.date32()))
+    except pa.ArrowInvalid:  # 2024-13-45 is none
+        dates = False
+    return pa.date32() if dates else pa.string()
 
 
 class KeyedFile:
@@ -59,10 +69,22 @@ class KeyedFile:
         kinds = {name: pa.string() if name in columns else kind for name, kind in self.kinds.items()}
         return KeyedFile(file, self.location, kinds)
 
+    def with_na(self, markers: tuple[str, ...]) -> KeyedFile:
+        """The same rows, with the cells of a text file that hold one of the markers missing."""
+        file: Any = self.file
+        return KeyedFile(file.with_na(markers), self.location, self.kinds) if hasattr(file, "with_na") else self
+
     @property
     def n_rows(self) -> int | None:
         """How many rows there are."""
         return self.file.n_rows
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the columns of the file, and of its keys."""
+        file: Any = self.file
+        own: Sequence[str] = file.names if hasattr(file, "names") else file.schema.names
+        return [*own, *(name for name in self.kinds if name not in own)]
 
     @property
     def schema(self) -> pa.Schema:

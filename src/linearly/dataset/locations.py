@@ -45,6 +45,11 @@ class Location(Protocol):
     one_shot: bool
     keys: Keys  # what the directories that it is in say of all its rows; None is missing
 
+    @property
+    def identity(self) -> Any:
+        """What two locations of the same bytes have in common."""
+        ...
+
     def head(self, n: int) -> bytes:
         """The first n bytes, or all if they are fewer."""
         ...
@@ -65,6 +70,13 @@ class Stored:
 
     def __init__(self, filesystem: Any, path: str, name: str, keys: Keys = NO_KEYS) -> None:
         self.filesystem, self.path, self.name, self.keys = filesystem, path, name, keys
+
+    @property
+    def identity(self) -> Any:
+        if self.filesystem.type_name != "local":
+            return self.filesystem.type_name, self.path
+        status = os.stat(self.path)  # the same for a link and what it leads to
+        return status.st_dev, status.st_ino
 
     def head(self, n: int) -> bytes:
         with self.stream() as stream:
@@ -91,6 +103,10 @@ class Opened:
         self._head: bytes | None = b""
         self._all: Any = None
         self._lock = threading.Lock()
+
+    @property
+    def identity(self) -> Any:
+        return id(self.file)
 
     def head(self, n: int) -> bytes:
         if not self.one_shot:
@@ -206,11 +222,22 @@ def _named_format(name: str) -> str | None:
 
 
 def locations_of(source: Any) -> list[Location]:
-    """All files that a path, directory, glob, URL, open file or list of them stands for, in order."""
+    """All files that a path, directory, glob, URL, open file or list of them stands for, in order, each once."""
+    found = _locations(source)
+    seen: dict[Any, Location] = {}
+    for location in found:
+        first = seen.setdefault(location.identity, location)
+        if first is not location:
+            other = "" if first.name == location.name else f", also as {first.name}"
+            raise ValueError(f"{location.name} is given twice{other}: its rows would count twice. Give it once.")
+    return found
+
+
+def _locations(source: Any) -> list[Location]:
     if isinstance(source, (list, tuple)):
         if not source:
             raise ValueError("The list of files is empty.")
-        return [location for one in source for location in locations_of(one)]
+        return [location for one in source for location in _locations(one)]
     if hasattr(source, "read"):
         name = getattr(source, "name", None)
         return [Opened(source, name if isinstance(name, str) else "the open file")]

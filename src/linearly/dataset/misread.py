@@ -1,6 +1,7 @@
 """Text that was meant for numbers: cells like 1,234 or $5 or 3 kg or <2 or 1D5, a few words among numbers, dates.
 
-Such a column would be coded one level a column, and the fit would be perfect and worthless.
+Such a column would be coded one level a column, and the fit would be perfect and worthless. Codes such as 00501 are
+no numbers: they are levels.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from typing import Any
 from linearly.dataset.wording import shown
 
 _FEWEST = 20  # different numbers: fewer may well be codes
+_FEWEST_BESIDE = 3  # the same, where all else are markers of missing values
+_MARKERS = {"-", "--", "---", "?", "??", ".", "..", "*", "#", "na", "n/a", "n.a.", "#n/a", "nan", "none", "null", "nil"}
+_MARKERS |= {"missing", "unknown", "not available", "(null)", "<na>"}
+_LONGEST_MARKER = 20  # characters of a word that may stand for a missing value
 _WORDS = 0.1  # words for each number, at most
 _MARKS = re.compile(r"[$€£¥₹%()\s'’_\u2212]")
 _NUMBER = re.compile(r"[+-]?(?=[.,]?\d)(?:\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*|\d*)(?:[.,]\d*)?(?:[eEdD][+-]?\d+)?")
@@ -22,6 +27,8 @@ _BEFORE = re.compile(r"\s*[<>≤≥~≈=*]+\s*")
 _AFTER = re.compile(r"(?<=[\d.,])\s*([-+*]|[^\W\d_]{1,6}[²³]?(?:/[^\W\d_]{1,4}[²³]?)?|°[CF]?)\s*")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _CODE = re.compile(r"0\d")  # 007x is no amount of x
+_LEADING_ZERO = re.compile(r"0\d+")
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*(?:[.,]\d*)?")
 _DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}\b.*|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{2,4}\b.*")
 
 
@@ -32,12 +39,15 @@ class Misread:
     numbers: int
     marked: tuple[str, ...]
     words: tuple[str, ...]
+    code: str = ""  # one that is written with leading zeros
 
     def __str__(self) -> str:
+        if self.code:
+            return f"its numbers have leading zeros, as in {shown(self.code)}: codes, not quantities"
         if not self.numbers:
             return f"its values are dates like {shown(self.marked[0])}"
         some = "its" if len(self.marked) == self.numbers else f"{len(self.marked):,} of its {self.numbers:,}"
-        like = f"{some} numbers are written like {shown(self.marked[0])}" if self.marked else ""
+        like = f"{some} numbers are written like {shown(self.marked[0])}{self._thousands()}" if self.marked else ""
         if not self.words:
             return like or "its numbers are stored as text"
         few = " and ".join(map(shown, self.words[:2])) + (" …" if len(self.words) > 2 else "")
@@ -45,6 +55,26 @@ class Misread:
         different = f"{self.numbers + len(self.words):,} different values"
         told = f"{self.numbers:,} of its {different} are numbers and {few} {is_not}"
         return f"{told}, and {like}" if like else told
+
+    def _thousands(self) -> str:
+        """What is between the thousands, where that is all there is about the numbers."""
+        signs = {found[1] for found in map(_GROUPED.fullmatch, self.marked) if found}
+        whole = signs and all(map(_GROUPED.fullmatch, self.marked))
+        return f" ({'dots' if signs == {'.'} else 'commas'} between thousands)" if whole and len(signs) == 1 else ""
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        if not self.numbers:
+            return "Turn them into numbers (days, month, hour)"
+        if self.marked:
+            plain = "Write plain numbers"
+            return f"{plain}, and nothing or NA for missing ones" if self.words else plain
+        if not self.words:
+            return "Convert it to numbers"
+        if max(map(len, self.words[:3])) > _LONGEST_MARKER:
+            return "Correct what is no number"
+        return f"Name what stands for missing values, na_values=[{', '.join(map(_quoted, self.words[:3]))}]"
 
 
 def misread(levels: Iterable[Any]) -> Misread | None:
@@ -60,14 +90,20 @@ def misread(levels: Iterable[Any]) -> Misread | None:
             words.append(str(level))
             continue
         numbers += 1
-        if not _is_plain(level):
+        if not is_plain(level):
             marked.append(level)
-    if numbers < _FEWEST or len(words) > _WORDS * numbers:
+    beside = words and all(word.strip().lower() in _MARKERS for word in words)
+    if numbers < (_FEWEST_BESIDE if beside else _FEWEST) or (not beside and len(words) > _WORDS * numbers):
         return None
+    code = next((level for level in levels if isinstance(level, str) and _LEADING_ZERO.fullmatch(level)), "")
     if not words and not marked:
         # Plain numbers that were not read as such: in a file with decimal commas these are thousands.
         marked = [level for level in levels if _THOUSANDS.fullmatch(level)]
-    return Misread(numbers, tuple(sorted(marked)), tuple(sorted(words)))
+    return Misread(numbers, tuple(sorted(marked)), tuple(sorted(words)), code)
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if '"' not in word else repr(word)
 
 
 def is_number(text: str) -> bool:
@@ -91,7 +127,8 @@ def _unit(levels: list[Any]) -> str | None:
     return unit if unit and often >= (1 - _WORDS) * len(levels) else None
 
 
-def _is_plain(text: str) -> bool:
+def is_plain(text: str) -> bool:
+    """Whether a text is a number as files of numbers have it."""
     # Python takes 1_000, full-width digits and a non-breaking space; files of numbers have none of them.
     if not text.isascii() or "_" in text:
         return False

@@ -198,7 +198,7 @@ def _sound(X: Any) -> Any:
     csr = X if X.format == "csr" else X.tocsr()
     if X.format in ("lil", "dok"):
         _refuse_damaged(csr)
-    if not csr.has_canonical_format and np.abs(csr.data).max(initial=0.0) > _LARGE:
+    if not csr.has_canonical_format and float(np.abs(csr.data).max(initial=0.0)) > _LARGE:
         csr = csr.copy()
         csr.sum_duplicates()  # entries of one cell may be finite and their sum not
     return csr

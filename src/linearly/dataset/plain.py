@@ -75,6 +75,8 @@ def design_to_plain(design: Design) -> dict[str, Any]:
         "intercept": design.intercept,
         "missing": design.missing,
         "formula": design.formula,
+        "groups": design.groups,
+        **({"na_values": [*design.na_values]} if design.na_values else {}),
     }
 
 
@@ -96,9 +98,18 @@ def design_from_plain(data: Any) -> Design:
         fields.truth("intercept"),
         fields.choice("missing", MISSING),
         fields.text_or_none("formula"),
+        fields.text_or_none("groups") if "groups" in fields.data else None,  # files of older versions have none
+        _markers(fields) if "na_values" in fields.data else (),
     )
     fields.finish()
     return design
+
+
+def _markers(fields: _Fields) -> tuple[str, ...]:
+    markers = fields.items("na_values", MOST_LEVELS)
+    if not all(isinstance(marker, str) and len(marker) <= _LONGEST_NAME for marker in markers):
+        raise ValueError(f"The na_values of a design are texts of at most {_LONGEST_NAME} characters.")
+    return tuple(markers)
 
 
 def _term(data: Any, factors: list[Factor]) -> Term:

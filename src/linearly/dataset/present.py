@@ -18,6 +18,11 @@ def learnt(design: Design, tables: Tables) -> Design:
     return design.learn(tables if design.weight is None else PresentTables(tables, Present(design.weight)))
 
 
+def extended(design: Design, tables: Tables) -> Design:
+    """The design with the levels that only these rows have, those of rows without weight left out."""
+    return design.extended(tables if design.weight is None else PresentTables(tables, Present(design.weight)))
+
+
 @dataclass(frozen=True)
 class Present:
     """From a chunk to its rows of positive weight, with some of the columns."""

@@ -18,9 +18,11 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from linearly.dataset.boxes import is_boxed, refuse_boxed, unboxed_column
 from linearly.dataset.fold import fold
 from linearly.dataset.numbers import as_numbers, beyond_float64, loses_digits
 from linearly.dataset.polynomial import Polynomial
+from linearly.dataset.spelling import holds_numbers, numbers_of
 from linearly.kernels.doubled import Doubled
 from linearly.kernels.matrices import is_sparse
 
@@ -85,7 +87,8 @@ class Block:
     X is a float64 or float32 array, a CSR matrix, double-double numbers, or, for functions that say `takes_columns`,
     `Columns`. `names`, `place` and `target`, what y is called, are for messages only.
     Where rows were left out, `kept` says which of the consecutive ones these are. `unknown` are rows of weight 0 whose
-    levels nobody knows: what stands for those in X means nothing.
+    levels nobody knows: what stands for those in X means nothing. `group` are labels of what rows belong to, for a
+    clustered covariance.
     """
 
     X: Any
@@ -97,6 +100,7 @@ class Block:
     kept: NDArray[np.intp] | None = None
     unknown: NDArray[np.bool_] | None = None
     target: str = "y"
+    group: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -115,7 +119,8 @@ class Block:
         weight = None if self.weight is None else np.ascontiguousarray(self.weight[rows])
         kept = (np.arange(len(self)) if self.kept is None else self.kept)[rows]
         unknown = None if self.unknown is None else self.unknown[rows]
-        return replace(self, X=self.X[rows], y=y, weight=weight, kept=kept, unknown=unknown)
+        group = None if self.group is None else self.group[rows]
+        return replace(self, X=self.X[rows], y=y, weight=weight, kept=kept, unknown=unknown, group=group)
 
     def dealt(self, K: int, j: int) -> Any:
         """Which rows come to j where rows are dealt out to K in turn, by their index in the whole data set."""
@@ -361,9 +366,13 @@ def refuse_large_integers(part: NDArray[Any], where: Where = ROW, name: str | No
     if not loses_digits(part):
         return
     i, j = map(int, np.argwhere(beyond_float64(part))[0])
-    column = j if name is None else repr(name)
-    raise ValueError(
-        f"The integer in {where(i)}, column {column} is beyond 2**53 and would lose digits as a float64. "
+    raise integer_refused(where(i), j if name is None else name)
+
+
+def integer_refused(where: str, column: str | int) -> ValueError:
+    """What is said of an integer that float64 cannot hold."""
+    return ValueError(
+        f"The integer in {where}, column {column!r} is beyond 2**53 and would lose digits as a float64. "
         "Subtract an offset, convert the column, or leave it out."
     )
 
@@ -403,7 +412,13 @@ def _first_word(column: nw.Series[Any]) -> tuple[int, str] | None:
 
 def float_column(column: nw.Series[Any], where: Where) -> NDArray[np.float64]:
     """A numeric or boolean column as float64, gaps as NaN; integers that float64 cannot hold are refused by row."""
+    if is_boxed(column):
+        column = unboxed_column(column)
+    if column.dtype == nw.Categorical and holds_numbers(column, truths=True):
+        column = numbers_of(column)
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+        if is_boxed(column):
+            refuse_boxed(column, where)
         if column.null_count() == len(column):  # without a value there is no kind
             return np.full(len(column), np.nan)
         word = _first_word(column)

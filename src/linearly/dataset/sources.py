@@ -8,8 +8,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from linearly.dataset.design import Design
+from linearly.dataset.markers import without_markers
 from linearly.dataset.rows import is_frame
-from linearly.dataset.tables import FrameTables, Tables
+from linearly.dataset.spelling import spelled
+from linearly.dataset.tables import FrameTables, Tables, with_text
 
 
 def as_tables(data: Any) -> Tables:
@@ -27,6 +30,8 @@ def as_tables(data: Any) -> Tables:
         from linearly.dataset.spark import SparkTables
 
         return SparkTables(data)
+    if nw.dependencies.is_pyarrow_table(data) or (home == "pyarrow" and type(data).__name__ == "RecordBatch"):
+        return FrameTables(_plain_table(data))
     if is_frame(data):
         return FrameTables(data)
     if nw.dependencies.is_into_series(data):
@@ -35,13 +40,18 @@ def as_tables(data: Any) -> Tables:
         from linearly.dataset.files import file_tables
 
         return file_tables(data)
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "collect_batches"):
+    if any(hasattr(data, name) for name in ("__arrow_c_stream__", "collect_batches", "scanner")):
         from linearly.dataset.files import stream_tables
 
         return stream_tables(data)
     raise TypeError(
         f"Data must be a data frame, a dict of columns, a path or a table on a cluster, not {type(data).__name__}."
     )
+
+
+def read_as(data: Any, design: Design) -> Tables:
+    """Tables of data, with text and missing values read as a design has them."""
+    return without_markers(with_text(as_tables(data), design.texts), design.na_values)
 
 
 def frame_of(columns: dict[str, Any]) -> Any:
@@ -63,7 +73,16 @@ def frame_of(columns: dict[str, Any]) -> Any:
         except ImportError:
             raise ImportError("A dict of columns needs pyarrow or pandas: pip install 'linearly[files]'.") from None
         return pd.DataFrame(columns)
-    return pa.table({str(name): _arrow(pa, str(name), values) for name, values in columns.items()})
+    return _plain_table(pa.table({str(name): _arrow(pa, str(name), values) for name, values in columns.items()}))
+
+
+def _plain_table(data: Any) -> Any:
+    """A table of an Arrow table or record batch, whose views of text are plain text."""
+    import pyarrow as pa
+
+    from linearly.dataset.units import plain_views
+
+    return pa.table([plain_views(column) for column in data.columns], names=data.schema.names)
 
 
 def _kind(values: Any) -> str:
@@ -71,10 +90,27 @@ def _kind(values: Any) -> str:
     return f"{kind} of shape {values.shape}" if hasattr(values, "shape") else kind
 
 
+def _pandas_arrow(pa: Any, values: Any) -> Any:
+    """A column of pandas, its categories in their order."""
+    if not hasattr(values, "categories"):
+        return pa.array(values, from_pandas=True)
+    categories: Any = values.categories
+    numbers = getattr(categories.dtype, "kind", "O") in "biuf"
+    words = pa.array(categories) if numbers else pa.array(list(map(spelled, categories)), pa.string())
+    codes = np.asarray(values.codes)
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), words, ordered=True)
+
+
 def _arrow(pa: Any, name: str, values: Any) -> Any:
     try:
         if isinstance(values, np.ma.MaskedArray):
             return pa.array(values.data, mask=np.ma.getmaskarray(values))
+        if isinstance(values, (pa.Array, pa.ChunkedArray)):
+            return values
+        if hasattr(values, "to_arrow"):  # of polars
+            return values.to_arrow()
+        if type(values).__module__.split(".")[0] == "pandas":
+            return _pandas_arrow(pa, getattr(values, "array", values))
         return pa.array(np.asarray(values) if hasattr(values, "dtype") else list(values))
     except (pa.ArrowException, OverflowError, TypeError) as error:
         raise ValueError(f"Column {name!r} cannot be read as numbers or text: {error}.") from None

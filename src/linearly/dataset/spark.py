@@ -11,17 +11,18 @@ deal out differently the next time, ``frame.persist()`` first: models that take 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark import TaskContext, cloudpickle
 from pyspark.errors import PythonException
 from pyspark.sql import functions as sql
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DecimalType
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import DecimalType, StructField, StructType
 
 from linearly.dataset.elsewhere import (
     UNKNOWN,
@@ -35,25 +36,32 @@ from linearly.dataset.elsewhere import (
     refuse_workers,
     told,
 )
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Place
 from linearly.dataset.tables import Chunk
+from linearly.dataset.writing import as_arrow
 
 S = TypeVar("S")
 
 _ROWS = 2**16  # in a chunk
 _GROUP = 16  # summaries that are merged in one task: four levels of the tree
 _FEW = 64  # summaries that may come here
-_ANSWER = "partition int, answer binary"
+_ANSWER = "partition int, rows long, answer binary"
 
 
 class SparkTables:
-    """A Spark DataFrame, its partitions in order."""
+    """A Spark DataFrame, its partitions in order; of a selection, `whole` is the DataFrame with all columns.
 
-    def __init__(self, frame: Any) -> None:
+    Spark may deal rows out to partitions differently for each selection of columns, so their order says nothing about
+    which row is which: answers for rows are columns beside them.
+    """
+
+    def __init__(self, frame: Any, whole: Any = None) -> None:
         if ".connect." in type(frame).__module__:
             raise TypeError(
                 "This DataFrame is of Spark Connect, which does not tell its partitions: use a SparkSession."
             )
+        self.whole = frame if whole is None else whole
         decimals = {f.name for f in frame.schema.fields if isinstance(f.dataType, DecimalType)}
         self.frame = frame.withColumns({name: sql.col(_quoted(name)).cast("double") for name in decimals})
         self._arrow = to_arrow_schema(self.frame.schema)
@@ -68,7 +76,29 @@ class SparkTables:
         return int(self.frame.rdd.getNumPartitions())
 
     def select(self, columns: Sequence[str]) -> SparkTables:
-        return SparkTables(self.frame.select(*map(_quoted, columns)))
+        return SparkTables(self.frame.select(*map(_quoted, columns)), self.whole)
+
+    def answered(
+        self, f: Callable[[Chunk], NDArray[Any]], kinds: Mapping[str, NDArray[Any]], keep: Sequence[str] = ()
+    ) -> Any:
+        """The whole DataFrame, or some columns of it, with what f answers for each row of these tables.
+
+        ``kinds`` are the names of the answers, with examples of them.
+        """
+        kept = list(keep) or self.whole.columns
+        twice = next((name for name in kinds if name in kept), None)
+        if twice is not None:
+            raise ValueError(
+                f"The column {twice!r} is in the DataFrame already. Rename it, or name the columns to keep: keep=[...]."
+            )
+        casts = [sql.col(_quoted(field.name)).cast(field.dataType) for field in self.frame.schema]
+        sent = self.whole.select(*map(_quoted, kept), *casts)
+        sent = sent.toDF(*map(str, range(len(sent.columns))))
+        types = [as_arrow(kind).type for kind in kinds.values()]
+        told = [*(field.dataType for field in sent.schema[: len(kept)]), *map(from_arrow_type, types)]
+        schema = StructType([StructField(str(i), kind) for i, kind in enumerate(told)])
+        task = _Answer(cloudpickle.dumps(f), to_arrow_schema(sent.schema), self._arrow.names, types)
+        return sent.mapInArrow(task, schema).toDF(*kept, *kinds)
 
     def __iter__(self) -> Iterator[Chunk]:
         return not_empty(self._in_order())
@@ -102,12 +132,13 @@ class SparkTables:
             answers = answers.groupBy(group.alias("group")).applyInArrow(_merged, _ANSWER)
             n = -(-n // _GROUP)
         found = sorted(_run(answers), key=lambda row: row.partition)
-        return told(pairs([pickle.loads(row.answer) for row in found], plus))
+        total = told(pairs([pickle.loads(row.answer) for row in found], plus)) if found else None
+        if not any(row.rows for row in found):
+            raise ValueError("There are no rows in the Spark DataFrame, only column names.")
+        return total
 
     def _lengths(self) -> list[int]:
-        found = {
-            row.partition: int.from_bytes(row.answer) for row in _run(self._numbered.mapInArrow(_counted, _ANSWER))
-        }
+        found = {row.partition: row.rows for row in _run(self._numbered.mapInArrow(_counted, _ANSWER))}
         return [found.get(k, 0) for k in range(self.n_partitions)]
 
 
@@ -137,20 +168,27 @@ class _Fold:
         self.task, self.starts, self.schema = task, starts, schema
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        k = _partition()
+        k, rows = _partition(), 0
         start = UNKNOWN if self.starts is None else self.starts[k]
-        value = answer(lambda: pickle.loads(self.task)(_chunks(batches, self.schema, k, start)))
-        yield from _table(k, pickle.dumps(value, protocol=5)).to_batches()
+
+        def seen() -> Iterator[Any]:
+            nonlocal rows
+            for batch in batches:
+                rows += len(batch)
+                yield batch
+
+        value = answer(lambda: pickle.loads(self.task)(_chunks(seen(), self.schema, k, start)))
+        yield from _table(k, rows, pickle.dumps(value, protocol=5)).to_batches()
 
 
 def _merged(key: tuple[Any, ...], table: Any) -> Any:
     rows = sorted(table.to_pylist(), key=lambda row: row["partition"])
     total = pairs([pickle.loads(row["answer"]) for row in rows], plus)
-    return _table(int(key[0].as_py()), pickle.dumps(total, protocol=5))
+    return _table(int(key[0].as_py()), sum(row["rows"] for row in rows), pickle.dumps(total, protocol=5))
 
 
 def _counted(batches: Iterator[Any]) -> Iterator[Any]:
-    yield from _table(_partition(), sum(len(batch) for batch in batches).to_bytes(8)).to_batches()
+    yield from _table(_partition(), sum(len(batch) for batch in batches), b"").to_batches()
 
 
 class _Pack:
@@ -165,7 +203,28 @@ class _Pack:
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as stream:
                 stream.write_table(table)
-            yield from _table(k, sink.getvalue().to_pybytes()).to_batches()
+            yield from _table(k, len(table), sink.getvalue().to_pybytes()).to_batches()
+
+
+class _Answer:
+    """A task: the columns that are kept of a partition, with what a pickled function answers for its rows."""
+
+    def __init__(self, task: bytes, schema: Any, needed: list[str], types: list[Any]) -> None:
+        self.task, self.schema, self.needed, self.types = task, schema, needed, types
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        f, kept, before = pickle.loads(self.task), len(self.schema) - len(self.needed), 0
+        for table in _cut(batches, self.schema):
+            if not len(table):
+                continue
+            needed = table.select(list(range(kept, len(self.schema)))).rename_columns(self.needed)
+            place = Place(f"partition {_partition()}", before)
+            with quiet_blas():
+                found = f(Chunk(nw.from_native(needed, eager_only=True), 0, place))
+            answers = map(as_arrow, found.T if found.ndim == 2 else [found])
+            columns = [*table.columns[:kept], *(one.cast(kind) for one, kind in zip(answers, self.types, strict=True))]
+            yield from pa.table(columns, names=[str(i) for i in range(len(columns))]).to_batches()
+            before += len(table)
 
 
 def _chunks(batches: Iterator[Any], schema: Any, k: int, start: int) -> Iterator[Chunk]:
@@ -201,5 +260,6 @@ def _partition() -> int:
     return int(context.partitionId())
 
 
-def _table(k: int, answer: bytes) -> Any:
-    return pa.table([pa.array([k], pa.int32()), pa.array([answer], pa.binary())], names=["partition", "answer"])
+def _table(k: int, rows: int, answer: bytes) -> Any:
+    columns = [pa.array([k], pa.int32()), pa.array([rows], pa.int64()), pa.array([answer], pa.binary())]
+    return pa.table(columns, names=["partition", "rows", "answer"])

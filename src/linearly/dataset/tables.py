@@ -17,6 +17,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.boxes import unboxed
 from linearly.dataset.fold import fold
 from linearly.dataset.rows import Place, as_frame, in_words
 
@@ -84,7 +85,7 @@ class FrameTables:
     """A data frame in this process: pandas, polars, Arrow, or anything else that narwhals knows."""
 
     def __init__(self, frame: Any) -> None:
-        self.frame = frame if isinstance(frame, nw.DataFrame) else as_frame(_named(frame))
+        self.frame = frame if isinstance(frame, nw.DataFrame) else unboxed(as_frame(_named(frame)))
         self.schema = dict(self.frame.schema)
 
     def __len__(self) -> int:

@@ -16,8 +16,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.boxes import is_boxed, refuse_boxed
 from linearly.dataset.misread import misread
-from linearly.dataset.rows import float_column
+from linearly.dataset.rows import Where, float_column
+from linearly.dataset.spelling import declared_order, holds_numbers, places, text_of
 from linearly.dataset.tables import Chunk, Tables
 from linearly.dataset.wording import shown
 from linearly.kernels.doubled import Doubled
@@ -87,6 +89,7 @@ class Category:
     levels: tuple[Level, ...] = ()
     reference: Level | None = None
     unseen: str = "error"  # or "reference": a level that was not there in training counts as the reference
+    fitting: bool = False  # whether rows are being fitted, in which a new level is an error whatever `unseen` says
 
     @property
     def label(self) -> str:
@@ -113,7 +116,7 @@ class Category:
         return tuple(f"{self.name}[{level}]" for level in self._coded(full))
 
     def values(self, chunk: Chunk, full: bool) -> Array:
-        codes = codes_of(chunk, self.name, self.levels, self._default())
+        codes = codes_of(chunk, self.name, self.levels, self._default(), fitting=self.fitting)
         table = np.zeros((len(self.levels), len(self._coded(full))))
         for column, level in enumerate(self._coded(full)):
             table[self.levels.index(level), column] = 1.0
@@ -123,7 +126,7 @@ class Category:
         return self.levels if full else tuple(level for level in self.levels if level != self.reference)
 
     def _default(self) -> int | None:
-        if self.unseen == "error" or self.reference is None:
+        if self.unseen == "error" or self.fitting or self.reference is None:
             return None
         return self.levels.index(self.reference)
 
@@ -243,101 +246,71 @@ def found_levels(tables: Tables) -> dict[str, Found]:
 
 def census(chunk: Chunk) -> Census:
     """The distinct values of every column of a chunk."""
-    return Census({name: _found(chunk.frame[name]) for name in chunk.frame.columns})
+    return Census({name: _found(chunk.frame[name], chunk.where) for name in chunk.frame.columns})
 
 
-def _found(column: nw.Series[Any]) -> Found:
-    try:
-        # Beyond the limit the answer is a refusal whatever they are: no need to carry a million of them.
-        some = text_of(column).drop_nulls().unique().head(MOST_LEVELS + 1).to_list()
-    except TypeError:
-        some = [()]
-    if any(isinstance(value, (tuple, frozenset)) for value in some):  # have values of their own
+def _found(column: nw.Series[Any], where: Where) -> Found:
+    if is_boxed(column):
+        refuse_boxed(column, where)
+    elif column.dtype == nw.Object:
         raise ValueError(
             f"Column {column.name!r} holds neither numbers nor text. Leave it out, or turn it into numbers or text."
         )
-    return Found(frozenset(value for value in some if value == value), _declared(column), _holds_numbers(column))
-
-
-def text_of(column: nw.Series[Any]) -> nw.Series[Any]:
-    """A categorical column as text; others as they are."""
-    if column.dtype not in (nw.Categorical, nw.Enum):
-        return column
-    categories = _pandas_categories(column)
-    if categories is None:
-        return column.cast(nw.String)
-    # pandas makes floats of whole numbers beside a gap: the level 9 would be 9.0 in some chunks.
-    native = column.to_native()
-    words = np.array([*categories, None], dtype=object)[native.cat.codes.to_numpy()]
-    return nw.from_native(type(native)(words, index=native.index, name=native.name), series_only=True)
-
-
-def _declared(column: nw.Series[Any]) -> tuple[Level, ...]:
-    """The order of a column's categories, where one was declared: by an Enum, or by pandas as in R's factor(levels=).
-
-    The dictionaries of Arrow and polars are in the order in which values happened to appear.
-    """
-    if column.dtype not in (nw.Categorical, nw.Enum):
-        return ()
-    categories = _pandas_categories(column)
-    if categories is None and column.dtype == nw.Enum:
-        categories = column.cat.get_categories().to_list()
-    return tuple(dict.fromkeys(categories or ()))  # 1 and "1" are one text
-
-
-def _pandas_categories(column: nw.Series[Any]) -> list[str] | None:
-    """The categories of a categorical column of pandas as text, in their order; None of what is no such column."""
-    native = column.to_native()
-    if not column.implementation.is_pandas_like() or not hasattr(native.dtype, "categories"):
-        return None
-    whole = type(native)(native.dtype.categories, dtype=native.dtype)
-    words: list[str] = nw.from_native(whole, series_only=True).cast(nw.String).to_list()
-    return words
-
-
-def _holds_numbers(column: nw.Series[Any]) -> bool:
-    """Whether the categories of a categorical column are numbers."""
-    if column.dtype not in (nw.Categorical, nw.Enum):
-        return False
-    native = column.to_native()
-    if nw.dependencies.is_pyarrow_chunked_array(native):
-        plain = native[:0].cast(native.type.value_type)
-        return bool(nw.from_native(plain, series_only=True).dtype.is_numeric())
-    categories = getattr(native.dtype, "categories", None)  # of pandas; those of polars are text
-    return getattr(getattr(categories, "dtype", None), "kind", "O") in ("i", "u", "f")
+    # Beyond the limit the answer is a refusal whatever they are: no need to carry a million of them.
+    some = text_of(column).drop_nulls().unique().head(MOST_LEVELS + 1).to_list()
+    return Found(frozenset(value for value in some if value == value), declared_order(column), holds_numbers(column))
 
 
 def codes_of(
-    chunk: Chunk, name: str, levels: Sequence[Level], default: int | None = None, what: str = "level"
+    chunk: Chunk,
+    name: str,
+    levels: Sequence[Level],
+    default: int | None = None,
+    what: str = "level",
+    *,
+    fitting: bool = False,
 ) -> NDArray[np.intp]:
     """For each row the number of its level; one that is none of them is refused, or counts as `default`."""
-    column = _levels_in(chunk, name, levels)
+    column = text_of(chunk.frame[name])
     if not len(column):  # of whatever kind: a file without rows cannot tell
         return np.zeros(0, dtype=np.intp)
-    place: dict[Any, int] = {level: k for k, level in enumerate(levels)}
-    unseen = [value for value in column.unique().to_list() if value not in place]
+    place = places(column.unique().to_list(), levels)
+    unseen = [value for value, code in place.items() if code is None]
+    if any(value != value for value in unseen):
+        _refuse_nan(column, chunk)
     if unseen and default is None and chunk.absent is not None:
         there = column.filter((~chunk.absent).tolist()).unique().to_list()
-        if all(value in place for value in there):
-            default = 0
-        else:
-            unseen = [value for value in there if value not in place]
+        unseen = [value for value in there if place[value] is None]
+        default = None if unseen else 0
     if unseen and default is None:
         worst = unseen[0]
         found = (column == worst).fill_null(False).to_numpy()
         found = found if chunk.absent is None else found & ~chunk.absent
         i = int(np.argmax(found)) if worst is not None else 0
-        remedy = 'choose unseen="reference"' if what == "level" else "leave such rows out"
+        policy = 'choose unseen="extend" to add it' if fitting else 'choose unseen="reference"'
+        remedy = policy if what == "level" else "leave such rows out"
         raise ValueError(
             f"Column {name!r} has the {what} {shown(worst)} in {chunk.where(i)}, which was not there in training; "
             f"known {what}s are {listed(levels)}. Correct it, or {remedy}."
         )
-    for value in unseen:
-        assert default is not None
-        place[value] = default
-    keys = [key for key in place if key is not None]
-    codes = column.replace_strict(keys, [place[key] for key in keys], return_dtype=nw.Int64)
+    known = {value: default if code is None else code for value, code in place.items() if value is not None}
+    codes = column.replace_strict(list(known), list(known.values()), return_dtype=nw.Int64)
     return np.asarray(codes.to_numpy(), dtype=np.intp)
+
+
+def _refuse_nan(column: nw.Series[Any], chunk: Chunk) -> None:
+    """Refuse NaN among numbers that are levels: it is missing, and no level that was not seen."""
+    gaps = np.isnan(np.asarray(column.to_numpy(), dtype=np.float64))
+    gaps = gaps if chunk.absent is None else gaps & ~chunk.absent
+    if gaps.any():
+        raise missing_refused(column.name, chunk.where(int(np.argmax(gaps))))
+
+
+def missing_refused(name: str, where: str) -> ValueError:
+    """What is said of a missing value where none is expected."""
+    return ValueError(
+        f'Column {name!r} is missing in {where}. Fill the gap, or choose missing="drop" to leave such rows out.'
+    )
 
 
 def unknown_levels(chunk: Chunk, categories: Sequence[Category]) -> NDArray[np.bool_] | None:
@@ -346,18 +319,12 @@ def unknown_levels(chunk: Chunk, categories: Sequence[Category]) -> NDArray[np.b
         return None
     unknown = np.zeros(len(chunk), dtype=bool)
     for category in categories:
-        column = _levels_in(chunk, category.name, category.levels)
-        strange = [value for value in column.unique().to_list() if value not in category.levels]
-        if strange and category.unseen == "error":
+        column = text_of(chunk.frame[category.name])
+        place = places(column.unique().to_list(), category.levels)
+        strange = [value for value, code in place.items() if code is None]
+        if strange and (category.unseen == "error" or category.fitting):
             unknown |= column.is_in(strange).to_numpy()
     return unknown if unknown.any() else None
-
-
-def _levels_in(chunk: Chunk, name: str, levels: Sequence[Level]) -> nw.Series[Any]:
-    column = text_of(chunk.frame[name])
-    if (column.dtype.is_numeric() or column.dtype == nw.Boolean) and all(isinstance(level, str) for level in levels):
-        return column.cast(nw.String)  # of the levels 1, 2 and X these rows have numbers only
-    return column
 
 
 def listed(levels: Sequence[Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from linearly.dataset.rows import rows_in_block
 from linearly.dataset.tables import Chunk, known_columns
 
+_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 _FEWEST_ROWS, _CELLS = 2**16, 2**19  # in a chunk: it and the block made of it should stay in the cache
 
 
@@ -55,17 +56,36 @@ def frame_of(part: Any, wanted: pa.Schema) -> nw.DataFrame[Any]:
     if part.schema.equals(wanted):
         table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
         return nw.from_native(table, eager_only=True)
-    columns = [part.column(name) for name in wanted.names]
+    columns = [plain_views(part.column(name)) for name in wanted.names]
     columns = [
         column if column.type == kind else column.cast(kind) for column, kind in zip(columns, wanted.types, strict=True)
     ]
     return nw.from_native(pa.table(columns, schema=wanted), eager_only=True)
 
 
-def refuse_absent(wanted: pa.Schema, names: Iterable[str], file: str) -> None:
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """A type as data frames know it: views of text and bytes, also in dictionaries, as plain text and bytes."""
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, plain_type(kind.value_type), kind.ordered)
+    return _VIEWS.get(kind, kind)
+
+
+def plain_views(column: Any) -> Any:
+    """A column of views, or of a dictionary of views, as plain text or bytes; another as it is."""
+    kind = plain_type(column.type)
+    if kind == column.type:
+        return column
+    if not pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([plain_views(chunk) for chunk in column.chunks], kind)
+    return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(kind.value_type), ordered=kind.ordered)
+
+
+def refuse_absent(wanted: Sequence[str], names: Iterable[str], file: str) -> None:
     """Refuse a column that a file lacks, by the name of the file."""
     try:
-        known_columns(wanted.names, dict.fromkeys(names))
+        known_columns(wanted, dict.fromkeys(names))
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
 

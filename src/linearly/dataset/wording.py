@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 _LONGEST = 80  # characters
+# Control characters but for tab and newline, marks that turn the direction of text, and what XML cannot hold. A
+# terminal obeys the first: a header may move its cursor or rename its window.
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+
+
+def visible(text: str) -> str:
+    r"""Return text in which control characters are written as Python writes them.
+
+    >>> print(visible("a\x1b[31mb"))
+    a\x1b[31mb
+    """
+    return HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def shown(value: Any) -> str:

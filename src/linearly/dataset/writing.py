@@ -1,27 +1,56 @@
-"""Writing tables: chunk by chunk to a file beside the one asked for, which takes its place when all is written."""
+"""Writing: to a file beside the one asked for, which takes its place when all is written. Tables, chunk by chunk.
+
+A process that is killed on the way leaves such a file behind; the next one to write in that directory removes it. It
+knows that nobody is writing it any more because the lock that a writer holds goes with its process.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
+from linearly.dataset.wording import visible
 
-def write_tables(path: str | os.PathLike[str], chunks: Iterable[Mapping[str, Any]]) -> int:
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_STRAY = re.compile(r"\.linearly-[0-9a-f]{16}\.saving")
+_ABANDONED = 3600.0  # seconds after which a file without locks counts as left behind
+
+
+_FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes for the beginning of a formula
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def write_tables(
+    path: str | os.PathLike[str], chunks: Iterable[Mapping[str, Any]], *, escape_formulas: bool = False
+) -> int:
     """Write columns to a .parquet, .csv or .csv.gz file and return the number of rows.
 
     A chunk is a dict of NumPy or Arrow columns, None (in NumPy's also NaN) where a value is missing, which is null in
     Parquet and an empty field in CSV. The first chunk fixes the types, as far as it has values. Nothing is left behind
     where writing is interrupted, and a file that was there is kept. A link stays one, and the file that it leads to is
-    written; into a pipe or a device the rows go as they come.
+    written; into a pipe or a device the rows go as they come. With ``escape_formulas`` a CSV file is safe to open in a
+    spreadsheet: see `without_formulas`.
     """
     given = os.fspath(path)
     opener = _opener(given)
+    if escape_formulas:
+        if not given.lower().endswith((".csv", ".csv.gz")):
+            raise ValueError(
+                f"{given}: only CSV has formulas to escape. Write to .csv or .csv.gz, or leave the option out."
+            )
+        chunks = map(without_formulas, chunks)
     if os.path.exists(given) and not os.path.isfile(given) and not os.path.isdir(given):
         if not given.lower().endswith((".csv", ".csv.gz")):
             raise ValueError(
@@ -33,24 +62,76 @@ def write_tables(path: str | os.PathLike[str], chunks: Iterable[Mapping[str, Any
     directory = os.path.dirname(target)
     if not os.path.isdir(directory):
         raise ValueError(f"{given}: there is no directory {os.path.dirname(given) or directory}.")
+    with replacing(given, target) as beside:
+        return _write(beside, opener, chunks)
+
+
+@contextmanager
+def replacing(path: str, target: str) -> Iterator[str]:
+    """A new file beside the target, which takes its place in one step when all is written, or not at all.
+
+    What goes wrong is said with the path that the user gave. Files that killed processes left there are removed first.
+    """
+    directory = os.path.dirname(target)
     kept = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else None
+    _remove_strays(directory)
     # Named before it is made: whenever an interrupt comes, what was made is known, and removed.
-    beside = os.path.join(directory, f".{os.path.basename(target)}.{secrets.token_hex(8)}")
+    beside = os.path.join(directory, f".linearly-{secrets.token_hex(8)}.saving")
+    fd = -1
     try:
-        with naming(given):
-            # Never open to more people than the file that was there; a new one is as the user's mask has it.
-            os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if kept is None else kept | 0o600))
-            rows = _write(beside, opener, chunks)
-            with open(beside, "rb+") as file:
-                os.fsync(file.fileno())
+        with naming(path):
+            while fd < 0:
+                # Never open to more people than the file that was there; a new one is as the user's mask has it.
+                flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+                fd = os.open(beside, flags, 0o666 if kept is None else kept | 0o600)
+                if fcntl is not None:
+                    fcntl.flock(fd, fcntl.LOCK_EX)
+                    if not os.fstat(fd).st_nlink:  # taken for a stray between the two lines: once more
+                        os.close(fd)
+                        fd = -1
+            yield beside
+            os.fsync(fd)
             if kept is not None:
                 os.chmod(beside, kept)
-            os.replace(beside, target)
+            if fcntl is None:
+                os.close(fd)
+                fd = -1
+            os.replace(beside, target)  # under the lock: until then nobody takes it for a stray
     except BaseException:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.unlink(beside)
         raise
-    return rows
+    finally:
+        if fd >= 0:
+            os.close(fd)
+    _sync_directory(directory)
+
+
+def _remove_strays(directory: str) -> None:
+    with os.scandir(directory) as entries:
+        strays = [one.path for one in entries if _STRAY.fullmatch(one.name) and one.is_file(follow_symlinks=False)]
+    for stray in strays:
+        with suppress(OSError):
+            if fcntl is None:
+                if time.time() - os.stat(stray).st_mtime > _ABANDONED:
+                    os.unlink(stray)
+                continue
+            fd = os.open(stray, os.O_WRONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(stray)
+            finally:
+                os.close(fd)
+
+
+def _sync_directory(directory: str) -> None:
+    if os.name == "nt":
+        return
+    fd = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 @contextmanager
@@ -85,6 +166,30 @@ def _opener(path: str) -> Callable[[str, Any], Any]:
             pa.output_stream(beside, compression=packing),
         )
     raise ValueError(f"{path}: write to a file that ends in .parquet, .csv or .csv.gz.")
+
+
+def without_formulas(chunk: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns whose texts no spreadsheet runs: what looks like a formula begins with an apostrophe.
+
+    Numbers stay, as columns and as texts. Control characters are written as `visible` writes them.
+    """
+    import pyarrow as pa
+
+    def escaped(values: Any) -> Any:
+        column = as_arrow(values)
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            return column
+        coded = pa.chunked_array([column]) if isinstance(column, pa.Array) else column
+        coded = coded.combine_chunks().dictionary_encode()
+        texts = [None if text is None else _inert(text) for text in coded.dictionary.to_pylist()]
+        return pa.array(texts, pa.string()).take(coded.indices)
+
+    return {_inert(str(name)): escaped(values) for name, values in chunk.items()}
+
+
+def _inert(text: str) -> str:
+    formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
+    return visible(f"'{text}" if formula else text)
 
 
 def without_blank_lines(table: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.complexity import Family
+from linearly.dataset.fold import quiet_blas
 from linearly.evidence.table import Table
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _TARGETS_AT_ONCE = 64
 _FEWEST_RESAMPLES = 20
 
 
+@quiet_blas()
 def bias_variance(
     x: Any,
     y: Any = None,

@@ -148,7 +148,7 @@ def _regressors(estimator: Any, kind: Any, rows: Rows, K: int) -> list[Any]:
 
 
 def _known(model: Any, kind: Any) -> Any:
-    for name in ("n_features_in_", "feature_names_in_"):
+    for name in ("n_features_in_", "feature_names_in_", "_column_labels"):
         if hasattr(kind, name):
             setattr(model, name, getattr(kind, name))
     return model

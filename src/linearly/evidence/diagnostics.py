@@ -17,6 +17,7 @@ from linearly.dataset.fold import quiet_blas
 from linearly.dataset.mapped import MappedRows
 from linearly.dataset.rows import Block, Rows
 from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, DurbinWatson, durbin_watson
+from linearly.evidence.fitted_rows import refuse_other_rows
 from linearly.evidence.inference import Array, fitted, refuse_several, row_parts
 from linearly.evidence.normality import SHAPIRO_ROWS, anderson_darling, lilliefors, shapiro_wilk
 from linearly.evidence.opened import estimator_in, opened
@@ -26,25 +27,25 @@ from linearly.kernels.matrices import dense_numbers
 from linearly.models.base import column_names, training_rows
 from linearly.models.least_squares import LeastSquares
 
-_OF_ITS_OWN = 1e-12
-"""What rounding may leave of a unit vector outside the span of the rows, squared."""
 
-
+@quiet_blas()
 def residual_tests(model: LeastSquares, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
     """A row for each test of the residuals: ``test, statistic, p_value, n``.
 
     Normality by Shapiro-Wilk (at most 5 000 evenly spaced rows; ``n`` says how many), by Kolmogorov-Smirnov in
     Lilliefors' form, since mean and variance are estimated, and by Anderson-Darling. Equal variance by Breusch-Pagan in
     Koenker's form. Independence of neighbouring rows by Durbin-Watson, against positive correlation. The rows
-    are those of the fit, with its weights if it had any: each residual is then multiplied by the root of its weight,
-    and rows of weight 0 are absent. Of an exact fit, whose residuals are rounding errors, all tests are NaN. For
-    a `Model`, X is the data that it was fitted to.
+    are those of the fit, with its weights if it had any, and others are refused: each residual is then multiplied by
+    the root of its weight, and rows of weight 0 are absent. Of an exact fit, whose residuals are rounding errors, all
+    tests are NaN. For a `Model`, X is the data that it was fitted to.
     """
     model, X = opened(model, X, y, sample_weight, "residual_tests")
     solution = fitted(model)
     refuse_several(model, "residual_tests")
     rows = training_rows(model, X, y, sample_weight, reset=False)
-    fit, residual, _, weight = row_parts(rows, solution)
+    parts = row_parts(rows, solution)
+    refuse_other_rows(solution, parts, "residual_tests")
+    fit, residual, _, weight = parts
     fit, residual = ((part * np.sqrt(weight))[weight > 0] for part in (fit, residual))
     notes, n = [], len(residual)
     if solution.alpha == 0 and _rounding_alone(residual, fit + residual):
@@ -132,8 +133,5 @@ def vif(model: LeastSquares) -> Table:
     solution = Ask(0.0).of(summary)
     root, length = solution.root[1:, 1:], summary.lengths[:, None]
     inflation = ((length * root) ** 2).sum(axis=1)
-    if solution.aliased:
-        # A feature has an effect of its own if its unit vector is a combination of rows; roots span what rows span.
-        spanned, _ = np.linalg.qr(root / np.where(length > 0, length, 1.0))
-        inflation[(spanned**2).sum(axis=1) < 1 - _OF_ITS_OWN] = np.inf
+    inflation[~solution.identified[1:]] = np.inf
     return Table({"term": list(column_names(model)), "vif": inflation})

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, fdtrc, ndtr
+from scipy.special import chdtrc, fdtrc
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.ladder import Ask
 from linearly.algorithm.solution import whiten
-from linearly.evidence.inference import fitted, refuse_several, term_names, tidy, two_sided
+from linearly.dataset.fold import quiet_blas
+from linearly.evidence.inference import dof_of_tests, fitted, refuse_several, term_names, tidy, two_sided
 from linearly.evidence.opened import estimator_in
 from linearly.evidence.table import Table
 from linearly.evidence.truth import plain
@@ -21,6 +22,7 @@ from linearly.models.logistic import LogisticRegression
 Array = NDArray[np.float64]
 
 
+@quiet_blas()
 def diff(a: Any, b: Any) -> Table:
     """A row for each term: ``term, first, second, change, std_error, statistic, p_value``; two models of one kind.
 
@@ -48,8 +50,7 @@ def _diff_linear(a: Any, b: Any) -> Table:
     refuse_several(b, "diff")
     first, second = tidy(a), tidy(b)
     change, error, statistic = _changes(first, second)
-    dof = _welch(first["std_error"], fitted(a).dof, second["std_error"], fitted(b).dof)
-    p_value = np.array([two_sided(np.array([t]), d)[0] for t, d in zip(statistic, dof, strict=True)])
+    p_value = _welch_tests(a, first, b, second, statistic)
     notes = [chow_test(a, b), "Standard errors treat the two sets of rows as independent (Welch's degrees of freedom)."]
     return Table(
         {
@@ -66,6 +67,7 @@ def _diff_linear(a: Any, b: Any) -> Table:
     )
 
 
+@quiet_blas()
 def chow(a: Any, b: Any) -> dict[str, float]:
     """Chow's test that two least-squares fits share all their coefficients: ``statistic, df1, df2, p_value``.
 
@@ -121,14 +123,18 @@ def _diff_logistic(a: Any, b: Any) -> Table:
         "change": change,
         "std_error": error,
         "statistic": statistic,
-        "p_value": 2 * ndtr(-np.abs(statistic)),
+        "p_value": _welch_tests(a, first, b, second, statistic),
     }
-    found = whiten(a.covariance_ + b.covariance_)
-    wald = float(((found.root.T @ change) ** 2).sum())
+    known = np.isfinite(error)
+    if not known.any():
+        return Table(columns, "What changed", ["No Wald test: no term has a standard error in both models."])
+    found = whiten((a.covariance_ + b.covariance_)[np.ix_(known, known)])
+    wald = float(((found.root.T @ change[known]) ** 2).sum())
     df = found.root.shape[1]
     p = chdtrc(df, wald)
     verdict = "the coefficients differ" if p < 0.05 else "no sign that the coefficients differ"
-    notes = [f"Wald test of all terms: χ² {wald:.4g} on {df} df, p {p:.3g}: {verdict}."]
+    which = "all terms" if known.all() else f"{int(known.sum())} terms that have standard errors"
+    notes = [f"Wald test of {which}: χ² {wald:.4g} on {df} df, p {p:.3g}: {verdict}."]
     return Table(columns, "What changed", notes)
 
 
@@ -138,6 +144,12 @@ def _changes(first: Table, second: Table) -> tuple[Array, Array, Array]:
     error = np.hypot(first["std_error"], second["std_error"])
     with np.errstate(divide="ignore", invalid="ignore"):
         return change, error, change / error
+
+
+def _welch_tests(a: Any, first: Table, b: Any, second: Table, statistic: Array) -> Array:
+    """Two-sided p-values of the changes, on Welch's degrees of freedom."""
+    dof = _welch(first["std_error"], dof_of_tests(a), second["std_error"], dof_of_tests(b))
+    return np.array([two_sided(np.array([t]), d)[0] for t, d in zip(statistic, dof, strict=True)])
 
 
 def _welch(a: Array, df_a: float, b: Array, df_b: float) -> Array:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from linearly.dataset.fold import quiet_blas
+from linearly.evidence.fitted_rows import refuse_other_rows
 from linearly.evidence.inference import Array, estimates, fitted, refuse_several, row_parts
 from linearly.kernels.matrices import dense_numbers
 from linearly.models.base import training_rows
@@ -14,13 +16,14 @@ from linearly.models.least_squares import LeastSquares
 from linearly.models.parameters import whole_number
 
 
+@quiet_blas()
 def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: Any, random_state: Any) -> Array:
-    """n draws of β† = β̂ − (X'X + αI)⁻¹X'ε, intercept first."""
+    """n draws of β† = β̂ − (X'X + αI)⁻¹X'ε, intercept first; NaN for terms that the rows do not determine."""
     solution = fitted(model)
     refuse_several(model, "sample_coefficients")
     n = whole_number("n", n, 1)
     draw = check_random_state(random_state)
-    center = estimates(solution)[:, 0]
+    center = np.where(solution.identified, estimates(solution)[:, 0], np.nan)
     if error_model == "normal":
         # X'ε is normal with covariance σ²X'X, so β† − β̂ is a root of the covariance times standard normal numbers.
         values, vectors = np.linalg.eigh(solution.shrinkage)
@@ -36,7 +39,9 @@ def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: 
         raise ValueError('The errors of a fit with weights are not alike, so they cannot be resampled: use "normal".')
     rows = training_rows(model, X, y, None, reset=False)
     u = np.concatenate([solution.coordinates(dense_numbers(block.X)) for block in rows])
-    _, residual, _, _ = row_parts(rows, solution)
+    parts = row_parts(rows, solution)
+    refuse_other_rows(solution, parts, "sample_coefficients")
+    residual = parts.residual
     centred = residual - residual.mean()
     draws = np.empty((n, len(center)))
     for i in range(n):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Where, names_of
 from linearly.evidence.figures import Figures, class_figures, label_figures, regression_figures
 from linearly.evidence.inference import refuse_level
@@ -28,6 +29,8 @@ from linearly.evidence.truth import (
     codes,
     column,
     label_scores,
+    log_probability,
+    log_probability_of_labels,
     numbers,
     plain,
     position,
@@ -41,6 +44,7 @@ from linearly.evidence.truth import (
 _WIDEST_CONFUSION = 12  # classes whose confusion matrix is printed
 
 
+@quiet_blas()
 def evaluate(
     model: Any, X: Any, y: Any = None, *, sample_weight: Any = None, positive: Any = None, level: float = 0.95
 ) -> Evaluation:
@@ -218,7 +222,8 @@ def _evaluate_classes(model: Any, data: Truth, classes: NDArray[Any], positive: 
         refuse_lengths(predicted, actual)
         probability, score = class_scores(model, ask, X, order, where)
         rows, weight = present(weight, len(actual))
-        cut = [None if part is None else part[rows] for part in (probability, score)]
+        logarithm = log_probability(model, X, probability, order, actual)
+        cut = [None if part is None else part[rows] for part in (probability, score, logarithm)]
         return ClassTally.of(actual[rows], predicted[rows], weight, K, *cut)
 
     found = data.fold(tally)
@@ -243,8 +248,10 @@ def _evaluate_labels(model: Any, data: Truth, y: Any, level: float) -> Evaluatio
         refuse_lengths(predicted, actual)
         score = label_scores(model, ask, X, where)
         rows, weight = present(weight, len(actual))
-        score = None if score is None else score[rows]
-        return LabelTally.of(actual[rows], predicted[rows], weight, score if ask == "predict_proba" else None, score)
+        probability = score if ask == "predict_proba" else None
+        logarithm = log_probability_of_labels(model, X, probability, actual)
+        cut = [None if part is None else part[rows] for part in (probability, score, logarithm)]
+        return LabelTally.of(actual[rows], predicted[rows], weight, *cut)
 
     found = data.fold(tally)
     refuse_none(found.n)

@@ -165,8 +165,11 @@ def label_figures(tally: LabelTally, kept: Kept | None, labels: list[Any], level
         covariance(rates.precision, sums[1], precise),
         covariance(rates.recall, sums[2], complete),
     )
+    notes = list(rates.notes)
     if probable:
         metrics |= _losses(tally.losses, level)
+        if tally.impossible:
+            notes.append(f"Labels given probability 0 wrongly: {tally.impossible}; log-loss counts it as 2e-16.")
     areas: list[Interval] = []
     if kept is not None:
         areas, ranked = _rank_figures(kept.actual == 1, kept.score, kept.weight, level, alone=False)
@@ -177,7 +180,7 @@ def label_figures(tally: LabelTally, kept: Kept | None, labels: list[Any], level
     table: dict[str, Any] = {"label": [str(label) for label in labels]}
     table |= {name: cell if weighted else np.rint(cell).astype(int) for name, cell in cells.items()}
     confusion = Table(table, title="Right and wrong, label by label" + ", weighted" * weighted)
-    return Figures(_metrics(metrics), confusion, _per_class(labels, sums[2], rates, areas, weighted), None, rates.notes)
+    return Figures(_metrics(metrics), confusion, _per_class(labels, sums[2], rates, areas, weighted), None, notes)
 
 
 def regression_figures(tally: ErrorTally, unit: Array, targets: list[str], level: float) -> Figures:

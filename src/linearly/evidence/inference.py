@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, stdtr, stdtrit
+from scipy.special import fdtrc, ndtr, ndtri, stdtr, stdtrit
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.gram import targets
-from linearly.algorithm.ladder import Ask
+from linearly.algorithm.ladder import Ask, digits_of_errors
 from linearly.algorithm.solution import ONE_DEGREE, Solution
 from linearly.algorithm.triangular import EPS
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
+from linearly.evidence.fitted_rows import RowParts, refuse_other_rows
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.table import Table
 from linearly.kernels.matrices import dense_numbers
 from linearly.models.base import by_rows, column_names, new_rows, target_names, training_rows
+from linearly.models.estimable import NotEstimable
 from linearly.models.least_squares import LeastSquares
 
 Array = NDArray[np.float64]
 
+_NAMED = 8  # terms that a note names
 _WITH_ERRORS = "least-squares or logistic model"
 
 
+@quiet_blas()
 def tidy(model: Any, *, level: float = 0.95) -> Table:
     """A row for each term: ``term, estimate, std_error, statistic, p_value, conf_low, conf_high``; Intercept first.
 
     Several targets add a column ``target``, with their names if y was a data frame. For ridge a column ``bias``
     estimates how far the penalty pulled each coefficient (ridge minus least squares on the same rows); the intervals do
-    not account for it. A column that was left out, being constant or (logistic regression) a combination of others, has
-    estimate 0 and NaN for the rest.
+    not account for it. Terms that the rows do not determine, their columns being combinations of others, have estimates
+    of smallest norm and NaN for the rest. So do the terms of a logistic regression that have no finite estimate,
+    because the classes are separable. A constant column beside an intercept has estimate 0, and is left out.
     """
     model = estimator_in(model)
     if _is_logistic(model):
@@ -41,7 +48,7 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
     solution = fitted(model, _WITH_ERRORS)
     refuse_level(level)
     terms = term_names(model)
-    errors = told_apart(solution.root, model.std_errors())
+    errors = model.std_errors()
     errors[int(solution.has_intercept) :][constant_columns(model)] = np.nan
     parts = []
     bias = shrinkage_bias(model) if solution.alpha > 0 else None
@@ -49,30 +56,33 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
         estimate = estimates(solution)[:, t]
         with np.errstate(divide="ignore", invalid="ignore"):
             statistic = estimate / error
-        reach = t_quantile(level, solution.dof) * error
+        reach = t_quantile(level, dof_of_tests(model)) * error
         part = {
             "term": list(terms),
             "estimate": estimate,
             "std_error": error,
             "statistic": statistic,
-            "p_value": two_sided(statistic, solution.dof),
+            "p_value": two_sided(statistic, dof_of_tests(model)),
             "conf_low": estimate - reach,
             "conf_high": estimate + reach,
         }
         if bias is not None:
             part["bias"] = bias[:, t]
         parts.append(part)
-    notes = []
+    notes = [*unidentified_note(terms, solution.identified)]
     if bias is not None:
         notes.append("Intervals ignore the bias of the penalty; `bias` estimates it (ridge minus least squares).")
     return _stacked(model, parts, notes)
 
 
+@quiet_blas()
 def glance(model: Any) -> Table:
     """A row for each model: fit statistics, information criteria, and how well it was computed.
 
     AIC and BIC count σ as a parameter, as R does. With a robust covariance the F test is a Wald test with it; for ridge
-    there is none. ``digits`` are the decimal digits to trust, ``condition`` that of the scaled design.
+    there is none. With clusters, ``n_clusters`` is how many, and the F test has one degree of freedom less. ``digits``
+    are the decimal digits to trust in coefficients, residuals and standard errors, ``condition`` is that of the scaled
+    design.
     """
     model = estimator_in(model)
     if _is_logistic(model):
@@ -92,6 +102,7 @@ def glance(model: Any) -> Table:
             log_likelihood = 0.5 * (solution.log_weight - n * (np.log(2 * np.pi) + 1 + np.log(np.float64(rss) / n)))
         f, p_value = f_test(model, t)
         parameters = (rank if solution.alpha == 0 else n - dof - constant) + constant + 1
+        clusters = {"n_clusters": [model.n_clusters_]} if hasattr(model, "n_clusters_") else {}
         parts.append(
             {
                 "r_squared": [r_squared],
@@ -102,23 +113,25 @@ def glance(model: Any) -> Table:
                 "df_model": [degrees(n - dof - constant)],
                 "df_residual": [degrees(dof)],
                 "n": [n],
+                **clusters,
                 "log_likelihood": [log_likelihood],
                 "aic": [-2 * log_likelihood + 2 * parameters],
                 "bic": [-2 * log_likelihood + np.log(n) * parameters],
                 "method": [model.method if model.method == "gradient_descent" else model.method_],
                 "condition": [solution.condition],
-                "digits": [solution.digits],
+                "digits": [min(solution.digits, digits_of_errors(solution))],
             }
         )
     return _stacked(model, parts, [])
 
 
+@quiet_blas()
 def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
     """A row for each row: ``fitted, residual, leverage, standardized_residual, studentized_residual, cooks_distance``.
 
     The rows are those of the fit, with its weights if it had any: leverage and what follows from it mean nothing for
-    others. Rows of weight 0 have fitted values and residuals only, and not even those where no row of the fit has their
-    level. For a `Model`, X is the data that it was fitted to.
+    others, which are refused. Rows of weight 0 have fitted values and residuals only, and not even those where no row
+    of the fit has their level. For a `Model`, X is the data that it was fitted to.
     """
     model, X = opened(model, X, y, sample_weight, "augment")
     if _is_logistic(model):
@@ -127,8 +140,14 @@ def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Tab
         return augment_logistic(model, X, y, sample_weight)
     solution = fitted(model)
     refuse_several(model, "augment")
-    rows = training_rows(model, X, y, sample_weight, reset=False)
-    fit, residual, leverage, weight = row_parts(rows, solution)
+    parts = row_parts(training_rows(model, X, y, sample_weight, reset=False), solution)
+    refuse_other_rows(solution, parts, "augment")
+    return row_table(solution, parts)
+
+
+def row_table(solution: Solution, parts: RowParts) -> Table:
+    """What `augment` says of the rows of a fit, or of some of them."""
+    fit, residual, leverage, weight = parts
     sigma2, rank = float(solution.sigma2[0]), solution.rank + int(solution.has_intercept)
     absent = weight == 0
     leverage[absent] = np.nan
@@ -153,6 +172,7 @@ def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Tab
     )
 
 
+@quiet_blas()
 def error_model(model: Any) -> Table:
     """The variance of the errors, by maximum likelihood (RSS/n) and unbiased (RSS/dof), and its square roots."""
     model = estimator_in(model)
@@ -172,6 +192,7 @@ def error_model(model: Any) -> Table:
     return _stacked(model, parts, [])
 
 
+@quiet_blas()
 def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) -> Table:
     """``fit, low, high`` for new rows: of the mean (``confidence``), or of a new value (``prediction``)."""
     solution = fitted(model)
@@ -181,16 +202,20 @@ def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) ->
         raise ValueError(f'kind must be "confidence" or "prediction", not {kind!r}.')
     inner = model.inner_covariance()[0]
 
-    def fit_and_variance(block: Block) -> Array:
-        refuse_bad_numbers(block)
-        x = dense_numbers(block.X)
-        u = solution.coordinates(x)
-        return np.stack([solution.predict(x)[:, 0], ((u @ inner) * u).sum(axis=1)], axis=1)
+    with NotEstimable() as doubtful:
 
-    fit, variance = by_rows(new_rows(model, X), fit_and_variance).T
+        def fit_and_variance(block: Block) -> Array:
+            refuse_bad_numbers(block)
+            x = dense_numbers(block.X)
+            u = solution.coordinates(x)
+            variance = ((u @ inner) * u).sum(axis=1)
+            known = doubtful.look(block, solution.estimable)
+            return np.stack([solution.predict(x)[:, 0], np.where(known, variance, np.nan)], axis=1)
+
+        fit, variance = by_rows(new_rows(model, X), fit_and_variance).T
     if kind == "prediction":
         variance = variance + solution.sigma2[0]
-    reach = t_quantile(level, solution.dof) * np.sqrt(variance)
+    reach = t_quantile(level, dof_of_tests(model)) * np.sqrt(variance)
     return Table({"fit": fit, "low": fit - reach, "high": fit + reach})
 
 
@@ -228,11 +253,12 @@ def estimates(solution: Solution) -> Array:
     return np.vstack([solution.intercept, solution.coef])
 
 
-def told_apart(root: Array, errors: Array) -> Array:
-    """Standard errors, terms first; NaN where the fit has left the term out, which is not to know that it is 0."""
-    told = errors.copy()
-    told[np.flatnonzero(~root.any(axis=1))] = np.nan
-    return told
+def unidentified_note(terms: Sequence[str], identified: NDArray[np.bool_]) -> Iterator[str]:
+    """Say which terms the rows do not determine, if there are any."""
+    names = [term for term, known in zip(terms, identified, strict=True) if not known]
+    if names:
+        told = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        yield f"Not determined by the rows: {told}. Coefficients of smallest norm are shown, without standard errors."
 
 
 def constant_columns(model: LeastSquares) -> NDArray[np.bool_]:
@@ -245,7 +271,8 @@ def constant_columns(model: LeastSquares) -> NDArray[np.bool_]:
 def shrinkage_bias(model: LeastSquares) -> Array:
     """Ridge minus least squares, term by term: what the penalty did to the estimates."""
     plainly = Ask(0.0, bool(model.fit_intercept)).of(model.summary_)
-    return np.asarray(estimates(model.solution_) - estimates(plainly))
+    known = plainly.identified[:, None]  # least squares says nothing of the others
+    return np.where(known, estimates(model.solution_) - estimates(plainly), np.nan)
 
 
 def f_test(model: LeastSquares, t: int) -> tuple[float, float]:
@@ -265,10 +292,10 @@ def f_test(model: LeastSquares, t: int) -> tuple[float, float]:
             return np.nan, np.nan
         g = np.linalg.lstsq(root, solution.coef[:, t], rcond=None)[0]
         f = float(g @ np.linalg.lstsq(inner, g, rcond=None)[0]) / rank
-    return f, 0.0 if f == np.inf else float(fdtrc(rank, dof, f))
+    return f, 0.0 if f == np.inf else float(fdtrc(rank, dof_of_tests(model), f))
 
 
-def row_parts(rows: Rows, solution: Solution) -> tuple[Array, Array, Array, Array]:
+def row_parts(rows: Rows, solution: Solution) -> RowParts:
     """Fitted values, residuals, leverages and weights of all rows, for one target."""
     parts = []
     for block in rows:
@@ -281,19 +308,33 @@ def row_parts(rows: Rows, solution: Solution) -> tuple[Array, Array, Array, Arra
         weight = np.ones(len(block)) if block.weight is None else block.weight
         leverage = weight * (solution.coordinates(X) ** 2).sum(axis=1)
         parts.append(np.stack([fit, y[:, 0] - fit, leverage, weight]))
-    fit, residual, leverage, weight = np.concatenate(parts, axis=1)
-    return fit, residual, leverage, weight
+    return RowParts(*np.concatenate(parts, axis=1))
+
+
+def dof_of_tests(model: Any) -> float:
+    """Degrees of freedom of t and F: with G clusters G − 1, as R's coeftest(df = G − 1).
+
+    Without clusters, those of the residuals; of a logistic model infinite, which is the normal distribution.
+    """
+    clusters: int | None = getattr(model, "n_clusters_", None)
+    if clusters is not None:
+        return clusters - 1
+    return float(model.solution_.dof) if isinstance(model, LeastSquares) else np.inf
 
 
 def two_sided(statistic: Array, dof: float) -> Array:
     """Two-sided p-values of t statistics; of less than one degree of freedom none is known."""
     if dof < ONE_DEGREE:
         return np.full(np.shape(statistic), np.nan)
+    if dof == np.inf:
+        return np.asarray(2 * ndtr(-np.abs(statistic)))
     return np.asarray(2 * stdtr(dof, -np.abs(statistic)))
 
 
 def t_quantile(level: float, dof: float) -> float:
     """How many standard errors an interval reaches; of less than one degree of freedom that is anything."""
+    if dof == np.inf:
+        return float(ndtri(0.5 + level / 2))
     return float(stdtrit(dof, 0.5 + level / 2)) if dof >= ONE_DEGREE else np.nan
 
 

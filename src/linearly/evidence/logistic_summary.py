@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearly.evidence.likelihood import glance_logistic, tidy_logistic
+from linearly.evidence.likelihood import glance_logistic, tidy_logistic, unknown_notes
 from linearly.evidence.table import Summary, Table
 from linearly.evidence.truth import plain
 from linearly.models.logistic import LogisticRegression
@@ -11,7 +11,7 @@ _ASSUMES = {
     "classical": "Standard errors assume that the model is right and rows are independent.",
     "HC0": "Standard errors assume only that rows are independent (HC0).",
     "HC1": "Standard errors assume only that rows are independent (HC1).",
-    "cluster": "Standard errors allow rows to be alike within groups.",
+    "cluster": "Standard errors allow rows to be alike within {clusters} clusters; t is on {dof} df.",
 }
 
 
@@ -31,9 +31,16 @@ def logistic_summary(model: LogisticRegression) -> Summary:
         f"pseudo-R² {row['pseudo_r_squared']:.4g}   deviance {row['deviance']:.5g} on {row['df_residual']} df"
         f"   null {row['null_deviance']:.5g}   AIC {row['aic']:.5g}"
     )
-    notes = [_ASSUMES[model.covariance] + " Intervals are Wald's, at 95 %; profile_intervals gives better ones."]
+    notes = []
+    if model._identified.any():
+        clusters = getattr(model, "n_clusters_", 0)
+        assumes = _ASSUMES[model.covariance].format(clusters=clusters, dof=clusters - 1)
+        profiled = model.alpha == 0 and model.covariance == "classical" and model.separation_ is None
+        better = "; profile_intervals gives better ones" if profiled else ""
+        notes.append(f"{assumes} Intervals are Wald's, at 95 %{better}.")
     if model.separation_ is not None:
         notes.append(model.separation_.sentence())
+    notes += unknown_notes(model)
     if model._root is None:
         return Summary(f"{head}\n{fit}", (), ('No standard errors: solver="lbfgs" does not form the Hessian.',))
     table = tidy_logistic(model, 0.95)

@@ -10,11 +10,15 @@ from scipy.special import chdtrc, fdtrc
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.ladder import Ask
+from linearly.dataset.design import Design, DesignRows
+from linearly.dataset.fold import quiet_blas
+from linearly.dataset.sources import read_as
 from linearly.evidence.inference import degrees, fitted, refuse_several
-from linearly.evidence.likelihood import parameters_of, refuse_penalised
+from linearly.evidence.likelihood import largest_log_likelihood, parameters_of, refuse_penalised
 from linearly.evidence.opened import estimator_in
 from linearly.evidence.table import Table
-from linearly.models.base import column_names
+from linearly.kernels.matrices import dense, undoubled
+from linearly.models.base import Array, column_names
 from linearly.models.least_squares import LeastSquares
 from linearly.models.logistic import LogisticRegression
 
@@ -22,17 +26,20 @@ _POLYNOMIAL = re.compile(r"poly\((?P<x>[^:]+), \d+(?:, raw=True)?\)\[(?P<k>\d+)\
 _ROUNDING = 1e-9  # two sums over the same rows, taken in another order or by a triangle, differ by less
 
 
+@quiet_blas()
 def compare_models(small: Any, big: Any) -> Table:
     """Do the terms of the bigger of two nested models matter? ``statistic, df, p_value``.
 
     Least squares: the F test (``df`` and ``df_residual``). Logistic regression: the likelihood-ratio test. Both models
     must be fitted without penalty to the same rows, with the same target and weights; the columns of the small one, and
-    its intercept, are among those of the big one.
+    its intercept, are among those of the big one or, for two `Model`s, combinations of them. So ``y ~ x`` is nested in
+    ``y ~ C(x)``, and comparing them tests for lack of fit.
     """
+    designs = [getattr(model, "design", None) for model in (small, big)]
     small, big = estimator_in(small), estimator_in(big)
     check_is_fitted(small)
     check_is_fitted(big)
-    _refuse_not_nested(small, big)
+    _refuse_not_nested(small, big, *designs)
     if isinstance(small, LogisticRegression) and isinstance(big, LogisticRegression):
         return _by_likelihood(small, big)
     return _by_squares(small, big)
@@ -43,17 +50,51 @@ def _power(name: str) -> str:
     return _POLYNOMIAL.sub(lambda found: found["x"] + (f"^{found['k']}" if found["k"] != "1" else ""), name)
 
 
-def _refuse_not_nested(small: Any, big: Any) -> None:
-    """Refuse a smaller model with a column or an intercept that the bigger one lacks."""
+def _refuse_not_nested(small: Any, big: Any, inner: Design | None, outer: Design | None) -> None:
+    """Refuse a smaller model with a column or an intercept that the bigger one does not make up for."""
     known = {_power(name) for name in column_names(big)}
     lacking = [name for name in column_names(small) if _power(name) not in known]
-    if all(hasattr(model, "feature_names_in_") for model in (small, big)) and lacking:
-        raise ValueError(f"Not nested: {lacking} are not columns of the bigger model.")
+    named = all(hasattr(model, "feature_names_in_") for model in (small, big))
+    if named and lacking and not (inner is not None and outer is not None and _spans(outer, inner)):
+        raise ValueError(f"Not nested: {lacking} are neither columns of the bigger model nor combinations of them.")
     constant = [bool(getattr(model, "fit_intercept", True)) for model in (small, big)]
     if constant == [True, False] and not _spans_constant(big):
         raise ValueError(
             "Not nested: the smaller model has an intercept, and the bigger one has none. Fit both with an intercept."
         )
+
+
+def _spans(outer: Design, inner: Design) -> bool:
+    """Return whether every column of one design is a combination of those of another, whatever the rows.
+
+    Both are computed for made-up rows: levels at random, and numbers in general position. Terms are analytic functions
+    of numbers, so what holds for these rows holds for all. Only abs() has corners, and is not taken for a combination.
+    """
+    if any("abs(" in name for name in inner.names):
+        return False
+    draw = np.random.default_rng(0)
+    levels = {category.name: category.levels for design in (inner, outer) for category in design.categories}
+    columns: dict[str, list[Any]] = {}
+    n = 50 + 4 * (len(inner.names) + len(outer.names))
+    for name in dict.fromkeys((*inner.features, *outer.features)):
+        known = levels.get(name)
+        codes = draw.integers(len(known or ()) or 1, size=n)
+        columns[name] = [known[k] for k in codes] if known else draw.uniform(0.5, 1.5, n).tolist()
+    try:
+        parts = [_matrix(design, columns) for design in (inner, outer)]
+    except ValueError:  # a logarithm of such numbers, say
+        return False
+    B, A = (np.column_stack([np.ones(n), part]) for part in parts)
+    A = A if outer.intercept else A[:, 1:]
+    B = B[:, 1:] / np.linalg.norm(B[:, 1:], axis=0)
+    left = B - A @ np.linalg.lstsq(A, B, rcond=1e-12)[0]
+    return bool((np.linalg.norm(left, axis=0) < _ROUNDING).all())
+
+
+def _matrix(design: Design, columns: dict[str, list[Any]]) -> Array:
+    needed = {name: columns[name] for name in design.features}
+    rows = DesignRows(read_as(needed, design), design.for_new_rows())
+    return np.concatenate([undoubled(dense(block.X)) for block in rows])
 
 
 def _by_squares(small: Any, big: Any) -> Table:
@@ -86,9 +127,10 @@ def _by_likelihood(small: LogisticRegression, big: LogisticRegression) -> Table:
     df = parameters_of(big) - parameters_of(small)
     if df <= 0:
         raise ValueError("The bigger model, second, must have more terms than the smaller one.")
-    statistic = 2 * (big.log_likelihood_ - small.log_likelihood_)
-    if statistic < 1e-6 * small.log_likelihood_:
-        raise _fits_better(f"log likelihood {small.log_likelihood_:.6g} against {big.log_likelihood_:.6g}")
+    more, less = largest_log_likelihood(big), largest_log_likelihood(small)
+    statistic = 2 * (more - less)
+    if statistic < 1e-6 * less:
+        raise _fits_better(f"log likelihood {less:.6g} against {more:.6g}")
     return Table({"statistic": [statistic], "df": [df], "p_value": [float(chdtrc(df, max(statistic, 0.0)))]})
 
 

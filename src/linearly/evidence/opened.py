@@ -6,8 +6,7 @@ from typing import Any
 
 from linearly.dataset.design import DesignRows
 from linearly.dataset.rows import Rows, is_rows
-from linearly.dataset.sources import as_tables
-from linearly.dataset.tables import with_text
+from linearly.dataset.sources import read_as
 
 
 def estimator_in(model: Any) -> Any:
@@ -26,7 +25,7 @@ def features_of(model: Any, data: Any) -> Rows:
     """The rows that a `Model` makes of data that need not have the target."""
     if is_rows(data):
         return data
-    return DesignRows(with_text(as_tables(data), model.design.texts), model.design.for_new_rows())
+    return DesignRows(read_as(data, model.design), model.design.for_new_rows())
 
 
 def opened(model: Any, X: Any, y: Any, sample_weight: Any, what: str) -> tuple[Any, Any]:

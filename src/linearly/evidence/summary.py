@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linearly.evidence.inference import fitted, glance, tidy
+from linearly.evidence.inference import fitted, glance, term_names, tidy, unidentified_note
 from linearly.evidence.table import Summary, Table
 from linearly.models.base import column_names
 from linearly.models.least_squares import LeastSquares
@@ -17,7 +17,7 @@ _ASSUMES = {
     "HC1": "Standard errors allow unequal variances (HC1).",
     "HC2": "Standard errors allow unequal variances (HC2).",
     "HC3": "Standard errors allow unequal variances (HC3).",
-    "cluster": "Standard errors allow rows to be alike within groups.",
+    "cluster": "Standard errors allow rows to be alike within {clusters} clusters; t and F are on {dof} df.",
 }
 
 
@@ -32,15 +32,15 @@ def regression_summary(model: LeastSquares) -> Summary:
     lines = [head, *(_statistics(fit.row(t)) for t in range(len(fit)))]
     table = tidy(model)
     shown = Table({name: table[name] for name in table.columns if name != "statistic"})
-    notes = [_ASSUMES[model.covariance] + " Intervals are at 95 %."]
+    clusters = getattr(model, "n_clusters_", 0)
+    notes = [_ASSUMES[model.covariance].format(clusters=clusters, dof=clusters - 1) + " Intervals are at 95 %."]
     if solution.alpha > 0:
         notes.append("Intervals ignore the bias of the penalty; `bias` estimates it (ridge minus least squares).")
     if solution.aliased:
         names = column_names(model)
         told = ", ".join(names[j] for j in solution.aliased)
-        notes.append(
-            f"Constant or combinations of the columns before: {told}. Coefficients of smallest norm are shown."
-        )
+        notes.append(f"Constant or combinations of the columns before: {told}.")
+        notes += unidentified_note(term_names(model), solution.identified)
     return Summary("\n".join(lines), (shown,), tuple(notes))
 
 

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.wording import visible
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -129,7 +131,7 @@ class Table:
 
     def __str__(self) -> str:
         body = [line for grid in self._grids() for line in ["", *grid.text()]][1:]
-        return "\n".join([*filter(None, [self.title]), *body, *self._remarks()])
+        return visible("\n".join([*filter(None, [self.title]), *body, *self._remarks()]))
 
     __repr__ = __str__
 
@@ -137,7 +139,7 @@ class Table:
         # However many rows, one table: a notebook scrolls sideways.
         grids = self._grids(WIDTH if len(self) == 1 else sys.maxsize)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._remarks())
-        return f'<div class="linearly-table">{"".join(g.html(self.title) for g in grids)}{notes}</div>'
+        return visible(f'<div class="linearly-table">{"".join(g.html(self.title) for g in grids)}{notes}</div>')
 
     def _remarks(self) -> list[str]:
         total = [f"{len(self)} rows, {HEAD + TAIL} shown"] if len(self) > LONGEST else []
@@ -151,9 +153,9 @@ class Table:
             for column in cells.values():
                 column.insert(HEAD, "...")
         right = {name: array.dtype.kind in "iuf" for name, array in self._columns.items()}
-        widths = {name: max(map(_width, [name, *column])) for name, column in cells.items()}
+        widths = {name: max(map(_width, [visible(name), *column])) for name, column in cells.items()}
         if n == 1 and sum(widths.values()) + 2 * len(widths) - 2 > width:
-            return [Grid([], [False, False], [[name, column[0]] for name, column in cells.items()])]
+            return [Grid([], [False, False], [[visible(name), column[0]] for name, column in cells.items()])]
         groups: list[list[str]] = []
         for name in cells:
             if groups and sum(widths[c] + 2 for c in groups[-1]) + widths[name] <= width:
@@ -161,7 +163,11 @@ class Table:
             else:  # what does not fit goes below, again beside the first column, which says what the rows are
                 groups.append([next(iter(cells)), name] if groups else [name])
         return [
-            Grid(g, [right[c] for c in g], [list(row) for row in zip(*(cells[c] for c in g), strict=True)])
+            Grid(
+                list(map(visible, g)),
+                [right[c] for c in g],
+                [list(row) for row in zip(*(cells[c] for c in g), strict=True)],
+            )
             for g in groups
         ]
 
@@ -188,7 +194,7 @@ class Summary:
     def __str__(self) -> str:
         rule = "=" * max(map(_width, self.title.splitlines()), default=0)
         parts = [f"{self.title}\n{rule}", *map(str, self.tables), "\n".join(self.notes)]
-        return "\n\n".join(part for part in parts if part)
+        return visible("\n\n".join(part for part in parts if part))
 
     __repr__ = __str__
 
@@ -196,7 +202,7 @@ class Summary:
         title = "<br>".join(map(escape, self.title.splitlines()))
         tables = "".join(table._repr_html_() for table in self.tables)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f'<section class="linearly-summary"><h3>{title}</h3>{tables}{notes}</section>'
+        return visible(f'<section class="linearly-summary"><h3>{title}</h3>{tables}{notes}</section>')
 
 
 class Grid(NamedTuple):
@@ -271,7 +277,7 @@ def _format(name: str, values: NDArray[Any]) -> list[str]:
         cells = [np.array([v]) for v in values]
         alone = [cell.astype(str) if cell.dtype.kind == "O" else cell for cell in cells]
         return [MISSING if v is None else _format(name, cell)[0] for v, cell in zip(values, alone, strict=True)]
-    return [" ".join(str(v).split()) for v in values]
+    return [" ".join(visible(str(v)).split()) for v in values]
 
 
 def p_value(p: float) -> str:

@@ -36,6 +36,19 @@ class Kept(NamedTuple):
         return Kept(score, actual, predicted, weight)
 
 
+def log_losses(given: Array, logarithm: Array | None = None) -> tuple[Array, int]:
+    """−log of the probabilities given to what is true, and how many were 0.
+
+    A probability of 0 counts as the smallest step below 1, as in scikit-learn, so that the loss stays finite; unless
+    its logarithm is known.
+    """
+    known = given > 0
+    logs = np.log(np.where(known, given, np.finfo(given.dtype).eps), dtype=np.float64)
+    if logarithm is not None:
+        known, logs = known | np.isfinite(logarithm), np.where(np.isfinite(logarithm), logarithm, logs)
+    return np.asarray(-logs), int(np.size(known) - np.count_nonzero(known))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassTally:
     """One label a row: the confusion matrix, sums of row losses, and scores."""
@@ -49,17 +62,24 @@ class ClassTally:
 
     @staticmethod
     def of(
-        actual: Codes, predicted: Codes, weight: Array, K: int, probability: Array | None, score: Array | None
+        actual: Codes,
+        predicted: Codes,
+        weight: Array,
+        K: int,
+        probability: Array | None,
+        score: Array | None,
+        logarithm: Array | None = None,
     ) -> ClassTally:
-        """From class numbers; `probability` is n × K, `score` what is to be kept."""
+        """From class numbers; `probability` is n × K, `score` what is to be kept.
+
+        `logarithm`, of the probability of each row's label, says what float64 cannot hold of the probability.
+        """
         cell = actual * K + predicted
         counts, squares = (np.asarray(np.bincount(cell, w, K * K), float).reshape(K, K) for w in (weight, weight**2))
         losses, impossible = np.zeros((2, 5)), 0
         if probability is not None:
             given = probability[np.arange(len(actual)), actual]
-            impossible = int((given <= 0).sum())
-            # As in scikit-learn, probability 0 counts as the smallest step below 1: the loss stays finite.
-            log_loss = -np.log(np.maximum(given, np.finfo(probability.dtype).eps), dtype=np.float64)
+            log_loss, impossible = log_losses(given, logarithm)
             brier = (probability.astype(np.float64) ** 2).sum(axis=1) - 2.0 * given + 1.0
             losses = np.stack([RowMean.sums(log_loss, weight), RowMean.sums(brier if K > 2 else brier / 2, weight)])
         kept = () if score is None else (Kept(score, actual, predicted, weight),)
@@ -88,13 +108,19 @@ class LabelTally:
     sums2: Array  # Σw²v, 3L
     moments: Array  # Σw²vv', 3L × 3L
     losses: Array
+    impossible: int  # labels whose actual value was given probability 0
     kept: tuple[Kept, ...]
 
     @staticmethod
     def of(
-        actual: Codes, predicted: Codes, weight: Array, probability: Array | None, score: Array | None
+        actual: Codes,
+        predicted: Codes,
+        weight: Array,
+        probability: Array | None,
+        score: Array | None,
+        logarithm: Array | None = None,
     ) -> LabelTally:
-        """From 0/1 matrices, n × L."""
+        """From 0/1 matrices, n × L; `logarithm` is that of the probability of what is true of each label."""
         n, L = actual.shape
         sums2, moments = np.zeros(3 * L), np.zeros((3 * L, 3 * L))
         for start in range(0, n, _ROWS_AT_ONCE):
@@ -104,12 +130,12 @@ class LabelTally:
             sums2 += weighted.sum(axis=0)
             moments += weighted.T @ v
         right = (actual == predicted).all(axis=1)
-        losses = np.zeros((2, 5))
+        losses, impossible = np.zeros((2, 5)), 0
         if probability is not None:
             given = np.where(actual == 1, probability, 1 - probability)
-            log_loss = -np.log(np.maximum(given, np.finfo(probability.dtype).eps), dtype=np.float64).mean(axis=1)
+            log_loss, impossible = log_losses(given, logarithm)
             brier = ((1.0 - given) ** 2).mean(axis=1)
-            losses = np.stack([RowMean.sums(log_loss, weight), RowMean.sums(brier, weight)])
+            losses = np.stack([RowMean.sums(log_loss.mean(axis=1), weight), RowMean.sums(brier, weight)])
         return LabelTally(
             n,
             float(weight.sum()),
@@ -119,6 +145,7 @@ class LabelTally:
             sums2,
             moments,
             losses,
+            impossible,
             () if score is None else (Kept(score, actual, predicted, weight),),
         )
 
@@ -132,6 +159,7 @@ class LabelTally:
             self.sums2 + other.sums2,
             self.moments + other.moments,
             self.losses + other.losses,
+            self.impossible + other.impossible,
             self.kept + other.kept,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,9 @@ from linearly.kernels.matrices import dense, undoubled
 from linearly.models.base import checked_weight
 
 S = TypeVar("S")
+
+_TINY = 1e-300  # a probability below this has lost digits, or is 0
+_LOST = 1e-6  # 1 − p below this has lost ten digits
 
 
 class Truth:
@@ -55,14 +59,27 @@ class Truth:
         with warnings.catch_warnings():
             # Blocks are arrays. Their columns have been named where the rows come from.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            total: S = self.X.fold(
-                lambda block: f(undoubled(block.X), self._labels(block.y), block.weight, block.where)
-            )
+            total: S = self.X.fold(_OfBlock(f, self.classes))
             return total
 
     def _labels(self, y: Any) -> NDArray[Any]:
-        """The targets of a block; of rows that bring codes, the labels those stand for."""
-        return np.asarray(y) if self.classes is None or y is None else self.classes[y]
+        return _labels(y, self.classes)
+
+
+@dataclass(frozen=True)
+class _OfBlock:
+    """f of a block with its targets. It goes to where the rows are, so it holds nothing that stays here."""
+
+    f: Callable[[Any, Any, Any, Where], Any]
+    classes: NDArray[Any] | None
+
+    def __call__(self, block: Block) -> Any:
+        return self.f(undoubled(block.X), _labels(block.y, self.classes), block.weight, block.where)
+
+
+def _labels(y: Any, classes: NDArray[Any] | None) -> NDArray[Any]:
+    """The targets of a block; of rows that bring codes, the labels those stand for."""
+    return np.asarray(y) if classes is None or y is None else classes[y]
 
 
 def _first_present(rows: Rows) -> Block | None:
@@ -167,6 +184,36 @@ def label_scores(model: Any, ask: str | None, X: Any, where: Where) -> NDArray[A
             columns.append(probability[:, ones[0]] if len(ones) else np.zeros(len(probability)))
         answer = np.column_stack(columns)
     return finite(answer, ask, where)
+
+
+def log_probability(
+    model: Any, X: Any, probability: NDArray[Any] | None, order: list[int], actual: NDArray[np.intp]
+) -> Array | None:
+    """Logarithms of the probabilities of what is true, of a model that has them, where a probability may be 0."""
+    if probability is None or not hasattr(model, "predict_log_proba"):
+        return None
+    rows = np.arange(len(actual))
+    if (probability[rows, actual] > _TINY).all():
+        return None
+    with np.errstate(divide="ignore"):  # scikit-learn's take the logarithm of 0
+        return np.asarray(np.asarray(model.predict_log_proba(X), dtype=np.float64)[:, order][rows, actual])
+
+
+def log_probability_of_labels(
+    model: Any, X: Any, probability: NDArray[Any] | None, actual: NDArray[np.intp]
+) -> Array | None:
+    """The same for labels of which a row has any subset, of a model of one estimator a label."""
+    parts = getattr(model, "estimators_", ())
+    if probability is None or len(parts) != actual.shape[1] or not all(hasattr(m, "predict_log_proba") for m in parts):
+        return None
+    if (np.where(actual == 1, probability, 1 - probability) > _LOST).all():
+        return None
+    found = np.full(actual.shape, np.nan)
+    for j, part in enumerate(parts):
+        if np.array_equal(part.classes_, [0, 1]):
+            with np.errstate(divide="ignore"):
+                found[:, j] = np.asarray(part.predict_log_proba(X))[np.arange(len(actual)), actual[:, j]]
+    return found
 
 
 def numbers(y: Any, what: str, where: Where) -> Array:

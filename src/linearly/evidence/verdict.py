@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.error_floor import error_floor
+from linearly.algorithm.error_floor import ErrorFloor, error_floor
 from linearly.algorithm.separability import separability
 from linearly.evidence.table import Summary, Table
 from linearly.models.labels import checked_labels, shown
@@ -37,8 +37,8 @@ def explain(model: Any, X: Any = None, y: Any = None) -> Summary:
                 facts["Novikoff's bound on updates"] = bound
                 notes.append(_within(model.n_updates_, bound))
         else:
-            floor = int(error_floor(X, y, fit_intercept=model.fit_intercept))
-            facts["error floor"] = floor
+            floor = error_floor(X, y, fit_intercept=model.fit_intercept)
+            facts["error floor"] = int(floor)
             notes.append(_beside(floor, facts.get("errors on these rows")))
     told = Table({"what": list(facts), "value": list(map(_told, facts.values()))})
     return Summary(f"What {type(model).__name__} did", (told,), tuple(notes))
@@ -67,6 +67,6 @@ def _within(updates: int, bound: float) -> str:
     )
 
 
-def _beside(floor: int, wrong: Any) -> str:
+def _beside(floor: ErrorFloor, wrong: Any) -> str:
     beside = f" This model makes {wrong}." if wrong is not None else ""
-    return f"Every hyperplane makes at least {floor} error{'s' * (floor != 1)} on these rows.{beside}"
+    return floor.sentence() + beside

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 _TIE = "the class with the largest score; of equal scores the first"
+_SAMPLED = "in the coefficients as without a robust covariance; in the covariance, weights of a sample"
 _TWO = "the second class where the score is 0 or more, else the first"
 
 
@@ -30,7 +31,7 @@ def _linear(estimator: Any) -> dict[str, str]:
         "with an intercept; for ridge the trace of the hat matrix takes the place of the rank",
         "intercept": _intercept(estimator, penalized),
         "covariance": str(estimator.covariance),
-        "weights": "analytic: the variance of a row is σ²/w",
+        "weights": _SAMPLED if estimator.covariance != "classical" else "analytic: the variance of a row is σ²/w",
     }
 
 
@@ -46,7 +47,7 @@ def _logistic(estimator: Any) -> dict[str, str]:
         "threshold": "the most probable class; for two classes, probability 0.5",
         "intercept": _intercept(estimator, False),
         "covariance": str(estimator.covariance),
-        "weights": "weight 2 is the row twice",
+        "weights": _SAMPLED if estimator.covariance != "classical" else "weight 2 is the row twice",
     }
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from linearly.algorithm.ledger import Ledger
 from linearly.dataset.design import Design
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.plain import design_from_plain, design_to_plain
 from linearly.export.arrays import definitions
 from linearly.export.codec import Refused, Whole, Words, fields_schema, keys, shown
@@ -117,7 +118,7 @@ def schema() -> dict[str, Any]:
             "properties": {
                 "name": {"const": name},
                 "parameters": fields_schema({n: codec.schema() for n, codec in kind.parameters.items()}),
-                "state": fields_schema({n: codec.schema() for n, codec in kind.state.items()}),
+                "state": kind.schema(),
             },
             "required": ["name", "parameters", "state"],
             "additionalProperties": False,
@@ -178,7 +179,7 @@ def _model_of(data: bytes) -> Saved:
     design = _design(body["design"], model)
     assert design.target is not None
     names, classes = design.names, design.target.classes if classifies(model) else ()
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), quiet_blas(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # they were given when the model was fitted
         try:
             estimator = estimator_from_plain(body["estimator"], model, classes, names)
@@ -365,5 +366,9 @@ def _design_schema() -> dict[str, Any]:
             "intercept": truth,
             "missing": {"enum": ["error", "drop"]},
             "formula": maybe_text,
-        }
+        },
+        {
+            "groups": maybe_text,
+            "na_values": {"type": "array", "items": text, "description": "texts that stand for missing values"},
+        },
     )

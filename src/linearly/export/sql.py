@@ -2,7 +2,8 @@
 
 The query is built as a tree, never as text, so names and labels are quoted by the dialect whatever is in them. It is a
 chain of common table expressions: inputs, steps, scores, answers. A row in which a value is missing, not finite or a
-level that the model has not seen gets NULL.
+level that the model has not seen gets NULL. The text holds no control characters: those of levels and labels are
+written as CHR(27), and a name that has one is refused.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
+from linearly.dataset.wording import HIDDEN, visible
 from linearly.export.disk import write_whole
 from linearly.export.recipe import (
     Constant,
@@ -85,7 +87,7 @@ def to_sql(
 
 def _answer_names(recipe: Recipe) -> list[str]:
     has = recipe.head.probabilities is not None
-    return ["prediction", *(f"probability[{label}]" for label in recipe.labels if has)]
+    return ["prediction", *(visible(f"probability[{label}]") for label in recipe.labels if has)]
 
 
 # --- the query ------------------------------------------------------------------------------------
@@ -314,6 +316,8 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 def _name(text: str) -> e.Identifier:
+    if HIDDEN.search(text):
+        raise ValueError(f"The name {text!r} holds a control character, which SQL cannot write. Rename it.")
     return e.to_identifier(text, quoted=True)
 
 
@@ -344,10 +348,27 @@ def _label(value: Any) -> Any:
     if isinstance(value, bool):
         return e.Boolean(this=value)
     if isinstance(value, str):
-        return e.Literal.string(value)
+        return _string(value)
     if isinstance(value, float):
         return _number(value)
     return e.Literal.number(value)
+
+
+def _string(text: str) -> Any:
+    """A text whose control characters are written by their number, as every dialect can."""
+    if not HIDDEN.search(text):
+        return e.Literal.string(text)
+    parts: list[Any] = []
+    for part in re.split(f"({HIDDEN.pattern})", text):
+        if not HIDDEN.fullmatch(part):
+            parts += [e.Literal.string(part)] if part else []
+        elif 0 < ord(part) < 128:
+            parts.append(e.Chr(expressions=[e.Literal.number(ord(part))]))
+        else:  # dialects differ: a code point here, a byte there
+            raise ValueError(
+                f"The text {text!r} holds {part!r}, which not every SQL can write. Change it and fit again."
+            )
+    return parts[0] if len(parts) == 1 else e.Concat(expressions=parts, safe=False, coalesce=False)
 
 
 def _plus(a: Any, b: Any) -> Any:

@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from linearly.algorithm.ladder import Ask
 from linearly.algorithm.optimizer import Path
 from linearly.dataset.numbers import as_labels
 from linearly.dataset.rows import numbered
+from linearly.export.agreement import (
+    agreed_folds,
+    agreed_likelihood,
+    agreed_solution,
+    agreed_training,
+    derived_again,
+)
 from linearly.export.arrays import Numbers
 from linearly.export.codec import (
     Amount,
@@ -32,6 +40,7 @@ from linearly.export.codec import (
     Truth,
     Whole,
     Words,
+    fields_schema,
     keys,
 )
 from linearly.export.summaries import BY_CLASS, COURSE, FOLDS, LEAST_SQUARES_SUMMARY, SOLUTION, Course
@@ -46,6 +55,10 @@ from linearly.models.regression import COVARIANCES, METHODS
 
 class Absent(Maybe):
     """An attribute that the estimator may lack; null in the file."""
+
+
+class Later(Maybe):
+    """An attribute that came later: written where it is not None, and None in the files written before it."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +86,20 @@ class Kind(NamedTuple):
     derive: Callable[[Any, dict[str, Any], Sizes], None] = lambda estimator, state, sizes: None
     given: Callable[[Any], dict[str, Any]] = lambda estimator: {}  # parts of the state that are no attributes
 
+    def later(self) -> tuple[str, ...]:
+        """The parts of the state that a file may lack."""
+        return tuple(name for name, codec in self.state.items() if isinstance(codec, Absent | Later))
+
+    def schema(self) -> dict[str, Any]:
+        """What is written of the state."""
+        parts = {name: codec.schema() for name, codec in self.state.items()}
+        return fields_schema(
+            {n: part for n, part in parts.items() if n not in self.later()}, {n: parts[n] for n in self.later()}
+        )
+
+
+_STATE = "estimator.state"
+
 
 # --- least squares --------------------------------------------------------------------------------
 
@@ -88,9 +115,15 @@ def _read_solution(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
         estimator.summary_ = state["folds_"].total()
     if estimator.summary_.n != solution.n:
         raise Refused(f"the solution is of {solution.n} rows, and the summary of {estimator.summary_.n}")
-    if hasattr(estimator, "fold_errors_"):
-        estimator.cv_errors_ = estimator.fold_errors_.mean(axis=1)
+    descended = getattr(estimator, "method", "") == "gradient_descent"
+    solution = agreed_solution(estimator.summary_, solution, f"{_STATE}.solution_", descended=descended)
+    if solution.aliased and solution.null is None:  # a file written before the null space was
+        ask = Ask(solution.alpha, solution.form != "plain", solution.form == "constant")
+        estimator.solution_ = solution = replace(solution, null=ask.of(estimator.summary_).null)
     LeastSquares._read(estimator, solution)
+    if hasattr(estimator, "fold_errors_"):
+        estimator._average_errors()
+        agreed_folds(estimator, _STATE)
 
 
 _LEAST_SQUARES: dict[str, Codec] = {
@@ -110,6 +143,7 @@ _LINEAR = Kind(
         "summary_": LEAST_SQUARES_SUMMARY,
         **_LEAST_SQUARES,
         "meat_": Absent(Numbers(("k", "rank", "rank"), finite=False)),
+        "n_clusters_": Absent(Whole(2)),
     },
     _read_solution,
 )
@@ -136,8 +170,8 @@ _RIDGE = Kind(
 
 
 def _read_indicator(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
-    solution = state["solution_"]
-    estimator.multilabel_ = False
+    solution = agreed_solution(estimator.summary_.indicator(), state["solution_"], f"{_STATE}.solution_")
+    estimator.solution_, estimator.multilabel_ = solution, False
     estimator.coef_, estimator.intercept_ = solution.coef.T.copy(), solution.intercept.copy()
     if sizes["K"] == 2:
         estimator.coef_, estimator.intercept_ = estimator.coef_[1:], estimator.intercept_[1:] - 0.5
@@ -151,6 +185,7 @@ _MEANS: dict[str, Codec] = {
     "_center": Numbers(("p",)),
     "_constants": Numbers(("K",)),
 }
+_GAUSSIANS = ("priors_", "means_", "_center", "_constants", "shrinkage_")
 _LDA = Kind(
     _GAUSSIAN,
     {
@@ -166,6 +201,7 @@ _LDA = Kind(
         "_coefficients": Numbers(("p", "K")),
         "_common": Numbers(("p",)),
     },
+    lambda estimator, state, sizes: derived_again(estimator, state, ("coef_", "intercept_", *_GAUSSIANS)),
 )
 _QDA = Kind(
     _GAUSSIAN,
@@ -177,6 +213,7 @@ _QDA = Kind(
         "_roots": Numbers(("p", "roots")),
         "_moved": Numbers(("roots",)),
     },
+    lambda estimator, state, sizes: derived_again(estimator, state, ("covariances_", *_GAUSSIANS)),
 )
 _INDICATOR = Kind({"alpha": Amount(0.0)}, {**_BY_CLASS, "solution_": SOLUTION}, _read_indicator)
 
@@ -196,13 +233,26 @@ def _read_logits(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
     terms = len(columns) * (p + int(estimator.fit_intercept))
     if estimator._root is not None and len(estimator._root) != terms:
         raise Refused(f"the root of the covariance has {len(estimator._root)} rows, and the model {terms} terms")
+    if estimator._unknown is not None:
+        estimator._unknown = np.array(estimator._unknown)
+        if len(estimator._unknown) != terms:
+            raise Refused(f"the model has {terms} terms, and {len(estimator._unknown)} are said to be known or not")
+    elif estimator._root is not None and estimator.separation_ is None and not estimator._root.any(axis=1).all():
+        estimator._unknown = ~estimator._root.any(axis=1)  # a file written before the null space was
+    estimator._aliased = estimator._aliased or ()
+    known = [part is None for part in (estimator._null, estimator._center)]
+    if estimator._null is not None and len(estimator._null) * len(columns) != terms:
+        raise Refused("the direction that the rows do not determine has not as many entries as there are terms")
+    if known[0] != known[1] or known[0] == bool(estimator._aliased):
+        raise Refused("columns that are combinations of others need a direction and a center, and no others have them")
+    agreed_likelihood(estimator, _STATE)
 
 
 _LOGISTIC = Kind(
     {
         "alpha": Amount(0.0),
         "bias_reduction": Maybe(Words(("firth",))),
-        "reference": Label(),
+        "reference": Maybe(Label()),
         "solver": Words(SOLVERS),
         "fit_intercept": Truth(),
         "covariance": Words(LOGISTIC_COVARIANCES),
@@ -216,6 +266,7 @@ _LOGISTIC = Kind(
         "log_likelihood_": Float(),
         "null_log_likelihood_": Float(),
         "condition_": Float(finite=False),
+        "digits_": Absent(Float(finite=False)),
         "separation_": Maybe(_ProofCodec(Proof, {"verdict": Words(longest=40), "text": Words()})),
         "path_": Record(
             Path,
@@ -228,6 +279,11 @@ _LOGISTIC = Kind(
         "_class_weights": Numbers(("K",)),
         "_root": Maybe(Numbers(("logit_terms", "rank"), finite=False)),
         "_inner": Maybe(Numbers(("rank", "rank"), finite=False)),
+        "n_clusters_": Absent(Whole(2)),
+        "_aliased": Later(Listed(Whole())),
+        "_null": Later(Numbers(("terms",))),
+        "_center": Later(Numbers(("p",))),
+        "_unknown": Later(Listed(Truth(), size="logit_terms")),
     },
     _read_logits,
 )
@@ -244,9 +300,11 @@ def _go_on(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
         averaged=estimator.averaged, intercept=bool(estimator.fit_intercept), K=sizes["K"], shuffle=shuffle
     )
     estimator._tell()
+    agreed_training(estimator, _STATE)
 
 
 def _listed_mistakes(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
+    agreed_training(estimator, _STATE)
     estimator.mistakes_per_pass_ = estimator.mistakes_per_pass_.tolist()
 
 
@@ -310,6 +368,7 @@ def estimator_to_plain(estimator: Any) -> dict[str, Any]:
     parameters = {n: _parameter(n, codec, getattr(estimator, n)) for n, codec in kind.parameters.items()}
     given = kind.given(estimator)
     state = {n: c.encode(given[n] if n in given else _attribute(estimator, n, c)) for n, c in kind.state.items()}
+    state = {n: plain for n, plain in state.items() if not (plain is None and isinstance(kind.state[n], Later))}
     return {"name": name, "parameters": parameters, "state": state}
 
 
@@ -331,7 +390,8 @@ def estimator_from_plain(plain: Any, model: str, classes: tuple[Any, ...], names
         estimator.feature_names_in_ = np.array(names, dtype=object)
     if classes:
         estimator.classes_ = as_labels(classes)
-    wanted = keys(given["state"], "estimator.state", tuple(kind.state))
+    required = tuple(name for name in kind.state if name not in kind.later())
+    wanted = dict.fromkeys(kind.later()) | keys(given["state"], "estimator.state", required, kind.later())
     state: dict[str, Any] = {}
     for name, codec in kind.state.items():
         value = codec.decode(wanted[name], f"estimator.state.{name}", sizes)
@@ -340,6 +400,8 @@ def estimator_from_plain(plain: Any, model: str, classes: tuple[Any, ...], names
         state[name] = value
         if name.endswith("_") or name.startswith("_"):
             setattr(estimator, name, value)
+    if (getattr(estimator, "covariance", "") == "cluster") != hasattr(estimator, "n_clusters_"):
+        raise Refused("a clustered covariance, and no other, needs the number of clusters; fit the model anew")
     kind.derive(estimator, state, sizes)
     return estimator
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +38,21 @@ from linearly.kernels.matrices import dense
 GAUGE = Record(Gauge, {"shift": Numbers(("m",)), "unit": Numbers(("m",), positive=True)})
 
 
+_Summary = TypeVar("_Summary", Gram, Triangle)
+
+
 class _GramCodec(Record):
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> Gram:
         gram: Gram = super().decode(plain, at, sizes)
         cross = rounded(gram.cross)
         if not np.allclose(cross, cross.T, rtol=1e-6, atol=1e-12 * float(np.abs(cross).max(initial=0.0))):
             raise Refused(f"{at}.cross is not symmetric")
-        return gram
+        return _with_least_rounding(gram)
+
+
+def _with_least_rounding(summary: _Summary) -> _Summary:
+    """The summary with a bound on its rounding errors that is no smaller than that of its own numbers."""
+    return replace(summary, rounding=np.maximum(summary.rounding, summary.least_rounding()))
 
 
 GRAM = _GramCodec(
@@ -60,6 +68,7 @@ GRAM = _GramCodec(
         "intercept": Truth(),
     },
     "Gram",
+    later={"rounding": Numbers(("1 + m",))},
 )
 
 
@@ -68,7 +77,7 @@ class _TriangleCodec(Record):
         triangle: Triangle = super().decode(plain, at, sizes)
         if not 0 < len(triangle.R) <= triangle.R.shape[1]:
             raise Refused(f"{at}.R has {len(triangle.R)} rows: a triangle has one at least, and no more than columns")
-        return triangle
+        return _with_least_rounding(triangle)
 
 
 TRIANGLE = _TriangleCodec(
@@ -82,6 +91,7 @@ TRIANGLE = _TriangleCodec(
         "intercept": Truth(),
     },
     "Triangle",
+    later={"rounding": Numbers(("1 + m",))},
 )
 BY_CLASS = Record(ByClass, {"parts": Listed(GRAM, size="K")}, "ByClass")
 LEAST_SQUARES_SUMMARY = OneOf((GRAM, TRIANGLE))
@@ -112,7 +122,11 @@ SOLUTION = Record(
         "at_mean": Numbers(("k",)),
         "exact": Together((Exact(("p", "k")), Exact(("k",)))),
     },
-    later={"root_low": Numbers(("terms", "rank"), finite=False)},
+    later={
+        "root_low": Numbers(("terms", "rank"), finite=False),
+        "null": Numbers(("terms",)),
+        "error_digits": Float(),
+    },
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from linearly.dataset.terms import Category, Numeric
 from linearly.export.vectors import about
+from linearly.models.estimable import NotEstimableWarning
 
 Array = NDArray[np.float64]
 
@@ -22,10 +24,12 @@ class Trial:
 
     def __init__(self, model: Any) -> None:
         self.columns = trial_columns(model)
-        self.predictions: list[Any] = model.predict(self.columns).tolist()
         has = hasattr(model.estimator, "predict_proba")
-        self.probabilities: Array | None = model.predict_proba(self.columns) if has else None
-        self.scores = _scores(model, self.columns)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotEstimableWarning)  # of rows that are made up, and may not occur
+            self.predictions: list[Any] = model.predict(self.columns).tolist()
+            self.probabilities: Array | None = model.predict_proba(self.columns) if has else None
+            self.scores = _scores(model, self.columns)
 
     def __len__(self) -> int:
         return len(self.predictions)

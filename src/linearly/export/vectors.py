@@ -6,6 +6,7 @@ are of ordinary size.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from linearly.dataset.rows import Block, OneBlock
 from linearly.export.arrays import Numbers
 from linearly.export.codec import Label, Listed, Record, Refused
 from linearly.kernels.doubled import rounded
+from linearly.models.estimable import NotEstimableWarning
 
 Array = NDArray[np.float64]
 
@@ -69,8 +71,10 @@ VECTORS = Record(
 
 def _asked(estimator: Any, names: tuple[str, ...], rows: Array) -> tuple[NDArray[Any], Array]:
     block = OneBlock(Block(rows, names=names))
-    predictions = estimator.predict(block)
-    scores = estimator.decision_function(block) if hasattr(estimator, "classes_") else predictions
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotEstimableWarning)  # made-up rows need not be related as the fitted ones are
+        predictions = estimator.predict(block)
+        scores = estimator.decision_function(block) if hasattr(estimator, "classes_") else predictions
     return predictions, np.asarray(scores, dtype=np.float64).reshape(len(rows), -1)
 
 

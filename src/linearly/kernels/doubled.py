@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Numbers = Any  # an Array or a Doubled
+EPS = float(np.finfo(np.float64).eps)
 _SPLIT = 134217729.0  # 2²⁷ + 1: halves the 53 bits of a float64
 _LARGE = 2.0**500
 

@@ -150,7 +150,7 @@ def logistic_film(
     still = partial(_logistic_still, model, classes, names, weights, wave, grows, given)
     return Film(
         model, classes, "step", len(weights), still, weights=weights, shade="probability",
-        wave=wave, wave_name="−log likelihood", scene=scene_of(certificate), notes=tuple(notes),
+        wave=wave, wave_name=f"−log {_likelihood(given)}", scene=scene_of(certificate), notes=tuple(notes),
         picture=None if quick else _logistic_picture(X, y, given, weights, wave, grows),
     )  # fmt: skip
 
@@ -160,7 +160,7 @@ def _logistic_still(
     grows: bool, given: dict[str, Any], t: int,
 ) -> Still:  # fmt: skip
     size = float(np.linalg.norm(weights[t][:, 1:]))
-    facts = [("step", t), ("−log likelihood", float(wave[t])), ("‖w‖", size)]
+    facts = [("step", t), (f"−log {_likelihood(given)}", float(wave[t])), ("‖w‖", size)]
     end = t == len(weights) - 1
     if grows:
         words = (
@@ -168,7 +168,7 @@ def _logistic_still(
             "penalty tames it."
         )
     elif end:
-        words = "The likelihood is at its maximum." if model.converged_ else "The steps shown end here."
+        words = f"The {_likelihood(given)} is at its maximum." if model.converged_ else "The steps shown end here."
     else:
         words = f"After {t} step{'s' * (t != 1)} the loss is {told(wave[t], 4)}."
     terms: Any = linear_terms(names, classes, weights[t])
@@ -184,6 +184,11 @@ def _logistic_still(
     if grows and "solver" not in given:
         code += "\n# The fit stops as soon as the classes are told apart; the steps shown go on from there."
     return Still(judged, words, tuple(facts), terms, code)
+
+
+def _likelihood(given: dict[str, Any]) -> str:
+    """What the steps raise: with Firth's correction or a penalty it is not the likelihood itself."""
+    return "penalised likelihood" if given.keys() & {"alpha", "bias_reduction"} else "likelihood"
 
 
 def names_of(term: Any, names: tuple[str, str]) -> str:

@@ -10,11 +10,13 @@ _LINE = {
     "separable": "A line separates these classes",
     "quasi-separable": "Only a line through points separates",
     "overlapping": "This cannot be separated",
+    "undecided": "Not decided whether a line separates",
 }
 _SCORES = {
     "separable": "Linear scores separate these classes",
     "quasi-separable": "Linear scores separate these classes only in part",
     "overlapping": "Linear scores cannot separate these classes",
+    "undecided": "Not decided whether linear scores separate",
 }
 
 
@@ -30,7 +32,7 @@ def sentence_of(certificate: Certificate) -> str:
     wins. That they are quasi-separable then says little about most points: one class that is apart from the others is
     enough, for the others may tie.
     """
-    if len(certificate.classes) == 2:
+    if len(certificate.classes) == 2 or certificate.verdict == "undecided":
         return certificate.sentence()
     *some, last = map(repr, certificate.classes.tolist())
     who = f"the classes {', '.join(some)} and {last}"

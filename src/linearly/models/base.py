@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Number
 from typing import Any, TypeVar, cast
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linearly.dataset.elsewhere import rows_elsewhere
+from linearly.dataset.elsewhere import answers_elsewhere, rows_elsewhere
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.numbers import as_numbers, refuse_extreme_weights
 from linearly.dataset.polynomial import Polynomial
@@ -35,7 +36,7 @@ from linearly.kernels.matrices import dense, is_sparse, undoubled
 Array = NDArray[np.float64]
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
-_CELLS = 2**19  # numbers on the way to a prediction: 4 MB
+CELLS = 2**19  # numbers on the way to a prediction: 4 MB
 
 
 def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True) -> Rows:
@@ -63,12 +64,15 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
 
 def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as scikit-learn would have it, but neither converted nor searched for NaN: the fold does both in passing."""
+    if reset:
+        estimator.__dict__.pop("_column_labels", None)
     if is_frame(X) or isinstance(X, Polynomial):
         if isinstance(X, Polynomial):
             remember_columns(estimator, X.names, reset)
-        else:
-            as_frame(X)
+        elif any(isinstance(name, str) for name in as_frame(X).columns) and not hasattr(estimator, "_column_labels"):
             validate_data(estimator, X, skip_check_array=True, reset=reset)
+        else:
+            _remember_labels(estimator, tuple(map(str, as_frame(X).columns)), reset)
         if 0 in X.shape:
             raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
         return X
@@ -162,25 +166,59 @@ def refuse_unfitted(estimator: Any) -> None:
         check_is_fitted(estimator)
 
 
+def where_rows_are(method: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """A method of X whose answers for rows on a cluster stay there, beside their rows."""
+
+    @functools.wraps(method)
+    def answered(self: Any, X: Any) -> Any:
+        away = None
+        if type(X) is not np.ndarray:
+            away = answers_elsewhere(X, getattr(self, method.__name__), what, partial(_columns, self, what))
+        return method(self, X) if away is None else away
+
+    return answered
+
+
+def _columns(estimator: Any, what: str, k: int) -> tuple[Any, ...]:
+    """What the k columns of an answer are about: targets or classes."""
+    return target_names(estimator, k) if what == "prediction" else tuple(estimator.classes_.tolist())
+
+
+_ANSWERS = {
+    "predict": "prediction",
+    "predict_proba": "probability",
+    "predict_log_proba": "log_probability",
+    "decision_function": "score",
+}
+
+
 class Shared:
     """What scikit-learn asks of every estimator: a score, whose weights are checked, and a tag: X may be sparse."""
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, what in _ANSWERS.items():
+            if name in cls.__dict__:
+                setattr(cls, name, where_rows_are(cls.__dict__[name], what))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of the predictions of numbers; the share of the labels that are right."""
+        """R² of the predictions of numbers; the share of the rows whose label, or all of whose labels, are right."""
+        if y is None:
+            raise ValueError("score needs y: what the predictions are compared with.")
         if sample_weight is not None:
             weight = np.atleast_1d(as_numbers(sample_weight, "sample_weight"))
             sample_weight = checked_weight(weight, weight)
-        found: float = super().score(X, self._truth(y), sample_weight)  # type: ignore[misc]
-        return found
+        return self._score(X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def _truth(self, y: Any) -> Any:
-        """What predictions are held against."""
-        return y
+    def _score(self, X: Any, y: Any, weight: Array | None) -> float:
+        """The score, the weights being checked."""
+        found: float = super().score(X, y, weight)  # type: ignore[misc]
+        return found
 
 
 def several_targets(rows: Rows) -> bool:
@@ -193,16 +231,33 @@ def remember_columns(estimator: Any, names: tuple[str, ...], reset: bool) -> Non
     """Set, or compare with, the number and names of the columns seen in `fit`; x0, x1, … are no names."""
     if reset:
         estimator.n_features_in_ = len(names)
-        estimator.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "_column_labels"):
+            estimator.__dict__.pop(name, None)
         if tuple(names) != numbered(len(names)):
             estimator.feature_names_in_ = np.array(names, dtype=object)
         return
-    known = tuple(getattr(estimator, "feature_names_in_", ()))
+    known = _known_columns(estimator)
     if (known and known != tuple(names)) or (not known and _out_of_order(names)):
         fitted = known or numbered(estimator.n_features_in_)
         raise ValueError(f"The columns are {list(names)}, but the model was fitted on {list(fitted)}.")
     if len(names) != estimator.n_features_in_:
         raise ValueError(f"X has {len(names)} features, but the model was fitted on {estimator.n_features_in_}.")
+
+
+def _remember_labels(estimator: Any, labels: tuple[str, ...], reset: bool) -> None:
+    """The same for a data frame whose columns are called by numbers, dates or the like.
+
+    scikit-learn takes such columns by position and keeps no `feature_names_in_`, so these are kept apart from it.
+    """
+    remember_columns(estimator, labels, reset)
+    if reset:
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator._column_labels = labels
+
+
+def _known_columns(estimator: Any) -> tuple[str, ...]:
+    """The names that the columns had in `fit`; none if they had none."""
+    return tuple(getattr(estimator, "feature_names_in_", getattr(estimator, "_column_labels", ())))
 
 
 def remember_targets(estimator: Any, y: Any, reset: bool) -> None:
@@ -218,15 +273,22 @@ def remember_targets(estimator: Any, y: Any, reset: bool) -> None:
 
 
 def _out_of_order(names: tuple[str, ...]) -> bool:
-    """Whether one of x0, x1, … stands where another of them belongs: they are names then."""
-    belongs = numbered(len(names))
-    moved = {name for name, own in zip(names, belongs, strict=True) if name != own}
-    return not moved.isdisjoint(belongs)
+    """Whether one of x0, x1, … or of 0, 1, … stands where another of them belongs: they are names then."""
+
+    def moved(belongs: tuple[str, ...]) -> bool:
+        return not {name for name, own in zip(names, belongs, strict=True) if name != own}.isdisjoint(belongs)
+
+    return moved(numbered(len(names))) or moved(_places(len(names)))
+
+
+def _places(p: int) -> tuple[str, ...]:
+    """0, 1, …: what pandas calls columns without names."""
+    return tuple(map(str, range(p)))
 
 
 def join_columns(result: Any, a: Any, b: Any) -> None:
     """Give a model of the rows of two their columns, which must agree; where one has no names, those of the other."""
-    known = [tuple(getattr(model, "feature_names_in_", ())) for model in (a, b)]
+    known = [_known_columns(model) for model in (a, b)]
     if known[0] != known[1] and (all(known) or any(map(_out_of_order, known))):
         one, two = map(list, map(column_names, (a, b)))
         raise ValueError(f"The columns differ: {one} and {two}. Fit both models to the same ones.")
@@ -236,8 +298,10 @@ def join_columns(result: Any, a: Any, b: Any) -> None:
             f"X has {added} features, but the model was fitted on {own}. Fit both models to the same ones."
         )
     result.n_features_in_ = a.n_features_in_
-    if any(known):
-        result.feature_names_in_ = np.array(known[0] or known[1], dtype=object)
+    for model in (b, a):
+        for name in ("feature_names_in_", "_column_labels"):
+            if hasattr(model, name):
+                setattr(result, name, getattr(model, name))
     targets = [tuple(getattr(model, "target_names_", ())) for model in (a, b)]
     if all(targets) and targets[0] != targets[1]:
         one, two = map(list, targets)
@@ -248,10 +312,21 @@ def join_columns(result: Any, a: Any, b: Any) -> None:
 
 def column_names(estimator: Any) -> tuple[str, ...]:
     """The names of the features: as the user gave them, or x0, x1, …"""
-    given = getattr(estimator, "feature_names_in_", None)
-    if given is not None:
-        return tuple(given)
-    return numbered(estimator.n_features_in_)
+    known = _known_columns(estimator)
+    return known if known and known != _places(len(known)) else numbered(estimator.n_features_in_)
+
+
+def refuse_other_settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
+    """Refuse two models whose settings differ: their sum would silently have those of one of them."""
+    differing = [name for name in a if not np.array_equal(a[name], b[name])]
+    if differing:
+        told = "; ".join(f"{name} is {a[name]!r} in one model and {b[name]!r} in the other" for name in differing)
+        raise ValueError(f"{told}. Fit both models with the same settings to combine them.")
+
+
+def settings_of(estimator: Any) -> dict[str, Any]:
+    """The parameters that a model is defined by; ``method`` says only how it is computed."""
+    return {name: value for name, value in estimator.get_params().items() if name != "method"}
 
 
 def target_names(estimator: Any, k: int) -> tuple[str, ...]:
@@ -283,6 +358,7 @@ def gathered(rows: Rows, most: int) -> tuple[Array, NDArray[Any], NDArray[np.int
     return np.concatenate(X), np.concatenate(y), np.concatenate(index)
 
 
+@quiet_blas()
 def by_rows(rows: Rows, f: Callable[[Block], Array], *, wide: int = 1) -> Array:
     """f of all rows, one row of the answer for each: on threads where they are here, in order where they are not.
 
@@ -291,7 +367,7 @@ def by_rows(rows: Rows, f: Callable[[Block], Array], *, wide: int = 1) -> Array:
     if not isinstance(rows, LocalRows):
         return np.concatenate([f(block) for block in rows])
     result = np.empty((len(rows), *f(rows.block(0, 0)).shape[1:]))
-    step = max(_CELLS // max(wide, 1), 256)
+    step = max(CELLS // max(wide, 1), 256)
 
     def fill(block: Block) -> int:
         for at in range(0, len(block), step):

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.algorithm.classes import ByClass
 from linearly.algorithm.ladder import ENOUGH_DIGITS, PrecisionWarning
 from linearly.algorithm.remarks import remark
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Block
-from linearly.models.base import all_or_nothing, join_columns, or_as_before
+from linearly.models.base import all_or_nothing, join_columns, or_as_before, refuse_other_settings, settings_of
 from linearly.models.labels import Labelled, coded, labelled_rows, named_classes, rows_with_labels
 from linearly.models.scores import ScoreClassifier
 
@@ -46,7 +47,8 @@ class ByClassModel(ScoreClassifier):
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The first call needs ``classes``, all labels that will ever come.
 
-        Rows may come class by class: the model is fitted once they are enough to read it off.
+        Rows may come class by class: the model is fitted once they are enough to read it off. After the first call,
+        rows that all have weight 0 are absent, and change nothing.
         """
         self._check_parameters()
         first = not hasattr(self, "summary_")
@@ -81,11 +83,13 @@ class ByClassModel(ScoreClassifier):
             )
         return whole - part
 
+    @quiet_blas()
     def _combined(self, other: Any, combine: Any) -> Self:
         if type(other) is not type(self):
             return NotImplemented  # type: ignore[no-any-return]
         check_is_fitted(self)
         check_is_fitted(other)
+        refuse_other_settings(settings_of(self), settings_of(other))
         result: Self = clone(self)
         join_columns(result, self, other)
         if not np.array_equal(self.classes_, other.classes_):
@@ -126,8 +130,8 @@ class ByClassModel(ScoreClassifier):
         if digits < ENOUGH_DIGITS:
             remark(
                 f"Only about {min(digits, 9):.0f} digits can be trusted: some columns are nearly combinations of "
-                "others, and the sums of rows that were learnt bit by bit are kept in float64. fit() of all rows reads "
-                "them twice where it must, and gives more.",
+                "others, or larger rows were removed, and the sums of rows that were learnt bit by bit are kept in "
+                "float64. fit() of all rows reads them twice where it must, and gives more.",
                 PrecisionWarning,
             )
 

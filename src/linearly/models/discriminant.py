@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from linearly import kernels
+from linearly.algorithm.gram import Gram
 from linearly.algorithm.remarks import remark
-from linearly.algorithm.solution import Whitening, whiten
+from linearly.algorithm.solution import NEGLIGIBLE, Whitening, digits_of_error, whiten
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.numbers import as_numbers
 from linearly.dataset.rows import refuse_bad_numbers
 from linearly.kernels.doubled import Numbers, rounded
@@ -50,7 +53,20 @@ class Discriminant(ByClassModel):
         return priors
 
     def _digits(self) -> float:
-        return min(_digits_of(A) for A in (self.summary_.total().cross, self.summary_.pooled().cross))
+        pooled = self.summary_.pooled()
+        found = whiten(pooled.cross, pooled.rounding[1:])
+        digits = [_digits_of(self.summary_.total()), found.digits if found.sure else 0.0]
+        return min([*digits, self._digits_of_means(pooled, found)])
+
+    def _digits_of_means(self, pooled: Gram, found: Whitening) -> float:
+        """Digits of the distance of each class mean from that of all rows, which the coefficients are read from."""
+        parts = [part.measured(pooled.gauge) for part in self.summary_.parts if part.n]
+        apart = np.stack([rounded(part.mean - pooled.mean) for part in parts]) @ found.root
+        bound, weights = np.stack([part.rounding for part in parts]), np.array([rounded(part.weight) for part in parts])
+        error = np.sqrt(bound[:, 0] * (bound[:, 1:] @ (found.root**2).sum(axis=1))) / weights
+        # A distance that chance alone would exceed has no digits of its own.
+        least = NEGLIGIBLE / math.sqrt(float(rounded(pooled.weight)))
+        return digits_of_error(float((error / np.maximum(np.sqrt((apart**2).sum(axis=1)), least)).max()))
 
     def _enough_rows(self) -> bool:
         """A row of each class, and one more to vary by."""
@@ -116,6 +132,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.priors = priors
         self.shrinkage = shrinkage
 
+    @quiet_blas()
     def transform(self, X: Any) -> Array:
         """Coordinates in the discriminant directions, in which classes are spheres: n × min(K − 1, p)."""
         check_is_fitted(self)
@@ -257,7 +274,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
 
     def _digits(self) -> float:
         # A class of no more rows than columns has a singular covariance, however well it is known.
-        parts = [part.cross for part in self.summary_.parts if part.n > part.p]
+        parts = [part for part in self.summary_.parts if part.n > part.p]
         return min([super()._digits(), *map(_digits_of, parts)])
 
     def _read(self) -> None:
@@ -312,8 +329,8 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         return rows - 1 if self.summary_.counts[k] > 1 else 1.0
 
 
-def _digits_of(cross: Numbers) -> float:
-    found = whiten(cross)
+def _digits_of(gram: Gram) -> float:
+    found = whiten(gram.cross, gram.rounding[1:])
     return found.digits if found.sure else 0.0
 
 

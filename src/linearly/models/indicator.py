@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -63,7 +64,10 @@ class LeastSquaresClassifier(ByClassModel):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows and their labels, or to a 2-D y of 0 and 1, one column a label."""
+        """Fit to rows and their labels, or to a 2-D y of 0 and 1, one column a label.
+
+        ``sample_weight`` counts rows: weight 2 is the row twice, 0 is absent.
+        """
         self._check_parameters()
         self.multilabel_ = is_multilabel(y)
         if not self.multilabel_:
@@ -104,6 +108,9 @@ class LeastSquaresClassifier(ByClassModel):
         """Fitted values of the indicators for a block of numbers."""
         return np.asarray(X @ self.solution_.coef + self.solution_.intercept)
 
+    def _estimable(self) -> Callable[[Any], NDArray[np.bool_]] | None:
+        return None if self.solution_.null is None else self.solution_.estimable
+
     def _check_parameters(self) -> None:
         from_zero("alpha", self.alpha)
 
@@ -126,7 +133,7 @@ class LeastSquaresClassifier(ByClassModel):
         """Said with the solution, which knows of every coefficient."""
 
     def _take(self, solution: Solution, method: str) -> None:
-        warn_of(solution, column_names(self), method, free=False)
+        warn_of(solution, column_names(self), method, free=False, errors=False)
         self.solution_ = solution
         self.coef_, self.intercept_ = solution.coef.T.copy(), solution.intercept.copy()
         if not self.multilabel_ and len(self.classes_) == 2:

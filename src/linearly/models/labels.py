@@ -23,7 +23,7 @@ from linearly.dataset.numbers import as_array, brief, whole_numbers
 from linearly.dataset.polynomial import Polynomial
 from linearly.dataset.rows import ROW, Block, Rows, Where, as_rows, is_rows
 from linearly.dataset.sparse import SparseRows
-from linearly.kernels.matrices import is_sparse, undoubled
+from linearly.kernels.matrices import dense, is_sparse, undoubled
 from linearly.models.base import checked_matrix, checked_weight, remember_columns, same_length
 
 Labels = NDArray[Any]
@@ -87,17 +87,14 @@ def rows_with_labels(
     matrix = checked_matrix(estimator, X, reset=reset)
     labels = checked_labels(y, estimator)
     same_length(matrix, labels)
-    weight = checked_weight(sample_weight, matrix)
-    present = labels if weight is None else labels[weight > 0]
-    if len(present) == 0:
-        raise ValueError("All sample weights are zero: there are no rows to learn from.")
+    weight = checked_weight(sample_weight, matrix, allow_all_zero=not reset)
     if classes is None:
         classes, codes = encode(labels)
-        if weight is not None and len(found := encode(present)[0]) < len(classes):
+        if weight is not None and len(found := encode(labels[weight > 0])[0]) < len(classes):
             classes, codes = found, codes_among(labels, found, absent=weight == 0)
         at_least_two(classes)
     else:
-        codes = codes_among(labels, classes)
+        codes = codes_among(labels, classes, absent=None if weight is None else weight == 0)
     names = getattr(estimator, "feature_names_in_", None)
     if is_sparse(matrix):
         return classes, SparseRows(matrix, codes, weight, () if names is None else names)
@@ -144,9 +141,40 @@ def checked_labels(y: Any, estimator: Any = None, where: Where = ROW) -> Labels:
     return labels
 
 
-def labels_to_score(y: Any) -> Any:
-    """Labels as a fit sees them, which scikit-learn can compare with predictions; several targets stay as they are."""
-    return checked_labels(y) if as_array(y, "y").ndim == 1 else y
+def accuracy(predicted: Labels, y: Any, weight: NDArray[np.float64] | None, known: Labels) -> float:
+    """The share of rows, by weight, whose label is the predicted one; of several labels a row, all of them.
+
+    Labels are those that a fit takes. A label that is none of the `known` classes is a mistake; one of another kind,
+    text where they are numbers, is refused.
+    """
+    if predicted.ndim == 2:
+        truth = np.asarray(as_array(dense(y), "y"))
+        _refuse_other_length(predicted, truth)
+        if truth.shape != predicted.shape:
+            raise ValueError(f"y has shape {truth.shape} and the predictions {predicted.shape}: one column a label.")
+        right = (truth == predicted).all(axis=1)
+    else:
+        truth = checked_labels(y)
+        _refuse_other_length(predicted, truth)
+        if truth.dtype.kind == known.dtype.kind and truth.dtype.kind in "mM":
+            truth = truth.astype(known.dtype)  # which may count days and nanoseconds
+        kinds = {_kind(value) for value in (*truth[:1].tolist(), known.tolist()[0])}
+        if len(kinds) > 1 and not kinds <= {"bool", "number"}:
+            told = f"{truth.tolist()[0]!r} ({_kind(truth.tolist()[0])})"
+            raise ValueError(f"y holds {told}, and the classes are {shown(known)}. Give labels of their kind.")
+        plain = truth.dtype.kind != "O" and predicted.dtype.kind != "O"
+        pairs = zip(truth.tolist(), predicted.tolist(), strict=True)
+        right = truth == predicted if plain else np.array([a == b for a, b in pairs], dtype=bool)
+    if weight is not None:
+        _refuse_other_length(predicted, weight, "sample_weight")
+    return float(np.average(right, weights=weight))
+
+
+def _refuse_other_length(predicted: Labels, other: NDArray[Any], what: str = "y") -> None:
+    if len(other) != len(predicted):
+        raise ValueError(
+            f"X and {what} have inconsistent numbers of samples: [{len(predicted)}, {len(other)}]. Give one a row of X."
+        )
 
 
 def encode(labels: Labels) -> tuple[Labels, Codes]:

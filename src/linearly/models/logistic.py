@@ -12,16 +12,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from linearly import kernels
+from linearly.algorithm.dependence import Dependence
 from linearly.algorithm.gauge import Gauge
+from linearly.algorithm.identification import is_estimable
+from linearly.algorithm.ladder import PrecisionWarning
 from linearly.algorithm.objective import Logistic
 from linearly.algorithm.optimizer import Found, Path
 from linearly.algorithm.remarks import remark
+from linearly.algorithm.sandwich import refuse_few_clusters
 from linearly.algorithm.scores_sandwich import scores_meat
 from linearly.algorithm.search import Search
-from linearly.algorithm.solution import whiten
+from linearly.algorithm.solution import Whitening
 from linearly.dataset.elsewhere import partitions_of
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.mapped import CountedRows
 from linearly.dataset.rows import LocalRows, Rows, is_rows
+from linearly.kernels.doubled import rounded
 from linearly.kernels.matrices import is_sparse
 from linearly.models.base import Array, all_or_nothing, column_names, gathered, refuse_unfitted
 from linearly.models.first_look import FirstLook
@@ -37,27 +43,34 @@ from linearly.models.scores import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from linearly.algorithm.certificate import Certificate
     from linearly.evidence import table
 
 SOLVERS = ("auto", "newton", "lbfgs", "gradient_descent")
 COVARIANCES = ("classical", "HC0", "HC1", "cluster")
 _OF_ONE_TARGET = (  # what a fit to several labels a row has not, and would keep of a fit before
+    "_aliased",
+    "_center",
     "_class_weights",
     "_coefficients",
     "_constants",
     "_inner",
+    "_null",
+    "_unknown",
     "condition_",
     "converged_",
+    "digits_",
     "log_likelihood_",
+    "n_clusters_",
     "n_rows_",
     "null_log_likelihood_",
     "path_",
     "reference_",
     "separation_",
 )
-_FEW_CLASSES = 50
-_PROVABLE = 2**25  # unknowns times inequalities of more classes: 60 of 30 rows take seconds, 150 of 8 rows minutes
+_FEW_DIGITS = 6.0  # more than any table shows
 _GATHERED = 2**24  # numbers that may come here from elsewhere to prove that they are separable: 128 MB
 
 
@@ -84,8 +97,9 @@ class LogisticRegression(ScoreClassifier):
         Ridge penalty against the sum of the losses.
     bias_reduction : {None, "firth"}, default=None
         ``"firth"`` maximises the likelihood with Jeffreys' prior: less bias, and finite on separated data.
-    reference : "last" or a label, default="last"
-        With three classes or more, the class whose logit is 0. With two, it is always ``classes_[0]``.
+    reference : label or None, default=None
+        With three classes or more, the class whose logit is 0; None is the last, and so is ``"last"`` unless a class
+        is called so. With two classes it is always ``classes_[0]``.
     solver : {"auto", "newton", "lbfgs", "gradient_descent"}, default="auto"
         ``auto`` takes Newton up to some 300 coefficients and quasi-Newton beyond. ``gradient_descent`` is for teaching.
 
@@ -93,7 +107,8 @@ class LogisticRegression(ScoreClassifier):
         Whether the logits have a constant term.
     covariance : {"classical", "HC0", "HC1", "cluster"}, default="classical"
         What the standard errors assume: that the model is right, or only that rows (or ``groups`` of them) are
-        independent.
+        independent. With ``"cluster"``, Wald tests are t tests with one degree of freedom less than there are
+        clusters, as R's ``coeftest(df = G - 1)``; there must be more clusters than coefficients.
 
     Attributes
     ----------
@@ -102,6 +117,8 @@ class LogisticRegression(ScoreClassifier):
     path_ : loss, gradient norm and step of every pass.
     converged_, n_passes_ : whether the search ended at the maximum, and in how many passes over the rows in all.
     n_rows_ : rows of positive weight.
+    condition_, digits_ : condition of the scaled design, and decimal digits to trust in the standard errors.
+    n_clusters_ : groups with such a row, if ``covariance="cluster"``.
     log_likelihood_, null_log_likelihood_ : of the fit, and of the shares of the classes alone.
     separation_ : the certificate, where the classes turned out to be separable; None otherwise.
 
@@ -113,12 +130,15 @@ class LogisticRegression(ScoreClassifier):
     -2.597 + 1.045 x
     """
 
+    # scikit-learn's metadata routing: `groups` meant for GroupKFold are not asked for unless set_fit_request says so.
+    __metadata_request__fit = {"groups": False}  # noqa: RUF012
+
     def __init__(
         self,
         alpha: float = 0.0,
         *,
         bias_reduction: str | None = None,
-        reference: Any = "last",
+        reference: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
         covariance: str = "classical",
@@ -134,7 +154,9 @@ class LogisticRegression(ScoreClassifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to rows and their labels; a 2-D y of 0 and 1 is multilabel, one model a column.
 
-        ``sample_weight`` counts rows: weight 2 is the row twice, 0 is absent. ``groups`` (labels, one a row) goes with
+        ``sample_weight`` multiplies a row's log likelihood: weight 2 is the row twice, 0 is absent. Classical standard
+        errors count rows so, too. Robust ones take the weights as those of a sample: each row is one observation
+        whatever its weight, and all weights times a constant change nothing. ``groups`` (labels, one a row) goes with
         ``covariance="cluster"``.
         """
         self._check_parameters()
@@ -151,14 +173,26 @@ class LogisticRegression(ScoreClassifier):
         verdict, certificate = self._verdict(X, y, sample_weight, counted) if doubtful else ("overlapping", None)
         if doubtful and verdict == "overlapping" and not found.converged:
             found = search.further(counted, found)
-        self._read(objective, found)
+        if verdict != "overlapping":  # the last step, though small, may have led far: the loss where it ended
+            loss = counted.fold(objective.at(found.B, False)).loss
+            found = replace(found, last=replace(found.last, loss=loss))
+        first = int(self.fit_intercept)
+        dependence = None if found.design is None else Dependence.of(found.design, objective.gauge, bool(first))
+        white = None
+        flat = np.zeros(found.B.size)
+        if found.last.hessian is not None:
+            dropped = [] if dependence is None else [first + j for j in dependence.aliased]
+            white, flat = search.information(counted, found, dropped, self.bias_reduction)
+        self._read(objective, found, dependence, white, flat)
         self.n_passes_ = 1 + counted.passes
         if self.covariance != "classical":
-            self._read_robust(rows, objective, found, groups)
+            self._read_robust(rows, objective, found, white, groups)
             self.n_passes_ += 1
         if verdict != "overlapping":
             self._say_separated(certificate)
-        elif not found.converged:
+        elif found.converged:
+            self._warn_of_digits()
+        else:
             remark(
                 f"The search stopped after {self.n_passes_} passes, its gradient {self.path_.gradient_norm[-1]:.1g}. "
                 'Scale the columns, or use solver="newton".',
@@ -202,6 +236,12 @@ class LogisticRegression(ScoreClassifier):
     def _logits(self, X: Array) -> Array:
         return np.asarray(X @ self._coefficients[:, 1] + self._constants[1])
 
+    def _estimable(self) -> Callable[[Any], NDArray[np.bool_]] | None:
+        if self._null is None or self._center is None:
+            return None
+        null, center = self._null[int(self.fit_intercept) :], self._center
+        return lambda X: is_estimable(rounded(X), rounded(X) - center, null)
+
     def scores(self, X: Array) -> Array:
         """Logits of all classes, 0 for the reference, for a block of numbers."""
         return np.asarray(X @ self._coefficients + self._constants)
@@ -214,8 +254,12 @@ class LogisticRegression(ScoreClassifier):
         return logistic_summary(self)
 
     @property
+    @quiet_blas()
     def covariance_(self) -> Array:
-        """Inverse of the information, logit by logit: intercept first, then the coefficients (in user's units)."""
+        """Inverse of the information, logit by logit: intercept first, then the coefficients (in user's units).
+
+        It is NaN for terms that have no finite estimate, or none that the rows determine.
+        """
         if self._is_multilabel():
             raise NoCovarianceError("Each label has a model of its own: ask estimators_[j].covariance_.")
         root: Array | None = getattr(self, "_root", None)
@@ -224,7 +268,17 @@ class LogisticRegression(ScoreClassifier):
                 'Standard errors need the Hessian, which solver="lbfgs" does not form: fit with solver="newton".'
             )
         inner = self._inner
-        return np.asarray(root @ root.T if inner is None else root @ inner @ root.T)
+        full = np.asarray(root @ root.T if inner is None else root @ inner @ root.T)
+        full[~self._identified], full[:, ~self._identified] = np.nan, np.nan
+        return full
+
+    @property
+    def _identified(self) -> NDArray[np.bool_]:
+        """Which terms have a finite estimate that the rows determine, logit by logit, intercept first."""
+        refuse_unfitted(self)
+        if self._unknown is not None:
+            return ~self._unknown
+        return np.full(len(self.coef_) * (int(self.fit_intercept) + self.n_features_in_), self.separation_ is None)
 
     def _check_parameters(self) -> None:
         from_zero("alpha", self.alpha)
@@ -240,11 +294,9 @@ class LogisticRegression(ScoreClassifier):
 
     def _reference(self) -> int:
         classes: list[Any] = self.classes_.tolist()
-        last = isinstance(self.reference, str) and self.reference == "last"
-        if len(classes) == 2 and last:
-            return 0
-        if last and "last" not in classes:  # a class may be called so
-            return len(classes) - 1
+        last = isinstance(self.reference, str) and self.reference == "last" and "last" not in classes
+        if self.reference is None or last:
+            return 0 if len(classes) == 2 else len(classes) - 1
         if isinstance(self.reference, np.ndarray) or self.reference not in classes:
             raise ValueError(f"reference must be one of {classes}, not {self.reference!r}.")
         at = classes.index(self.reference)
@@ -262,11 +314,17 @@ class LogisticRegression(ScoreClassifier):
         # Without an intercept nothing could take up a shift.
         return rows, gauge if self.fit_intercept else Gauge(np.zeros_like(gauge.shift), gauge.unit)
 
-    def _read(self, objective: Logistic, found: Found) -> None:
+    def _read(
+        self, objective: Logistic, found: Found, dependence: Dependence | None, white: Whitening | None, flat: Array
+    ) -> None:
         first, p = int(self.fit_intercept), self.n_features_in_
         unit, shift = objective.gauge.unit, objective.gauge.shift
+        self._aliased = () if dependence is None else dependence.aliased
+        self._null: Array | None = None if dependence is None else dependence.null
+        self._center = None if dependence is None else shift + unit * dependence.mean
 
         def in_users_units(B: Array) -> Array:
+            B = B if dependence is None else dependence.of_smallest_norm(B)
             # Coefficients divide by the unit, the intercept moves with the shift.
             slopes = B[first:] / unit[:, None]
             return np.concatenate([B[:first] - shift @ slopes, slopes]) if first else slopes
@@ -288,22 +346,27 @@ class LogisticRegression(ScoreClassifier):
             self.null_log_likelihood_ = -float(self._class_weights.sum()) * np.log(K)
         self.separation_: Any = None
         self.reference_ = self.classes_[objective.reference]
-        self._warn_aliased(found, first)
+        self._warn_aliased()
         self._root: Array | None = None
         self._inner: Array | None = None  # covariance in the coordinates of the root; None for the identity
-        self.condition_ = np.nan
-        if found.last.hessian is not None:
-            q = first + p
-            white = whiten(found.last.hessian)
-            self.condition_ = white.condition
+        self.condition_ = self.digits_ = np.nan
+        q = first + p
+        unknown = flat != 0  # directions in which the likelihood is flat at the end, as far as float64 tells
+        if self._null is not None:
+            unknown |= np.tile(self._null != 0, c)
+        self._unknown: NDArray[np.bool_] | None = unknown if unknown.any() else None
+        if white is not None:
+            self.condition_, self.digits_ = white.condition, white.digits
             self._root = np.concatenate([in_users_units(white.root[a * q : (a + 1) * q]) for a in range(c)])
 
-    def _read_robust(self, rows: Rows, objective: Logistic, found: Found, groups: Any) -> None:
-        if found.last.hessian is None:
+    def _read_robust(self, rows: Rows, objective: Logistic, found: Found, white: Whitening | None, groups: Any) -> None:
+        if white is None:
             raise ValueError('A robust covariance needs the Hessian: fit with solver="newton".')
-        root = whiten(found.last.hessian).root
-        n = float(self._class_weights.sum())
-        self._inner = scores_meat(rows, objective, found.B, root, self.covariance, n, groups)
+        root = white.root
+        self._inner, clusters = scores_meat(rows, objective, found.B, root, self.covariance, self.n_rows_, groups)
+        if clusters is not None:
+            self.n_clusters_ = clusters
+            refuse_few_clusters(clusters, terms=root.shape[1])
 
     def _plain_loss(self, found: Found) -> float:
         # What the last pass saw, less the penalty that `look` added; the last Newton step changes it in the 14th digit.
@@ -311,19 +374,31 @@ class LogisticRegression(ScoreClassifier):
             return found.last.loss
         return found.last.loss - 0.5 * self.alpha * float((self.coef_**2).sum())
 
-    def _warn_aliased(self, found: Found, first: int) -> None:
+    def _warn_aliased(self) -> None:
         names = column_names(self)
-        aliased = [names[j - first] for j in found.aliased if j >= first]
-        if aliased:
+        if self._aliased:
+            told = ", ".join(repr(names[j]) for j in self._aliased[:8])
+            more = f" and {len(self._aliased) - 8} more" if len(self._aliased) > 8 else ""
             remark(
-                f"{', '.join(map(repr, aliased[:8]))}: constant or a combination of the columns before, as far as "
-                "seven digits tell. It is left out (coefficient 0). If a small difference of columns matters, give the "
-                "difference as a column of its own.",
+                f"{told}{more}: constant or a combination of the columns before, as far as seven digits tell. The "
+                "coefficients of smallest norm are given; drop these columns, or set alpha > 0, for coefficients that "
+                "mean something on their own. If a small difference of columns matters, give the difference as a "
+                "column of its own.",
                 np.exceptions.RankWarning,
+            )
+
+    def _warn_of_digits(self) -> None:
+        if self.digits_ < _FEW_DIGITS:
+            remark(
+                f"Only about {self.digits_:.0f} digits of the standard errors can be trusted (condition "
+                f"{self.condition_:.1e}). Leave out columns that are nearly combinations of others, or use "
+                'solver="newton".',
+                PrecisionWarning,
             )
 
     def _verdict(self, X: Any, y: Any, sample_weight: Any, counted: CountedRows) -> tuple[str, Certificate | None]:
         """Whether the classes can be separated, with the proof if they can; "unknown" where that takes too long."""
+        from linearly.algorithm.budget import BUDGET, OutOfBudget, within
         from linearly.algorithm.halfspaces import Halfspaces
         from linearly.algorithm.overlap import overlap_for_sure
         from linearly.algorithm.separability import separability
@@ -336,35 +411,41 @@ class LogisticRegression(ScoreClassifier):
                 return "unknown", None
             X, y, index = here[0], self.classes_[here[1].astype(np.intp)], here[2]
         intercept, names = bool(self.fit_intercept), column_names(self)
-        if overlap_for_sure(Halfspaces(X, y, fit_intercept=intercept, names=names)):
-            return "overlapping", None
-        K, q = len(self.classes_), int(intercept) + self.n_features_in_
-        if K > _FEW_CLASSES and self.n_rows_ * q * (K - 1) ** 2 > _PROVABLE:
+        try:
+            with within(BUDGET):
+                if overlap_for_sure(Halfspaces(X, y, fit_intercept=intercept, names=names)):
+                    return "overlapping", None
+        except OutOfBudget:
             return "unknown", None
         certificate = separability(X, y, fit_intercept=intercept, names=names)
+        if certificate.verdict == "undecided":
+            return "unknown", None
         return certificate.verdict, replace(certificate, index=index)
 
     def _say_separated(self, certificate: Certificate | None) -> None:
         if certificate is None:
+            self._unknown = np.ones(len(self.coef_) * (int(self.fit_intercept) + self.n_features_in_), dtype=bool)
             remark(
                 "Some probabilities are next to 0, as where hyperplanes separate the classes and coefficients grow "
-                "without end; there are too many rows, or classes, to tell. Use "
+                "without end; there are too many rows, or classes, to tell, so standard errors are missing. Use "
                 'bias_reduction="firth" or alpha > 0 for finite coefficients.',
                 SeparationWarning,
             )
             return
+        from linearly.algorithm.unbounded import unbounded_terms
+
+        self._unknown = np.tile(unbounded_terms(certificate), len(self.coef_)) | ~self._identified
         self.separation_ = certificate
-        if certificate.verdict == "separable":
-            self.log_likelihood_ = 0.0  # what it grows to, with every probability growing to 1
         remark(
             f"{certificate.sentence()} So maximum likelihood has no finite solution: the coefficients would grow for "
-            'ever, and were stopped. Use bias_reduction="firth" or alpha > 0 for finite ones.',
+            "ever, and were stopped. Terms without a finite estimate have no standard errors. Use "
+            'bias_reduction="firth" or alpha > 0 for finite ones, or test terms with likelihood_ratio_tests.',
             SeparationWarning,
         )
 
     def _forget(self) -> None:
         """What a fit is known by goes before the next: see `all_or_nothing`."""
-        for name in ("coef_", "estimators_", "_root", "feature_names_in_", *_OF_ONE_TARGET):
+        for name in ("coef_", "estimators_", "_root", "feature_names_in_", "_column_labels", *_OF_ONE_TARGET):
             self.__dict__.pop(name, None)
 
     def _is_multilabel(self) -> bool:

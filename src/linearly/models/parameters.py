@@ -76,8 +76,13 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
 
 def groups_go_with(covariance: str, groups: Any) -> None:
     """Refuse groups without a clustered covariance, and a clustered covariance without groups."""
-    if (groups is not None) != (covariance == "cluster"):
-        raise ValueError('groups= goes with covariance="cluster", and covariance="cluster" needs groups=.')
+    if groups is not None and covariance != "cluster":
+        raise ValueError(f'groups= goes with covariance="cluster", not with covariance={covariance!r}. Set the former.')
+    if groups is None and covariance == "cluster":
+        raise ValueError(
+            'covariance="cluster" needs groups=: labels, one a row, in fit(X, y, groups=labels), or the name of their '
+            'column in ly.fit(data, groups="column").'
+        )
 
 
 def _between(value: Any, low: float, high: float) -> bool:

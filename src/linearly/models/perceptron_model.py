@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.errors import scores, winners
 from linearly.dataset.elsewhere import rows_elsewhere
+from linearly.dataset.fold import quiet_blas, quiet_unless_few
 from linearly.dataset.rows import Block, Rows, as_rows, is_rows, refuse_bad_numbers
 from linearly.dataset.sparse import SparseRows
 from linearly.kernels.matrices import is_sparse, undoubled
 from linearly.models.base import Array, Shared, checked_matrix, remember_columns
-from linearly.models.labels import labels_to_score
+from linearly.models.labels import accuracy
 
 if TYPE_CHECKING:
     from linearly.evidence import table
@@ -51,8 +52,8 @@ class PerceptronModel(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
         return explain(self, X, y)
 
-    def _truth(self, y: Any) -> Any:
-        return labels_to_score(y)
+    def _score(self, X: Any, y: Any, weight: Array | None) -> float:
+        return accuracy(np.asarray(self.predict(X)), y, weight, self.classes_)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit came to its end: one that was refused may have left the classes behind."""
@@ -63,6 +64,7 @@ class PerceptronModel(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
         for name in ("coef_", "_training", "_log"):
             self.__dict__.pop(name, None)
 
+    @quiet_blas()
     def _scored(self, X: Any) -> Array:
         rows = _new_rows(self, X)
         parts = []
@@ -106,7 +108,7 @@ class LinearPerceptron(PerceptronModel):
         coef = mine.get("coef_")
         if coef is None or X.shape[1] != coef.shape[1] or len(X) == 0 or "feature_names_in_" in mine:
             return None
-        with np.errstate(over="ignore", invalid="ignore"):
+        with quiet_unless_few(X.size * len(coef)), np.errstate(over="ignore", invalid="ignore"):
             S: Array = X.dot(coef[0]) + mine["intercept_"][0] if len(coef) == 1 else X.dot(coef.T) + mine["intercept_"]
             total = np.add.reduce(S, axis=None)
         return S if math.isfinite(total) else None

@@ -12,11 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.algorithm.descent import descend
 from linearly.algorithm.growing import is_few, joined, removed
 from linearly.algorithm.ladder import Ask, Summary, climb, method_of, refuse_too_few, summarize
-from linearly.algorithm.sandwich import clustered_meat, robust_meat
+from linearly.algorithm.sandwich import clustered_meat, refuse_few_clusters, robust_meat
 from linearly.algorithm.solution import Solution
 from linearly.algorithm.triangle import Triangle
+from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Rows
-from linearly.models.base import Array, all_or_nothing, join_columns, or_as_before, several_targets, training_rows
+from linearly.models.base import (
+    all_or_nothing,
+    join_columns,
+    or_as_before,
+    refuse_other_settings,
+    settings_of,
+    several_targets,
+    training_rows,
+)
 from linearly.models.least_squares import LeastSquares
 from linearly.models.parameters import boolean, from_zero, groups_go_with, one_of
 
@@ -43,7 +52,8 @@ class LinearRegression(LeastSquares):
         Penalise the constant term too, as S0 is written.
     covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "cluster"}, default="classical"
         What the standard errors assume: equal variances, unequal ones, or rows that are alike within
-        ``fit(..., groups=)``.
+        ``fit(..., groups=)``. With ``"cluster"``, t and F tests have one degree of freedom less than there are
+        clusters, as R's ``coeftest(df = G - 1)``; there must be more clusters than terms.
     method : {"auto", "gram", "qr", "exact", "gradient_descent"}, default="auto"
         ``auto`` starts with the fast Gram, or where rows are no more than columns with a triangle, and takes a further
         pass in double-double only where fewer than ten digits would remain. ``qr`` folds a triangle, ``exact`` measures
@@ -57,6 +67,7 @@ class LinearRegression(LeastSquares):
     summary_ : the Gram or Triangle the model was read from; fitted models add and subtract by it.
     solution_ : coefficients with rank, condition, digits to trust and the root of their covariance.
     method_, n_passes_ : how the fit was done, in how many passes over the rows.
+    n_clusters_ : groups with a row of positive weight, if ``covariance="cluster"``.
     path_ : steps of gradient descent, when that was the method.
 
     Examples
@@ -66,6 +77,9 @@ class LinearRegression(LeastSquares):
     >>> print(f"{model.intercept_:.2f} + {model.coef_[0]:.2f} x")
     1.03 + 1.98 x
     """
+
+    # scikit-learn's metadata routing: `groups` meant for GroupKFold are not asked for unless set_fit_request says so.
+    __metadata_request__fit = {"groups": False}  # noqa: RUF012
 
     def __init__(
         self,
@@ -87,7 +101,8 @@ class LinearRegression(LeastSquares):
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`.
 
         ``sample_weight`` is analytic, as in R's lm: a row's variance is σ²/w, and weight 0 means the row is absent.
-        ``groups`` (labels, one a row) goes with ``covariance="cluster"``.
+        Robust covariances weigh each row's score, w·r·x, so they are right for sampling weights too. ``groups``
+        (labels, one a row) goes with ``covariance="cluster"``.
         """
         ask = self._ask()
         groups_go_with(self.covariance, groups)
@@ -97,7 +112,7 @@ class LinearRegression(LeastSquares):
         self.summary_, self.method_, self.n_passes_ = climbed.summary, climbed.method, climbed.passes
         self._read(climbed.solution)
         if self.covariance != "classical":
-            self.meat_ = self._meat(rows, groups)
+            self._read_meat(rows, groups)
             self.n_passes_ += 1
         return self
 
@@ -112,7 +127,10 @@ class LinearRegression(LeastSquares):
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
     @or_as_before
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows, as if they had been there from the start."""
+        """Learn from more rows, as if they had been there from the start.
+
+        After the first call, rows that all have weight 0 are absent, and change nothing.
+        """
         ask = self._ask()
         first = not hasattr(self, "summary_")
         rows = training_rows(self, X, y, sample_weight, reset=first)
@@ -126,7 +144,7 @@ class LinearRegression(LeastSquares):
             refuse_too_few(more)
             self._several = several_targets(rows)
         self.summary_ = more if first else self._joined(self.summary_, more, joined if method == "auto" else add)
-        for name in ("meat_", "path_"):  # of a fit with other parameters
+        for name in ("meat_", "n_clusters_", "path_"):  # of a fit with other parameters
             self.__dict__.pop(name, None)
         self.method_, self.n_passes_ = method_of(self.summary_), getattr(self, "n_passes_", 0) + 1
         self._read(ask.of(self.summary_))
@@ -143,6 +161,7 @@ class LinearRegression(LeastSquares):
             raise ValueError('Rows cannot be removed from a triangle: fit with method="gram" to subtract models.')
         return self._combined(other, removed)
 
+    @quiet_blas()
     def _combined(self, other: Any, combine: Any) -> LinearRegression:
         if not isinstance(other, LinearRegression):
             return NotImplemented  # type: ignore[no-any-return]
@@ -150,6 +169,7 @@ class LinearRegression(LeastSquares):
         check_is_fitted(other)
         if self.covariance != "classical" or other.covariance != "classical":
             raise ValueError('Robust covariances cannot be merged without the rows: use covariance="classical".')
+        refuse_other_settings(settings_of(self), settings_of(other))
         result: LinearRegression = clone(self)
         join_columns(result, self, other)
         result._several = self._several
@@ -185,7 +205,9 @@ class LinearRegression(LeastSquares):
             solution, self.path_ = descend(self.summary_.select(None, self.fit_intercept), solution)
         super()._read(solution)
 
-    def _meat(self, rows: Rows, groups: Any) -> Array:
+    def _read_meat(self, rows: Rows, groups: Any) -> None:
         if self.covariance == "cluster":
-            return clustered_meat(rows, self.solution_, groups)
-        return robust_meat(rows, self.solution_, self.covariance)
+            self.meat_, self.n_clusters_ = clustered_meat(rows, self.solution_, groups)
+            refuse_few_clusters(self.n_clusters_, terms=self.solution_.root.shape[1])
+        else:
+            self.meat_ = robust_meat(rows, self.solution_, self.covariance)

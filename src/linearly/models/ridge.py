@@ -14,7 +14,16 @@ from linearly.algorithm.ladder import Ask, Summary, method_of, refuse_too_few, s
 from linearly.algorithm.validation import Folds, RidgePath, fold_errors, leave_one_out_errors
 from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import LocalRows, Rows
-from linearly.models.base import Array, all_or_nothing, column_names, join_columns, several_targets, training_rows
+from linearly.models.base import (
+    Array,
+    all_or_nothing,
+    column_names,
+    join_columns,
+    refuse_other_settings,
+    settings_of,
+    several_targets,
+    training_rows,
+)
 from linearly.models.least_squares import LeastSquares
 from linearly.models.parameters import boolean, several_from_zero
 
@@ -36,7 +45,8 @@ class RidgeCV(LeastSquares):
     alphas : sequence of float, default=None
         Penalties to try; by default 100 of them, from a millionth to a hundred times the mean eigenvalue of X'X.
     cv : int, "loo" or a scikit-learn splitter, default=5
-        Number of folds: row i is in fold i mod cv. ``"loo"`` leaves out one row at a time, exactly.
+        Number of folds. A hash of its values says which fold a row is in, so neither the order of the rows nor what
+        holds them matters, and equal rows are left out together. ``"loo"`` leaves out one row at a time, exactly.
     fit_intercept : bool, default=True
         Whether the model has a constant term; it is not penalised.
 
@@ -44,7 +54,8 @@ class RidgeCV(LeastSquares):
     ----------
     alpha_ : the chosen penalty.
     alphas_, cv_errors_ : the penalties tried, and the mean squared prediction error of each.
-    fold_errors_ : the same for each fold (alphas × folds); their mean is ``cv_errors_``.
+    fold_errors_ : the same for each fold (alphas × folds), NaN for a fold without rows; their mean, weighted as the
+        rows of each fold are, is ``cv_errors_``.
     coef_, intercept_, summary_, solution_, … : as in `LinearRegression`, of the fit to all rows with ``alpha_``.
 
     Examples
@@ -65,7 +76,7 @@ class RidgeCV(LeastSquares):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose alpha and fit to all rows with it."""
+        """Choose alpha and fit to all rows with it; ``sample_weight`` is analytic: a row's variance is σ²/w."""
         boolean("fit_intercept", self.fit_intercept)
         rows = training_rows(self, X, y, sample_weight)
         self._several = several_targets(rows)
@@ -84,17 +95,21 @@ class RidgeCV(LeastSquares):
         """The model without the other's rows, alpha chosen anew: refused where they were never part of it."""
         return self._combined(other, lambda a, b: a - b)
 
+    @quiet_blas()
     def _combined(self, other: Any, combine: Callable[[Folds, Folds], Folds]) -> RidgeCV:
         if not isinstance(other, RidgeCV):
             return NotImplemented  # type: ignore[no-any-return]
         check_is_fitted(self)
         check_is_fitted(other)
-        result: RidgeCV = clone(self)
-        join_columns(result, self, other)
-        if not hasattr(self, "folds_") or not hasattr(other, "folds_"):
-            raise ValueError('Models with cv="loo" cannot be merged without the rows: use a number of folds.')
+        for cv in (self.cv, other.cv):
+            if not isinstance(cv, (int, np.integer)):
+                told = '"loo"' if isinstance(cv, str) else repr(cv)
+                raise ValueError(f"Models with cv={told} cannot be merged without the rows: use a number of folds.")
+        refuse_other_settings(settings_of(self), settings_of(other))
         if len(self.folds_.parts) != len(other.folds_.parts):
             raise ValueError("Models with different numbers of folds cannot be merged.")
+        result: RidgeCV = clone(self)
+        join_columns(result, self, other)
         result._several = self._several
         result.folds_ = combine(self.folds_, other.folds_)
         result._choose_from_folds()
@@ -122,9 +137,11 @@ class RidgeCV(LeastSquares):
             K, fold_of_row = self._folds_of_splitter(rows)
             folds = rows.fold(lambda block: Folds.by_label(block, fold_of_row, K))
         refuse_too_few(max(folds.parts, key=lambda part: part.n))
-        if any(part.n == 0 for part in folds.parts):
-            n = sum(part.n for part in folds.parts)
+        n = sum(part.n for part in folds.parts)
+        if n < K:
             raise ValueError(f"n_samples={n} rows of positive weight leave one of {K} folds empty: use fewer folds.")
+        if sum(part.n > 0 for part in folds.parts) < 2:
+            raise ValueError(f'All {n} rows fall into one fold, where equal rows belong together. Use cv="loo".')
         return folds
 
     def _folds_of_splitter(self, rows: Rows) -> tuple[int, NDArray[np.int_]]:
@@ -172,8 +189,14 @@ class RidgeCV(LeastSquares):
         self.fold_errors_ = fold_errors(self.folds_, self.alphas_, self.fit_intercept).mean(axis=2)
         self._choose(1)
 
+    def _average_errors(self) -> None:
+        """Set the mean squared error over all rows that were left out, from those of the folds."""
+        weights = self.folds_.weights if hasattr(self, "folds_") else np.ones(1)
+        there = weights > 0
+        self.cv_errors_ = self.fold_errors_[:, there] @ (weights[there] / weights.sum())
+
     def _choose(self, passes: int) -> None:
-        self.cv_errors_ = self.fold_errors_.mean(axis=1)
+        self._average_errors()
         if not np.isfinite(self.cv_errors_).any():
             raise ValueError(
                 "No penalty has a prediction error that is a number, so none can be chosen: the squares of y leave "

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from linearly import kernels
+from linearly.dataset.fold import quiet_unless_few
 from linearly.dataset.numbers import as_array
 from linearly.dataset.rows import Block, refuse_bad_numbers
 from linearly.kernels.matrices import dense, is_sparse, undoubled
 from linearly.models.base import Array, Shared, by_rows, new_rows, refuse_unfitted
 from linearly.models.beyond import linear_scores
-from linearly.models.labels import labels_to_score
+from linearly.models.estimable import NotEstimable
+from linearly.models.labels import accuracy
 
 _FEW = 256  # rows that are scored at once, without being cut into blocks
 
@@ -43,8 +45,8 @@ class ScoreClassifier(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
             return np.asarray(self.classes_[(scores[:, 1] >= scores[:, 0]).astype(int)])
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
-    def _truth(self, y: Any) -> Any:
-        return labels_to_score(y)
+    def _score(self, X: Any, y: Any, weight: Array | None) -> float:
+        return accuracy(np.asarray(self.predict(X)), y, weight, self.classes_)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit came to its end: one that was refused may have left the classes behind."""
@@ -56,10 +58,13 @@ class ScoreClassifier(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
     def _for_rows(self, X: Any, f: Callable[[Array], Array]) -> Array:
         """f of all rows, n × K, block by block on the threads of the fold; NaN and infinity are refused by name."""
         refuse_unfitted(self)
+        estimable = self._estimable()
         with np.errstate(invalid="ignore", over="ignore"):
-            if _plain_few(X) and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
+            plainly = estimable is None and _plain_few(X) and not hasattr(self, "feature_names_in_")
+            if plainly and X.shape[1] == self.n_features_in_:
                 # A few rows in a few microseconds: a NaN or infinity in X shows up in the result.
-                few = f(X)
+                with quiet_unless_few(X.size * len(self.classes_)):
+                    few = f(X)
                 if isfinite(np.add.reduce(few, axis=None)):
                     return few
 
@@ -71,7 +76,20 @@ class ScoreClassifier(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
                     refuse_bad_numbers(block)
             return part
 
-        return by_rows(new_rows(self, X), scored, wide=self._numbers_a_row())
+        if estimable is None:
+            return by_rows(new_rows(self, X), scored, wide=self._numbers_a_row())
+        with NotEstimable() as doubtful:
+
+            def scored_with_doubts(block: Block) -> Array:
+                part = scored(block)
+                doubtful.look(block, estimable)
+                return part
+
+            return by_rows(new_rows(self, X), scored_with_doubts, wide=self._numbers_a_row())
+
+    def _estimable(self) -> Callable[[Any], NDArray[np.bool_]] | None:
+        """What says at which rows the fit determines the scores; None where it does at all."""
+        return None
 
     def _numbers_a_row(self) -> int:
         """How many numbers the scores of a row take on the way."""

@@ -38,22 +38,25 @@ _MOST_DIMENSIONS = 120  # columns × rivals: 50 labels of 6 columns that overlap
 _MOST_FLOOR = 12_000  # rows × columns × rivals whose error floor is worked out
 
 
-def class_facts(model: Any, rows: Rows, level: float) -> dict[str, Any]:
+def class_facts(model: Any, rows: Rows, level: float, held_out: Rows | None = None) -> dict[str, Any]:
     """Evaluation, coefficients, training, separability, and the regions of two features."""
     if getattr(model, "multilabel_", False):
         raise ValueError("A report is about one label a row; fit each of the labels on its own.")
     labels = list(map(str, model.classes_.tolist()))
     evaluation = evaluate(model, rows, level=level)
+    judged = evaluation if held_out is None else evaluate(model, held_out, level=level)
     with warnings.catch_warnings():  # outside of the threads: what is ignored in one of them is ignored in all
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        drawn = rows.fold(lambda block: _drawn(model, block, getattr(rows, "classes", None)))
+        coded = getattr(rows, "classes", None)  # what goes to the blocks of a cluster must not hold the rows
+        drawn = rows.fold(lambda block: _drawn(model, block, coded))
     found: dict[str, Any] = {
         "kind": "classification",
         "n": evaluation.n,
         "weighted": next(iter(rows)).weight is not None,
         "classes": labels,
-        "evaluation": _evaluation(evaluation),
-        "baseline": _baseline(evaluation),
+        "evaluation": _evaluation(judged),
+        "held_out": None if held_out is None else {"n": judged.n, "fitted": {"metrics": evaluation.metrics}},
+        "baseline": _baseline(judged),
         "rows": _shown(drawn, rows.names, labels),
         "coefficients": _coefficients(model),
         "scales": _scales(rows) if model.n_features_in_ <= _MOST_COLUMNS else None,
@@ -165,6 +168,7 @@ def _logistic(model: LogisticRegression, level: float) -> dict[str, Any]:
     }
     if getattr(model, "_root", None) is not None:
         found |= {"terms": tidy(model, level=level), "odds_ratios": odds_ratios(model, level=level)}
+        found["identified"] = model._identified.tolist()
     return found
 
 
@@ -216,6 +220,8 @@ def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> dict[str, A
         return None
     intercept = bool(getattr(model, "fit_intercept", True))
     certificate = separability(X, y, fit_intercept=intercept, names=rows.names)
+    if certificate.verdict == "undecided":
+        return None
     found: dict[str, Any] = {
         "verdict": certificate.verdict,
         "rules": list(certificate.rules[:3]),

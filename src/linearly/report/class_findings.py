@@ -6,7 +6,18 @@ from typing import Any
 
 from linearly.models.registry import WORDS
 from linearly.report.pictures import Told
-from linearly.report.words import Finding, count, evaluate_call, listed, percent, told, whole
+from linearly.report.words import (
+    Finding,
+    count,
+    evaluate_call,
+    held_out,
+    listed,
+    option,
+    percent,
+    predict_call,
+    told,
+    whole,
+)
 
 Facts = dict[str, Any]
 
@@ -36,7 +47,7 @@ def good(facts: Facts, evaluation: Told) -> list[str]:
     """How good it is."""
     accuracy, base = metric(evaluation, "accuracy"), facts["baseline"]
     said = [
-        f"Right on {share(accuracy)} of these rows.",
+        f"Right on {share(accuracy)} of {on_rows(facts)}.",
         f"Always saying {base['label']} would be right on {percent(base['share'])}.",
     ]
     if evaluation.kind == "binary":
@@ -46,7 +57,18 @@ def good(facts: Facts, evaluation: Told) -> list[str]:
             f"It finds {percent(recall['value'])} of {positive}, and is right in {percent(precision['value'])} of the "
             f"cases where it says so."
         )
+    if facts["held_out"]:
+        columns = facts["held_out"]["fitted"]["metrics"]
+        fitted = columns["value"][columns["metric"].index("accuracy")]
+        said.append(f"On the {whole(facts['n'])} rows of the fit it is right on {percent(fitted)}.")
     return said
+
+
+def on_rows(facts: Facts) -> str:
+    """The rows that figures are about."""
+    if facts["held_out"]:
+        return f"the {held_out(facts)}"
+    return "the rows of the fit" if facts["training_rows"] else "these rows"
 
 
 def findings(facts: Facts, evaluation: Told) -> list[Finding]:
@@ -55,8 +77,13 @@ def findings(facts: Facts, evaluation: Told) -> list[Finding]:
     found += _proof_findings(facts)
     marks = ("bad", "look", "good")
     found.sort(key=lambda finding: marks.index(finding.mark))
+    if facts["held_out"]:
+        if not any(finding.action for finding in found):
+            found.append(Finding("good", "Nothing here speaks against the model.", f"Predict: {predict_call(facts)}."))
+        return found
     remedy = f"Judge it on rows that it has not seen: {evaluate_call(facts)}."
-    return [*found, Finding("look", UNSEEN, remedy, "right")]
+    said = "These figures are of the rows of the fit: expect less on others." if facts["training_rows"] else UNSEEN
+    return [*found, Finding("look", said, remedy, "right")]
 
 
 def _worth(facts: Facts, evaluation: Told) -> list[Finding]:
@@ -97,7 +124,10 @@ def _worth(facts: Facts, evaluation: Told) -> list[Finding]:
     if statistics and not statistics["converged"] and facts.get("separated") is None:
         found.append(
             Finding(
-                "bad", "The search did not reach the maximum.", 'Scale the columns, or use solver="newton".', "computed"
+                "bad",
+                "The search did not reach the maximum.",
+                f"Scale the columns, or use {option(facts, 'solver', 'newton')}.",
+                "computed",
             )
         )
     return found
@@ -123,7 +153,7 @@ def _probability_findings(evaluation: Told) -> list[Finding]:
                 "calibration",
             )
         ]
-    return [Finding("good", "Probabilities are as true as chance allows.", where="calibration")]
+    return [Finding("good", "No sign of miscalibration.", where="calibration")]
 
 
 def _shrunk_findings(facts: Facts) -> list[Finding]:
@@ -149,7 +179,8 @@ def _proof_findings(facts: Facts) -> list[Finding]:
                 "bad",
                 f"The classes are {facts['separated']}: maximum likelihood has no finite answer, and the coefficients "
                 "are where the search stopped.",
-                'Fit again with alpha=1.0 or bias_reduction="firth" for coefficients that mean something.',
+                f"Fit again with {option(facts, 'alpha', 1.0)} or {option(facts, 'bias_reduction', 'firth')} for "
+                "coefficients that mean something.",
                 "separability",
             )
         ]

@@ -6,7 +6,18 @@ import math
 from typing import Any
 
 from linearly.report import pictures
-from linearly.report.class_findings import Facts, counts_of, ends, findings, finite, fitted, good, metric, share
+from linearly.report.class_findings import (
+    Facts,
+    counts_of,
+    ends,
+    findings,
+    finite,
+    fitted,
+    good,
+    metric,
+    on_rows,
+    share,
+)
 from linearly.report.pictures import Told
 from linearly.report.words import (
     Page,
@@ -21,6 +32,7 @@ from linearly.report.words import (
     listed,
     p_told,
     percent,
+    qualified,
     rows_part,
     table,
     text,
@@ -68,6 +80,7 @@ _SCORES = {  # of three labels and more: one linear score for each, and the larg
     "margin": "By how much the label of a row leads its best rival at least, by weights of size 1.",
     "floor": "Proven: no linear scores of which the largest wins make fewer errors on these rows.",
 }
+_DOUBT = "; could be none"
 _SHADES = 8  # of a confusion matrix
 _WIDEST = 16  # labels of a confusion matrix that is shown
 
@@ -78,10 +91,13 @@ def class_page(facts: Facts) -> Page:
     sections = [Section("right", "How often it is right", _right(facts, evaluation))]
     drawn = pictures.curves(evaluation)
     if drawn:
-        sections.append(Section("ranking", "Does it rank well?", [text(_ranking(evaluation)), grid(*drawn)]))
+        lead = text(f"On {on_rows(facts)}.", _ranking(evaluation))
+        sections.append(Section("ranking", "Does it rank well?", [lead, grid(*drawn)]))
     calibration = pictures.calibration(evaluation)
     if calibration is not None:
-        sections.append(Section("calibration", "Are its probabilities true?", _calibration(evaluation, calibration)))
+        sections.append(
+            Section("calibration", "Are its probabilities true?", _calibration(facts, evaluation, calibration))
+        )
     if facts.get("terms") or facts.get("coefficients"):
         sections.append(Section("coefficients", "What each column does", _coefficients(facts)))
     if facts.get("plane"):
@@ -117,7 +133,7 @@ def _right(facts: Facts, evaluation: Told) -> list[Part]:
     parts: list[Part] = []
     positive = evaluation.labels[0]
     if len(evaluation.labels) <= _WIDEST:
-        parts += [text(_confused(evaluation)), _confusion(evaluation)]
+        parts += [text(f"On {on_rows(facts)}.", _confused(evaluation)), _confusion(evaluation)]
     else:
         parts.append(text(f"The confusion matrix of {len(evaluation.labels)} labels is too large to be shown."))
     rows = []
@@ -127,14 +143,14 @@ def _right(facts: Facts, evaluation: Told) -> list[Part]:
         said = meaning.format(positive=positive, guessing=told(math.log(len(evaluation.labels)), 2))
         rows.append([name, told(finite(row["value"])), reach, said])
     level = f"{100 * facts['level']:g} %"
-    caption = f"Figures of merit with {level} intervals" + (
+    caption = f"Figures of merit on {on_rows(facts)}, with {level} intervals" + (
         f"; positive label {positive}" if len(evaluation.labels) == 2 else ""
     )
     parts.append(table(caption, ["what", "value", f"{level} interval", "meaning"], rows, words=(3,)))
     if evaluation.kind != "binary" and evaluation.per_class is not None:
         parts.append(_per_class(evaluation))
     unseen = "The intervals are true for rows that the model has not learnt from; on its own rows it looks better."
-    return [*parts, text(*facts["evaluation"]["notes"], unseen)]
+    return [*parts, text(*facts["evaluation"]["notes"], "" if facts["held_out"] else unseen)]
 
 
 def _confused(evaluation: Told) -> str:
@@ -204,7 +220,7 @@ def _ranking(evaluation: Told) -> str:
     )
 
 
-def _calibration(evaluation: Told, drawn: Part) -> list[Part]:
+def _calibration(facts: Facts, evaluation: Told, drawn: Part) -> list[Part]:
     error = metric(evaluation, "calibration_error")
     columns = evaluation.calibration
     assert columns is not None
@@ -226,8 +242,8 @@ def _calibration(evaluation: Told, drawn: Part) -> list[Part]:
     what = evaluation.labels[0] if evaluation.kind == "binary" else "the predicted label"
     return [
         text(
-            f"The probability of {what} beside how often it was so: off by {100 * error['value']:.2g} points on "
-            "average."
+            f"On {on_rows(facts)}, the probability of {what} beside how often it was so: off by "
+            f"{100 * error['value']:.2g} points on average."
         ),
         grid(drawn),
         table("Predicted and observed frequency", head, rows, words=(5,)),
@@ -245,7 +261,10 @@ def _logits(facts: Facts) -> list[Part]:
         f"A coefficient is added to the log-odds of {what} against {facts['reference']} for one unit more of its "
         "column. The odds ratio says the same as a factor: 1 is no effect, 2 doubles the odds."
     )
-    warning = "The classes are separable, so these figures are not estimates." if facts.get("separated") else ""
+    warning = ""
+    if facts.get("separated"):
+        which = "coefficients" if not any(facts["identified"]) else "coefficients without standard errors"
+        warning = f"The classes are {facts['separated']}, so {which} are where the search stopped, not estimates."
     parts = [text(lead, warning)]
     change = f"change of the log-odds{f' of {what}' if two else ''}"
     drawn = pictures.coefficients(facts, change, "" if two else f"against {facts['reference']}")
@@ -265,7 +284,13 @@ def _logits(facts: Facts) -> list[Part]:
         spread = scale.get(term)
         against = facts["references"].get(term)
         step = f"{term} rather than {against}" if against is not None else "it"
-        said = "not an estimate" if facts.get("separated") else _odds(terms["estimate"][at], spread, step, low, high)
+        estimate = terms["estimate"][at]
+        said = _odds(estimate, spread, step, low, high)
+        if not facts["identified"][at]:
+            said = "not an estimate" if facts.get("separated") else "not determined by the rows"
+        elif term in facts["shared"] and estimate is not None:
+            effect = said.removesuffix(_DOUBT)
+            said = qualified(facts, term, effect, f"{told(estimate, 3)} (log-odds)") + said[len(effect) :]
         rows.append([*name, *cells, factor_told(ratio), factor_interval(low, high), said])
     head = [
         "column",
@@ -287,7 +312,7 @@ def _odds(estimate: Any, spread: float | None, step: str, low: Any, high: Any) -
     factor = factor_told(math.exp(min(estimate * (spread or 1.0), 700.0)))
     said = f"{_not_quite_one(spread)} more, a standard deviation, multiplies" if spread else f"{step} multiplies"
     clear = low is not None and high is not None and (low > 1 or high < 1)
-    return f"{said} the odds by {factor}" + ("" if clear else "; could be none")
+    return f"{said} the odds by {factor}" + ("" if clear else _DOUBT)
 
 
 def _not_quite_one(spread: float) -> str:
@@ -341,7 +366,7 @@ def _separability(facts: Facts) -> list[Part]:
         return [
             text(
                 "Not worked out: the rows or the labels are many. A proof either way takes the call "
-                "ly.separability(X, y), which needs all rows in memory and may take minutes."
+                "ly.separability(X, y, budget=None), which needs all rows in memory and may take minutes."
             )
         ]
     how = "; ".join(proof["rules"]) or (f"columns {listed(proof['columns'])}" if proof["columns"] else "")
@@ -401,10 +426,7 @@ def _computed(facts: Facts) -> list[tuple[str, str, str]]:
         return [("Shrinkage used", f"{told(shrunk['share'], 2)}{where}", "The covariance is singular without it.")]
     if not found:
         return []
-    # The statistics of separable classes are those of coefficients without end, which nobody has.
-    apart = {"separable": "A limit that no coefficients reach, those shown here included.",
-             "quasi-separable": "Where the search was stopped; no coefficients reach the best."}  # fmt: skip
-    limit = apart.get(facts["separated"] or "", "")
+    limit = "Where the search was stopped; no coefficients reach the best." if facts["separated"] else ""
     return [
         ("Deviance", told(found["deviance"]), limit or "Twice the log-likelihood that is missing to a perfect fit."),
         ("Null deviance", told(found["null_deviance"]), "Twice the log-likelihood missing without any column."),

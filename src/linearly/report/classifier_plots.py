@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.wording import visible
 from linearly.evidence.evaluation import Evaluation
 from linearly.evidence.inference import tidy
 from linearly.evidence.opened import estimator_in
@@ -120,7 +121,7 @@ def plot_probability(model: Any, X: Any, y: Any = None, ax: Axes | None = None) 
         bar.ax.axhline(level, color=BLACK, linewidth=1.2, linestyle=style)
     draw_points(ax, plane, size=20)
     ink = ax.xaxis.label.get_color()
-    bar.set_label(f"probability of {plane.labels[1]}", fontsize=look.TEXT, color=ink)
+    bar.set_label(visible(f"probability of {plane.labels[1]}"), fontsize=look.TEXT, color=ink)
     bar.ax.tick_params(labelcolor=ink)
     bar.ax.set_yticklabels([look.percent(tick, 0) for tick in ticks], fontsize=look.SMALL)
     sure = np.asarray(model.predict_proba(plane.asked(*plane.points.T))).max(axis=1) >= _SURE
@@ -393,7 +394,7 @@ def draw_coefficients(
     known = int(np.isfinite(table["conf_low"][kept]).sum())
     message = f"{clear or 'None'} of {look.count(known, 'coefficient')} clear of 0 ({100 * level:g} % intervals)"
     if known == 0:
-        message = "No intervals: as many terms as rows, or a covariance that is not known"
+        message = "No intervals: too few rows, columns that are combinations of others, or no known covariance"
     if separated:
         message = "The classes are separable: coefficients where the search stopped, not estimates"
     look.frame(ax, message, unit)

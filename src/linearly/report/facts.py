@@ -7,6 +7,8 @@ and those that weigh most.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
@@ -23,7 +25,10 @@ from linearly.models.least_squares import LeastSquares
 Facts = dict[str, Any]
 
 
-def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False) -> Facts:
+def facts(
+    model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False, held_out: Rows | None = None,
+    training: bool | None = None,
+) -> Facts:  # fmt: skip
     """What is known about a fitted `Model`, or a fitted estimator, and rows that have the target.
 
     Parameters
@@ -32,6 +37,8 @@ def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False)
     rows : `Rows` with targets, most often those of the fit; ``model.rows(data)`` makes them.
     level : confidence level of all intervals.
     no_rows : leave out every value of a single row.
+    held_out : `Rows` with targets that the fit has not seen, on which the model is judged.
+    training : whether ``rows`` are those of the fit; None if that is not known. A regression finds out by itself.
     """
     refuse_level(level)
     if not is_rows(rows):
@@ -44,8 +51,10 @@ def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False)
         "names": list(map(str, column_names(estimator))),
         "levels": _levels(getattr(model, "design", None)),
         "references": references(getattr(model, "design", None)),
+        "shared": shared_terms(getattr(model, "design", None), column_names(estimator)),
         "p": int(estimator.n_features_in_),
         "columns": len(model.design.features) if hasattr(model, "design") else int(estimator.n_features_in_),
+        "features": list(map(str, model.design.features if hasattr(model, "design") else column_names(estimator))),
         "level": float(level),
         "parameters": {name: _told(value) for name, value in estimator.get_params(deep=False).items()},
         "note": getattr(model, "note", ""),
@@ -57,11 +66,11 @@ def facts(model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False)
     if isinstance(estimator, LeastSquares):
         from linearly.report.regression_facts import regression_facts
 
-        found |= regression_facts(estimator, rows, level)
+        found |= regression_facts(estimator, rows, level, held_out)
     elif hasattr(estimator, "classes_"):
         from linearly.report.class_facts import class_facts
 
-        found |= class_facts(estimator, rows, level)
+        found |= class_facts(estimator, rows, level, held_out) | {"training_rows": training or held_out is not None}
     else:
         raise TypeError(f"A report is about a regression or a classifier of linearly, not {type(estimator).__name__}.")
     found["n_dropped"] = int(getattr(rows, "n_dropped", 0) or getattr(model, "n_dropped", 0))
@@ -98,6 +107,43 @@ def references(design: Any) -> dict[str, Any]:
         if not others and not full and hasattr(factor, "reference"):
             found |= dict.fromkeys(term.names(), factor.reference)
     return found
+
+
+def shared_terms(design: Any, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """For each column that is not read on its own: what it is part of.
+
+    An "interaction" has the parts whose product it is. A "main" effect also occurs in interactions: it "depends" on
+    other factors, and its coefficient is the effect "where" those are 0 or at their reference level. A "curve" is one
+    of several functions "of" the same columns.
+    """
+    if design is None:  # of `polynomial`: x, x^2, x^3
+        bases = {name: re.sub(r"\^\d+$", "", name) for name in map(str, names)}
+        powers = {base for name, base in bases.items() if name != base and base in bases}
+        return {name: {"kind": "curve", "of": [base]} for name, base in bases.items() if base in powers}
+    found: dict[str, dict[str, Any]] = {}
+    for term in design.terms:
+        own = _needs(term)
+        others = [other for other in design.terms if other is not term and _needs(other) & own]
+        products = [factor for other in others if len(other.factors) > 1 for factor in other.factors]
+        beside = {factor.label: factor for factor in products if not own & {*factor.needs}}
+        if len(term.factors) > 1:
+            parts: list[tuple[str, ...]] = [()]
+            for factor, full in zip(term.factors, term.full or (False,) * len(term.factors), strict=True):
+                parts = [(*before, name) for name in factor.names(full) for before in parts]
+            told = [{"kind": "interaction", "parts": part} for part in parts]
+        elif beside:
+            where = [f"{label} is {getattr(factor, 'reference', 0)}" for label, factor in beside.items()]
+            told = [{"kind": "main", "depends": list(beside), "where": where}] * term.width
+        elif others or (term.width > 1 and not hasattr(term.factors[0], "reference")):
+            told = [{"kind": "curve", "of": sorted(own)}] * term.width
+        else:
+            continue
+        found |= zip(term.names(), told, strict=True)
+    return found
+
+
+def _needs(term: Any) -> set[str]:
+    return {name for factor in term.factors for name in factor.needs}
 
 
 def plain_data(value: Any) -> Any:

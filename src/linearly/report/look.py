@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from linearly.dataset.wording import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,8 +54,8 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = SIZE) -> Axes:
 def frame(ax: Axes, message: str, x: str = "", y: str = "") -> Axes:
     """Titles the picture with its message, names its axes, and takes away the lines that hold nothing."""
     _title(ax, message, ax.bbox.width)
-    ax.set_xlabel(x, fontsize=TEXT)
-    ax.set_ylabel(y, fontsize=TEXT)
+    ax.set_xlabel(visible(x), fontsize=TEXT)
+    ax.set_ylabel(visible(y), fontsize=TEXT)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -63,7 +63,7 @@ def frame(ax: Axes, message: str, x: str = "", y: str = "") -> Axes:
 
 def _title(ax: Axes, message: str, room: float) -> None:
     inches = room / ax.figure.dpi
-    ax.set_title(textwrap.fill(message, max(int(_WIDTH * inches), 20)), loc="left", fontsize=TITLE)
+    ax.set_title(textwrap.fill(visible(message), max(int(_WIDTH * inches), 20)), loc="left", fontsize=TITLE)
 
 
 def wrap_again(ax: Axes, message: str) -> None:
@@ -79,21 +79,17 @@ def legend(ax: Axes, **where: Any) -> None:
     """Names what is drawn, on white paper that lets a little through."""
     settings: dict[str, Any] = {"loc": "best", "fontsize": SMALL, "framealpha": 0.9, "facecolor": "white"}
     settings |= {"edgecolor": PALE, "labelcolor": BLACK} | where
-    ax.legend(**settings).get_title().set_color(BLACK)
+    drawn = ax.legend(**settings)
+    drawn.get_title().set_color(BLACK)
+    for text in (drawn.get_title(), *drawn.get_texts()):
+        text.set_text(visible(text.get_text()))
 
 
 def dots(ax: Axes, x: Any, y: Any, *, color: str = BLUE, size: float = 4.5, alpha: float = 0.65) -> None:
-    """Many points as one path of lines that have no length and round ends: a tenth of the bytes in an SVG."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path
-
-    places = np.repeat(np.column_stack([x, y]).astype(float), 2, axis=0)
-    path = Path(places, [Path.MOVETO, Path.LINETO] * (len(places) // 2))
-    path.should_simplify = False
-    ax.add_patch(PathPatch(path, fill=False, edgecolor=color, linewidth=size, capstyle="round", alpha=alpha, zorder=2))
-    if len(places):
-        ax.update_datalim(places)
-        ax.autoscale_view()
+    """Draw rows as round markers without edges."""
+    ax.plot(
+        x, y, linestyle="", marker="o", markersize=size, markeredgewidth=0, color=color, alpha=alpha, zorder=2,
+    )  # fmt: skip
 
 
 def colour(k: int) -> str:
@@ -136,6 +132,7 @@ def count(n: int, one: str, many: str = "") -> str:
 
 def shortened(names: Sequence[str], width: int) -> list[str]:
     """Names that fit: cut in the middle, at the start or at the end, wherever most of them stay different."""
+    names = [visible(name) for name in names]
 
     def cut(name: str, head: int) -> str:
         return name if len(name) <= width else f"{name[:head]}…{name[len(name) - (width - 1 - head) :]}"

@@ -73,7 +73,9 @@ def coefficients(facts: Facts, change: str, about: str = "") -> Part | None:
         return None
     unit, caption = f"{change} per unit of the column", "Each is per unit of its own column."
     if facts["scales"]:
-        scale = {name: size for name, size in zip(facts["names"], facts["scales"], strict=True) if "[" not in name}
+        products = {name for name, part in facts["shared"].items() if part["kind"] == "interaction"}
+        levels = {*facts["levels"]} - products  # a product with a level varies by more than 0 and 1
+        scale = {name: size for name, size in zip(facts["names"], facts["scales"], strict=True) if name not in levels}
         for name in ("estimate", "conf_low", "conf_high"):
             values = numbers(columns[name])
             columns[name] = [value * scale.get(term, 1.0) for term, value in zip(columns["term"], values, strict=True)]
@@ -86,6 +88,8 @@ def coefficients(facts: Facts, change: str, about: str = "") -> Part | None:
             "Each is for one standard deviation more of its column, or for a level of a category, so that lengths "
             "compare; the table is per unit."
         )
+    if facts["shared"]:
+        caption += " Terms that share a column are read together."
     table = Table({name: [values[i] for i in shown] for name, values in columns.items()})
     height = min(1.3 + (0.32 + 0.14 * (groups - 1)) * len(shown) / groups, 14.0)
     separated = facts.get("separated") is not None
@@ -115,6 +119,8 @@ def residuals(facts: Facts) -> list[Part]:
     ]
     if "standardized_residual" not in sample:
         return found
+    if facts["two_values"] is not None:  # residuals of two values are not normal, nor alike in size
+        return [*found, _leverage(facts, sample, drawn)]
     found.append(
         picture(
             "qq",

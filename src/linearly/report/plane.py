@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linearly.dataset.design import DesignRows
 from linearly.dataset.rows import ROW, as_frame, names_of
-from linearly.dataset.sources import as_tables
-from linearly.dataset.tables import with_text
+from linearly.dataset.sources import read_as
 from linearly.dataset.terms import Category, Numeric, Term
 from linearly.evidence.opened import estimator_in, opened
 from linearly.evidence.truth import codes, plain
@@ -165,7 +164,7 @@ def _of_model(model: Any, data: Any, y: Any, names: Any) -> Plane:
             f"The picture is of two columns of numbers, and one of {columns[0]!r} and {columns[1]!r} is not."
         )
     design = replace(model.design, terms=tuple(Term((Numeric(name),)) for name in columns), weight=None)
-    rows = DesignRows(with_text(as_tables(data), design.texts), design)
+    rows = DesignRows(read_as(data, design), design)
     opened(model, rows, y, None, "plot_regions")
     blocks = list(rows)
     points = np.concatenate([np.asarray(block.X, dtype=np.float64) for block in blocks])

@@ -15,7 +15,15 @@ from linearly.dataset.rows import Block, OneBlock, Rows
 from linearly.evidence.diagnostics import breusch_pagan, vif
 from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, durbin_watson
 from linearly.evidence.evaluation import evaluate
-from linearly.evidence.inference import augment, estimates, glance, refuse_several, term_names, tidy
+from linearly.evidence.inference import (
+    estimates,
+    glance,
+    refuse_several,
+    row_parts,
+    row_table,
+    term_names,
+    tidy,
+)
 from linearly.evidence.normality import anderson_darling, lilliefors, shapiro_wilk
 from linearly.kernels.doubled import rounded
 from linearly.kernels.matrices import dense_numbers
@@ -40,7 +48,7 @@ class Portrait:
     rss: float
     press: float  # squared errors of rows left out of their own fit: e/(1 − h) (Allen 1974)
     n_above: int  # rows whose Cook's distance is over 4/n
-    ends: tuple[float, float]  # smallest and largest target
+    values: frozenset[float]  # of the target: at most three different ones, of which two are the ends
     weighted: bool
     drawn: Sample  # _ROW, then the features
     tested: Sample  # residuals
@@ -54,7 +62,7 @@ class Portrait:
         y = np.asarray(block.y, dtype=np.float64).ravel()
         whole, n = dense_numbers(block.X), len(block)
         X = rounded(whole)
-        table = augment(model, OneBlock(replace(block, X=whole, y=y)))
+        table = row_table(model.solution_, row_parts(OneBlock(replace(block, X=whole, y=y)), model.solution_))
         weight = np.ones(n) if block.weight is None else block.weight
         told = np.column_stack([*(table[name] for name in _ROW[:5]), weight, y])
         root = np.sqrt(weight)
@@ -73,7 +81,7 @@ class Portrait:
             float((residual**2).sum()),
             float((left_out**2).sum()),
             int((-cooks[np.isfinite(cooks)] > _line(model.solution_.n)).sum()),
-            (float(seen.min(initial=np.inf)), float(seen.max(initial=-np.inf))),
+            _few_values(np.unique(seen)),
             block.weight is not None,
             Sample.of(DRAWN, keys, block, lambda kept: np.column_stack([told[kept], X[kept]])),
             Sample.of(TESTED, keys, block, lambda kept: residual[kept, None]),
@@ -90,7 +98,7 @@ class Portrait:
             self.rss + other.rss,
             self.press + other.press,
             self.n_above + other.n_above,
-            (min(self.ends[0], other.ends[0]), max(self.ends[1], other.ends[1])),
+            _few_values(sorted(self.values | other.values)),
             self.weighted or other.weighted,
             self.drawn + other.drawn,
             self.tested + other.tested,
@@ -100,7 +108,12 @@ class Portrait:
         )
 
 
-def regression_facts(model: LeastSquares, rows: Rows, level: float) -> dict[str, Any]:
+def _few_values(values: Any) -> frozenset[float]:
+    """Of sorted values the first, the last and one between: enough to tell one, two, and more."""
+    return frozenset(float(value) for value in (*values[:2], *values[-1:]))
+
+
+def regression_facts(model: LeastSquares, rows: Rows, level: float, held_out: Rows | None = None) -> dict[str, Any]:
     """Statistics, terms, residuals, tests, collinearity, influence, and the summary for refits."""
     refuse_several(model, "report")
     solution = model.solution_
@@ -110,14 +123,17 @@ def regression_facts(model: LeastSquares, rows: Rows, level: float) -> dict[str,
     # What is left of an exact fit is rounding, of the size of y rather than of its spread: it tells nothing.
     size = float(solution.tss[0] + solution.weight * solution.at_mean[0] ** 2)
     noise = fitted_to and solution.alpha == 0 and solution.dof > 0 and portrait.rss <= PERFECT * size
+    values = sorted(portrait.values)
     found: dict[str, Any] = {
         "kind": "regression",
         "n": portrait.n,
         "weighted": portrait.weighted,
         "training": fitted_to,
         "perfect": noise,
-        "constant": portrait.ends[0] if fitted_to and portrait.ends[0] == portrait.ends[1] else None,
+        "constant": values[0] if fitted_to and len(values) == 1 else None,
+        "two_values": values if len(values) == 2 else None,
         "left_out": float(np.sqrt(portrait.press / portrait.weight)) if fitted_to and not noise else None,
+        "left_out_r_squared": _explained(portrait, solution) if fitted_to and not noise else None,
         "alpha": solution.alpha,
         "intercept": solution.has_intercept,
         "covariance": model.covariance,
@@ -126,10 +142,12 @@ def regression_facts(model: LeastSquares, rows: Rows, level: float) -> dict[str,
         "spread": float(np.sqrt(solution.tss[0] / max(solution.n - int(solution.has_intercept), 1))),
         "scales": portrait.squares.lengths / np.sqrt(portrait.n),
         "aliased": [str(rows.names[j]) for j in solution.aliased],
+        "unidentified": [term for term, known in zip(term_names(model), solution.identified, strict=True) if not known],
         "evaluation": {"metrics": evaluate(model, rows, level=level).metrics},
+        "held_out": None if held_out is None else _judged(model, held_out, level),
         "sample": _sample(portrait, fitted_to) if not noise else None,
         "rows": _shown(portrait, rows.names),
-        "tests": _tests(model, portrait) if fitted_to and not noise else [],
+        "tests": _tests(model, portrait) if fitted_to and not noise and len(values) > 2 else [],
         "vif": _inflation(model),
         "influence": _influence(model, rows, portrait) if fitted_to and not noise else None,
         "refit": _refit(model),
@@ -137,6 +155,16 @@ def regression_facts(model: LeastSquares, rows: Rows, level: float) -> dict[str,
     if hasattr(model, "cv_errors_"):
         found["penalties"] = {"alpha": model.alphas_, "error": model.cv_errors_, "chosen": model.alpha_}
     return found
+
+
+def _explained(portrait: Portrait, solution: Any) -> float | None:
+    """The share of the variance that is predicted of rows left out of their own fit: 1 − PRESS/TSS."""
+    return float(1 - portrait.press / solution.tss[0]) if solution.tss[0] > 0 else None
+
+
+def _judged(model: LeastSquares, rows: Rows, level: float) -> dict[str, Any]:
+    evaluation = evaluate(model, rows, level=level)
+    return {"n": evaluation.n, "metrics": evaluation.metrics}
 
 
 def _sample(portrait: Portrait, fitted_to: bool) -> dict[str, Any]:

@@ -8,14 +8,17 @@ from linearly.report import pictures
 from linearly.report.regression_plots import STRONG, bend
 from linearly.report.words import (
     Finding,
+    clustered_option,
     count,
     digits,
     evaluate_call,
+    held_out,
     interval,
     listed,
+    option,
     p_told,
     percent,
-    robust_option,
+    predict_call,
     told,
     whole,
 )
@@ -48,7 +51,7 @@ def good(facts: Facts) -> list[str]:
     """How good it is."""
     found = facts["statistics"]
     if not facts["training"]:
-        metric = metrics(facts)
+        metric = metrics(facts["evaluation"])
         rmse, r2 = metric["rmse"], metric["r_squared"]
         return [
             f"On these rows, which are not those of the fit, a prediction is off by {told(rmse['value'], 3)} "
@@ -56,38 +59,38 @@ def good(facts: Facts) -> list[str]:
             f"{told(found['sigma'], 3)}.",
             f"It accounts for {percent(max(r2['value'] or 0.0, 0.0))} of their variance.",
         ]
-    said = []
     if facts["constant"] is not None:
         return [f"{facts['target']} is {told(facts['constant'])} in every row: there is nothing to explain."]
-    left_out = _share_of_rows_left_out(facts)
-    if found["r_squared"] is not None and left_out is not None and left_out < found["r_squared"] / 2:
+    said, left_out = [], facts["left_out_r_squared"]
+    if facts["held_out"]:
+        metric = metrics(facts["held_out"])
+        rmse, r2 = metric["rmse"], metric["r_squared"]
+        said.append(
+            f"On {held_out(facts)}, R² is {told(r2['value'], 3)}. A prediction is off by {told(rmse['value'], 3)} "
+            f"({interval(rmse['conf_low'], rmse['conf_high'])}), root mean square."
+        )
+    elif left_out is not None:
+        said.append(
+            f"Leave-one-out R² is {told(left_out, 3)}. Predicted by a fit to the others, a row is "
+            f"off by {told(facts['left_out'], 3)}, root mean square."
+        )
+    if found["r_squared"] is not None:
         p, n = len(facts["names"]), facts["n"]
         why = f", as {count(p, 'column')} can of {count(n, 'row')} whatever they are" if p >= n - 1 else ""
-        return [
-            f"Of a row that was left out it accounts for {percent(max(left_out, 0.0))} of the variance of "
-            f"{facts['target']}.",
-            f"Of the rows it was fitted to it accounts for {percent(found['r_squared'])}{why}.",
-        ]
-    if found["r_squared"] is not None:
-        said.append(f"It accounts for {percent(found['r_squared'])} of the variance of {facts['target']}.")
+        said.append(f"On the {whole(n)} rows of the fit, R² is {told(found['r_squared'], 3)}{why}.")
+    if left_out is not None and found["r_squared"] is not None and left_out < found["r_squared"] / 2:
+        return said  # what is left of rows that the fit has learnt by heart says nothing about errors
     if found["sigma"] is not None:
         said.append(
-            f"A typical error is {told(found['sigma'], 3)}; without the model it would be {told(facts['spread'], 3)}, "
-            f"the standard deviation of {facts['target']}."
+            f"A typical error there is {told(found['sigma'], 3)}; without the model it would be "
+            f"{told(facts['spread'], 3)}, the standard deviation of {facts['target']}."
         )
     if found["p_value"] is not None and found["f_statistic"] is not None:
         if found["p_value"] < FAILS:
-            said.append(f"That is more than chance (F test, p {p_told(found['p_value'])}).")
+            said.append(f"The columns explain more than chance would (F test, p {p_told(found['p_value'])}).")
         else:
             said.append(f"That may be chance alone (F test, p {p_told(found['p_value'])}).")
     return said
-
-
-def _share_of_rows_left_out(facts: Facts) -> float | None:
-    """The share of the variance that the model predicts of rows left out of their own fit; not known of other rows."""
-    if facts["left_out"] is None or not facts["spread"]:
-        return None
-    return float(1 - (facts["left_out"] / facts["spread"]) ** 2)
 
 
 def findings(facts: Facts) -> list[Finding]:
@@ -120,7 +123,7 @@ def findings(facts: Facts) -> list[Finding]:
                 "fit",
             )
         )
-    found += [*_test_findings(facts), *_column_findings(facts), _influence_finding(facts)]
+    found += [_two_values_finding(facts), *_test_findings(facts), *_column_findings(facts), _influence_finding(facts)]
     marks = ("bad", "look", "good")
     result = sorted((finding for finding in found if finding is not None), key=lambda f: marks.index(f.mark))
     if not any(finding.action for finding in result):
@@ -128,7 +131,9 @@ def findings(facts: Facts) -> list[Finding]:
             Finding(
                 "good",
                 "Nothing here speaks against the model.",
-                f"Try it on rows that it has not seen: {evaluate_call(facts)}.",
+                f"Predict new rows: {predict_call(facts)}."
+                if facts["held_out"]
+                else f"Try it on rows that it has not seen: {evaluate_call(facts)}.",
                 "fit",
             )
         )
@@ -142,7 +147,7 @@ def _digits_finding(facts: Facts) -> Finding:
     return Finding(
         "bad",
         f"Only about {digits(sure)} digits of the coefficients are certain.",
-        'Fit again with method="exact", or drop columns that repeat each other.'
+        f"Fit again with {option(facts, 'method', 'exact')}, or drop columns that repeat each other."
         if "method" in facts["parameters"]
         else "Drop columns that repeat each other, or try larger alphas.",
         "computed",
@@ -158,8 +163,10 @@ def _rows_finding(facts: Facts) -> Finding | None:
         return None
     return Finding(
         "look",
-        f"Only {n / p:.1f} rows a column: the fit flatters itself (adjusted R² {told(adjusted, 3)}, not {told(r, 3)}).",
-        f"Use fewer columns{'' if facts['alpha'] else ', or ridge,'} and judge it on rows that it has not seen.",
+        f"Only {n / p:.1f} rows per column, so R² is optimistic (adjusted R² {told(adjusted, 3)}, not {told(r, 3)}).",
+        f"Use fewer columns{'' if facts['alpha'] else ', or ridge'}."
+        if facts["held_out"]
+        else f"Use fewer columns{'' if facts['alpha'] else ', or ridge,'} and judge it on rows that it has not seen.",
         "fit",
     )
 
@@ -176,11 +183,24 @@ def _chance_finding(facts: Facts) -> Finding | None:
     )
 
 
+def _two_values_finding(facts: Facts) -> Finding | None:
+    if facts["two_values"] is None:
+        return None
+    low, high = (told(value) for value in facts["two_values"])
+    return Finding(
+        "look",
+        f"{facts['target']} holds only {low} and {high}. Its errors are neither normal nor of equal variance, so "
+        "intervals and p-values are rough.",
+        f"Fit logistic regression, the usual model of a target of two values: {option(facts, 'model', 'logistic')}.",
+        "fit",
+    )
+
+
 def _test_findings(facts: Facts) -> list[Finding]:
     found = []
     tests = {test["test"]: test for test in facts["tests"]}
     sample = facts.get("sample")
-    if sample and facts["training"]:
+    if sample and facts["training"] and facts["two_values"] is None:
         t = bend(pictures.numbers(sample["fitted"]), pictures.numbers(sample["residual"]))
         if abs(t) > 3:
             found.append(
@@ -197,7 +217,7 @@ def _test_findings(facts: Facts) -> list[Finding]:
             Finding(
                 "look",
                 f"The spread of the errors changes (p {p_told(uneven['p_value'])}): intervals are off.",
-                f"Fit again with {robust_option(facts)}; the coefficients stay, the intervals will hold."
+                f"Fit again with {option(facts, 'covariance', 'HC3')}; the coefficients stay, the intervals will hold."
                 if "covariance" in facts["parameters"]
                 else "Take the intervals with care.",
                 "residuals",
@@ -211,7 +231,7 @@ def _test_findings(facts: Facts) -> list[Finding]:
                 f"Neighbouring rows err alike (p {p_told(serial['p_value'])}): if they follow each other in time, "
                 "intervals are too narrow.",
                 "If rows have an order, add time or groups to the model"
-                + (', or use covariance="cluster".' if "covariance" in facts["parameters"] else "."),
+                + (f", or use {clustered_option(facts)}." if "covariance" in facts["parameters"] else "."),
                 "residuals",
             )
         )
@@ -226,7 +246,8 @@ def _test_findings(facts: Facts) -> list[Finding]:
             )
         )
     if tests and not found:
-        found.append(Finding("good", "The residuals show no bend, trend or serial pattern.", where="residuals"))
+        told_of = "No evidence of a bend, of unequal variance or of serial correlation in the residuals."
+        found.append(Finding("good", told_of, where="residuals"))
     return found
 
 
@@ -254,10 +275,13 @@ def _column_findings(facts: Facts) -> list[Finding]:
             )
         ]
     pairs = zip(facts["vif"]["term"], facts["vif"]["vif"], strict=True)
-    # Levels of one category are related by what they are, and say nothing about collinearity.
-    high = sorted(((v, term) for term, v in pairs if v > INFLATED and term not in facts["levels"]), reverse=True)
+    inflated = [(v, term) for term, v in pairs if v > INFLATED]
+    high = sorted(((v, term) for v, term in inflated if not structural(facts, term)), reverse=True)
     if not high:
-        return [Finding("good", "No column is nearly a combination of the others.", where="collinearity")]
+        said = "No column is nearly a combination of the others"
+        if inflated:
+            said += ", but for terms that share a column: those are related by construction"
+        return [Finding("good", f"{said}.", where="collinearity")]
     names = [term for _, term in high]
     which = "it" if len(names) == 1 else "one of them"
     on_page = "; “Refit it here” does it on this page" if facts["refit"] else ""
@@ -291,14 +315,19 @@ def _influence_finding(facts: Facts) -> Finding | None:
     )
 
 
+def structural(facts: Facts, term: str) -> bool:
+    """Whether a term is related to others by what it is: a level of a category, a power, a product or part of one."""
+    return term in facts["levels"] or term in facts["shared"]
+
+
 def fails(test: dict[str, Any]) -> bool:
-    """Whether the test of an assumption is one that it fails."""
+    """Whether the test of an assumption rejects it."""
     return test["p_value"] is not None and test["p_value"] < FAILS
 
 
-def metrics(facts: Facts) -> dict[str, dict[str, Any]]:
-    """The figures of merit on the rows, by name."""
-    columns = facts["evaluation"]["metrics"]
+def metrics(evaluation: Facts) -> dict[str, dict[str, Any]]:
+    """The figures of merit of an evaluation, by name."""
+    columns = evaluation["metrics"]
     return {
         name: {key: columns[key][i] for key in ("value", "conf_low", "conf_high")}
         for i, name in enumerate(columns["metric"])

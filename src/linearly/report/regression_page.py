@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from linearly.report import pictures
-from linearly.report.regression_findings import FAILS, INFLATED, Facts, fails, findings, fitted, good, metrics
+from linearly.report.regression_findings import (
+    FAILS,
+    INFLATED,
+    Facts,
+    fails,
+    findings,
+    fitted,
+    good,
+    metrics,
+    structural,
+)
 from linearly.report.regression_plots import STRONG
 from linearly.report.words import (
     NOTHING,
@@ -20,10 +30,12 @@ from linearly.report.words import (
     count,
     digits,
     grid,
+    held_out,
     interval,
     listed,
+    option,
     p_told,
-    robust_option,
+    qualified,
     rows_part,
     table,
     text,
@@ -55,9 +67,10 @@ _MEANING = {
         "coefficients; and everything, if the order of rows has no meaning",
     ),
 }
+_NAMES = {"r_squared": "R²", "rmse": "Root mean squared error", "mae": "Mean absolute error"}
 _COVARIANCE = {
     "classical": "Intervals assume independent errors of equal variance.",
-    "cluster": "Intervals allow rows to be alike within groups.",
+    "cluster": "Intervals allow rows to be alike within {clusters} clusters; t is on {dof} degrees of freedom.",
 }
 
 
@@ -99,7 +112,7 @@ def _coefficients(facts: Facts) -> list[Part]:
     columns, target = facts["terms"], facts["target"]
     level = f"{100 * facts['level']:g} %"
     clear = _strongest(columns)
-    parts = [text(_lead_coefficients(facts, clear), _COVARIANCE.get(facts["covariance"], _allows(facts)))]
+    parts = [text(_lead_coefficients(facts, clear), _assumes(facts))]
     drawn = pictures.coefficients(facts, f"change of {target}")
     if drawn is not None:
         parts.append(drawn)
@@ -122,8 +135,10 @@ def _coefficients(facts: Facts) -> list[Part]:
     return parts
 
 
-def _allows(facts: Facts) -> str:
-    return f"Intervals allow variances to differ ({facts['covariance']})."
+def _assumes(facts: Facts) -> str:
+    clusters = facts["statistics"].get("n_clusters", 0)
+    told = _COVARIANCE.get(facts["covariance"], f"Intervals allow variances to differ ({facts['covariance']}).")
+    return told.format(clusters=clusters, dof=clusters - 1)
 
 
 def _strongest(columns: dict[str, list[Any]]) -> list[int]:
@@ -140,6 +155,8 @@ def _lead_coefficients(facts: Facts, clear: list[int]) -> str:
     known = sum(low is not None for low in columns["conf_low"])
     if facts["constant"] is not None:
         return f"{facts['target']} is the same in every row, so no column has anything to explain."
+    if not known and facts["unidentified"] and (facts["statistics"]["df_residual"] or 0) > 0:
+        return "There are no intervals: the rows determine no coefficient on its own."
     if not known:
         return "There are no intervals: as many terms as rows, or more, leave nothing to tell how sure they are."
     if not clear:
@@ -150,7 +167,15 @@ def _lead_coefficients(facts: Facts, clear: list[int]) -> str:
     i = clear[0]
     term, value = columns["term"][i], columns["estimate"][i]
     more = f" The intervals of {count(len(clear), 'term')} in all leave out 0." if len(clear) > 1 else ""
+    part = facts["shared"].get(term)
+    if part is not None and part["kind"] == "curve":
+        return f"The surest is {term}, part of a curve in {listed(part['of'])}: its terms are read together.{more}"
+    if part is not None and part["kind"] == "interaction":
+        first, *others = part["parts"]
+        return f"The surest is {term}, an interaction: the effect of {first} depends on {listed(others)}.{more}"
     alone = "" if facts["p"] == 1 else ", the other columns held as they are"
+    if part is not None:
+        alone = f", where {listed(part['where'])}. The effect of {term} depends on {listed(part['depends'])}"
     return (
         f"{f'{term} is clear of 0' if facts['p'] == 1 else f'The surest is {term}'}: {_step(facts, term)}, "
         f"{facts['target']} is {told(abs(value), 3)} {'higher' if value > 0 else 'lower'}{alone}.{more}"
@@ -168,14 +193,19 @@ def _step(facts: Facts, term: str) -> str:
 
 
 def _reading(facts: Facts, term: str, estimate: Any, low: Any, high: Any) -> str:
+    if term in facts["unidentified"]:
+        return "not determined by the rows"
     if term == "Intercept":
-        zero = "every column is 0" if not facts["references"] else "every column is 0, or the level held against"
+        zero = "every term is 0" if facts["shared"] else "every column is 0"
+        zero += ", or the level held against" if facts["references"] else ""
         return f"{facts['target']} where {zero}"
     if estimate is None:
         return "not known"
     way = "higher" if estimate > 0 else "lower"
     step = _step(facts, term)
-    said = f"{told(abs(estimate), 3)} {way} {'per unit' if step == UNIT else step}"
+    unit = "per unit" if term in facts["features"] else f"per unit of {term}"
+    said = f"{told(abs(estimate), 3)} {way} {unit if step == UNIT else step}"
+    said = qualified(facts, term, said, told(estimate, 3))
     if low is None:
         return f"{said}; how sure is not known"
     return said + ("" if low * high > 0 else "; could be none")
@@ -183,7 +213,14 @@ def _reading(facts: Facts, term: str, estimate: Any, low: Any, high: Any) -> str
 
 def _fit(facts: Facts) -> list[Part]:
     found, target = facts["statistics"], facts["target"]
-    rows = [
+    rows = []
+    if facts["held_out"]:
+        judged = metrics(facts["held_out"])
+        for name, what in _NAMES.items():
+            reach = interval(judged[name]["conf_low"], judged[name]["conf_high"])
+            meaning = f"On {held_out(facts)}; {reach} on others like them."
+            rows.append([f"{what}, held out", told(judged[name]["value"]), meaning])
+    rows += [
         ["R²", told(found["r_squared"]), f"The share of the variance of {target} that the columns account for."],
         ["Adjusted R²", told(found["adj_r_squared"]), "The same, less what as many columns of noise would get."],
         [
@@ -200,10 +237,9 @@ def _fit(facts: Facts) -> list[Part]:
                 f"If no column mattered, so large an F would come up with probability {p_told(found['p_value'])}.",
             ]
         )
-    for name, row in metrics(facts).items():
+    for name, row in metrics(facts["evaluation"]).items():
         if name != "r_squared":
-            what = "Root mean squared error" if name == "rmse" else "Mean absolute error"
-            rows.append([what, told(row["value"]), _error_meaning(facts, row)])
+            rows.append([_NAMES[name], told(row["value"]), _error_meaning(facts, row)])
     if facts["left_out"] is not None:
         meaning = "The root mean squared error of each row by a fit without it: what to expect on new rows."
         rows.append(["Error on a row left out", told(facts["left_out"]), meaning])
@@ -211,7 +247,9 @@ def _fit(facts: Facts) -> list[Part]:
         ["AIC", told(found["aic"]), "For comparing models of the same rows only: lower is better."],
         ["BIC", told(found["bic"]), "The same, harder on columns."],
     ]
-    own = "" if facts["training"] else "R², σ, F, AIC and BIC are of the rows of the fit, the two errors of these rows."
+    own = "R², σ, F, AIC and BIC are of the rows of the fit, the two errors of these rows."
+    if facts["training"]:
+        own = "Figures are of the rows of the fit unless it is said otherwise."
     lead = text("How much of the target is explained, and how far off predictions are.", own)
     return [lead, table("Statistics of the fit", ["what", "value", "meaning"], rows, words=(2,))]
 
@@ -237,14 +275,18 @@ def _residuals(facts: Facts) -> list[Part]:
     rows = []
     for test in facts["tests"]:
         name, question = _TESTS[test["test"]]
-        verdict = {"text": "fails", "mark": "look"} if fails(test) else {"text": "passes", "mark": "good"}
+        verdict = (
+            {"text": "rejected", "mark": "look"} if fails(test) else {"text": "no evidence against", "mark": "good"}
+        )
         if test["p_value"] is None:
             verdict = {"text": "not known"}
         rows.append([name, told(test["statistic"]), p_told(test["p_value"]), verdict, question])
-    head = ["test", "statistic", "p", "verdict", "what it asks"]
+    head = ["test", "statistic", "p", "its assumption", "what it asks"]
     parts.append(table("Tests of the residuals", head, rows, words=(4,)))
     failed = sum(map(fails, facts["tests"]))
-    said = f"{count(failed, 'test fails', 'tests fail')} at p < {FAILS:g}." if failed else "No test fails."
+    said = "No test finds evidence against its assumption, which does not prove it."
+    if failed:
+        said = f"{count(failed, 'test rejects', 'tests reject')} its assumption at p < {FAILS:g}."
     notes = [said]
     if facts["n"] > LARGE:
         notes.append(
@@ -255,12 +297,12 @@ def _residuals(facts: Facts) -> list[Part]:
     kinds = [("normal", "Errors are not normal"), ("breusch_pagan", "Their variance changes")]
     kinds.append(("durbin_watson", "Neighbouring rows are alike"))
     meanings = [
-        [what, *(said.format(robust=robust_option(facts)) for said in _MEANING[kind])]
+        [what, *(said.format(robust=option(facts, "covariance", "HC3")) for said in _MEANING[kind])]
         for kind, what in kinds
         if kind in asked or kind == "normal"
     ]
     head = ["if", "this is in doubt", "and this still stands"]
-    return [*parts, text(*notes), table("What a failure means, and what it does not", head, meanings, words=(1, 2))]
+    return [*parts, text(*notes), table("What a rejection means, and what it does not", head, meanings, words=(1, 2))]
 
 
 def _collinearity(facts: Facts) -> list[Part]:
@@ -278,10 +320,12 @@ def _collinearity(facts: Facts) -> list[Part]:
         else:
             times = told(float(np.sqrt(v)), 2)
             said = f"standard error {times} times that of unrelated columns" if times != "1" else "as if unrelated"
-            mark = "look" if v > INFLATED and "[" not in term else ""
+            mark = "look" if v > INFLATED and not structural(facts, term) else ""
         rows.append([term, {"text": told(v, 3) if v is not None else "∞", "mark": mark}, said])
-    note = "Levels of one category are related by what they are." if any("[" in term for term in facts["names"]) else ""
-    return [text(lead, note), table("Variance inflation", ["column", "VIF", "meaning"], rows, words=(2,))]
+    note = "Levels of one category are related by what they are." if facts["levels"] else ""
+    if facts["shared"]:
+        note += " Terms that share a column (powers, products and their parts) are related by construction."
+    return [text(lead, note.strip()), table("Variance inflation", ["column", "VIF", "meaning"], rows, words=(2,))]
 
 
 def _influence(facts: Facts) -> list[Part]:

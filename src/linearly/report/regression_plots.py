@@ -1,6 +1,7 @@
 """Pictures of what a regression leaves over: is it bent, normal, even, and does a row weigh too much?
 
-Every function draws on the axes it is given, or on new ones, and returns them. The rows must be those of the fit.
+Every function draws on the axes it is given, or on new ones, and returns them. The rows, and
+`sample_weight` if there was one, must be those of the fit.
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ _NAMED = 3  # rows that get their number
 STRONG = 0.5  # Cook's distance from which on a row moves the fit
 
 
-def plot_residuals(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
-    """Residuals against fitted values: a line through the middle means that a straight line was right."""
-    told = _rows(model, X, y)
+def plot_residuals(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
+    """Residuals against fitted values: a trend that bends is evidence against a straight line."""
+    told = _rows(model, X, y, sample_weight)
     return draw_residuals(ax, told["fitted"], told["residual"])
 
 
-def plot_qq(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
-    """Standardised residuals against what normal ones would be: points on the line mean that they are."""
-    return draw_qq(ax, _rows(model, X, y)["standardized_residual"])
+def plot_qq(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
+    """Standardised residuals against what normal ones would be: points off the line are evidence against normality."""
+    return draw_qq(ax, _rows(model, X, y, sample_weight)["standardized_residual"])
 
 
-def plot_scale_location(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
-    """The size of residuals against fitted values: a level line means that errors are as large everywhere."""
-    told = _rows(model, X, y)
+def plot_scale_location(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
+    """The size of residuals against fitted values: a line that rises or falls is evidence of unequal variance."""
+    told = _rows(model, X, y, sample_weight)
     return draw_scale_location(ax, told["fitted"], told["standardized_residual"])
 
 
-def plot_leverage(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+def plot_leverage(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
     """Standardised residuals against leverage, with the lines from which on a row alone moves the fit."""
-    told = _rows(model, X, y)
+    told = _rows(model, X, y, sample_weight)
     solution = estimator_in(model).solution_
     k = int(solution.rank) + int(solution.has_intercept)
     number = np.arange(len(told["fitted"]))
@@ -64,7 +65,7 @@ def draw_residuals(ax: Axes | None, fitted: Array, residual: Array) -> Axes:
     look.dots(ax, x, y)
     _draw_trend(ax, fitted, residual)
     t = bend(fitted, residual)
-    message = "No clear bend: a straight line will do"
+    message = "No clear bend"
     if not np.isfinite(t):
         message = "Residuals against fitted values"
     elif abs(t) > _CLEAR:
@@ -85,7 +86,7 @@ def draw_qq(ax: Axes | None, standardized: Array) -> Axes:
     p = anderson_darling(values).p_value if n >= 8 and np.ptp(values) > 0 else np.nan
     message = "Residuals against normal ones"
     if p >= 0.05:
-        message = "Close to the line: the residuals are about normal"
+        message = "Close to the line: no evidence against normal residuals"
     elif np.isfinite(p):
         message = f"Off the line: the residuals {_shape_of(values, expected)}"
     return look.frame(ax, message, "what a normal residual would be", "standardised residual")
@@ -112,7 +113,7 @@ def draw_scale_location(
     look.dots(ax, x, y)
     _draw_trend(ax, fitted, size)
     t = _slope(fitted, size)
-    message = "The spread is about the same everywhere"
+    message = "No clear change of the spread"
     if not np.isfinite(t):
         message = "Size of residuals against fitted values"
     elif abs(t) > _CLEAR:
@@ -195,8 +196,9 @@ def _beside(at: tuple[float, float], text: str, taken: list[tuple[float, float, 
     return 6, 4
 
 
-def _rows(model: Any, X: Any, y: Any) -> dict[str, Array]:
-    table = augment(model, X, y)
+def _rows(model: Any, X: Any, y: Any, sample_weight: Any) -> dict[str, Array]:
+    """What `augment` says of the rows of the fit; others are refused."""
+    table = augment(model, X, y, sample_weight)
     return {name: np.asarray(table[name], dtype=np.float64) for name in table.columns}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from linearly.dataset.rows import is_rows
+from linearly.dataset.wording import visible
 from linearly.export.disk import write_whole
 from linearly.report.class_page import class_page
 from linearly.report.facts import facts
@@ -22,7 +23,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 def write_report(
     model: Any, data: Any, path: str | os.PathLike[str], *, no_rows: bool = False, level: float = 0.95,
-    commands: bool = False,
+    commands: bool = False, held_out: Any = None, training: bool | None = None,
 ) -> None:  # fmt: skip
     """Write one self-contained page about a fitted `Model`, or a fitted estimator, on these data.
 
@@ -34,9 +35,13 @@ def write_report(
     no_rows : leave out every value of a single row: samples, influential rows, witnesses.
     level : confidence level of all intervals.
     commands : give advice as commands of the command line, not as Python.
+    held_out : data like ``data`` that the fit has not seen. The page leads with the figures on them.
+    training : whether ``data`` are the rows of the fit; None if that is not known. A regression finds out by itself.
     """
     rows = data if is_rows(data) else _rows(model, data)
-    write_page(Path(path), render(facts(model, rows, level=level, no_rows=no_rows) | {"commands": commands}))
+    other = held_out if held_out is None or is_rows(held_out) else _rows(model, held_out)
+    found = facts(model, rows, level=level, no_rows=no_rows, held_out=other, training=training)
+    write_page(Path(path), render(found | {"commands": commands}))
 
 
 def render(found: dict[str, Any]) -> str:
@@ -64,7 +69,7 @@ def render_page(page: Page, found: dict[str, Any]) -> str:
     html: str = templates.get_template("page.html").render(
         page=page, facts=found, style=style, script=script, policy="; ".join(policy)
     )
-    return html
+    return visible(html)
 
 
 def _rows(model: Any, data: Any) -> Any:

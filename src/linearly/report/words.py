@@ -63,9 +63,40 @@ def evaluate_call(facts: dict[str, Any]) -> str:
     return "linearly evaluate MODEL NEW_DATA" if facts.get("commands") else "model.evaluate(new_rows)"
 
 
-def robust_option(facts: dict[str, Any]) -> str:
-    """How whoever wrote the page asks for standard errors that hold where variances differ."""
-    return "--param covariance=HC3" if facts.get("commands") else 'covariance="HC3"'
+def predict_call(facts: dict[str, Any]) -> str:
+    """How whoever wrote the page predicts other rows."""
+    return "linearly predict MODEL NEW_DATA" if facts.get("commands") else "model.predict(new_rows)"
+
+
+def option(facts: dict[str, Any], name: str, value: Any) -> str:
+    """How whoever wrote the page asks for a model or a parameter of it."""
+    if not facts.get("commands"):
+        return f'{name}="{value}"' if isinstance(value, str) else f"{name}={value!r}"
+    return f"--{name} {value}" if name in ("model", "alpha") else f"--param {name}={value}"
+
+
+def held_out(facts: dict[str, Any]) -> str:
+    """The rows on which a model was judged, where somebody held them out of the fit."""
+    n = facts["held_out"]["n"]
+    return f"{whole(n)} row{'s' * (n != 1)} held out of the fit"
+
+
+def qualified(facts: dict[str, Any], term: str, said: str, estimate: str) -> str:
+    """What a coefficient means, given what it would mean on its own: a term may be part of something larger."""
+    part = facts["shared"].get(term)
+    if part is None:
+        return said
+    if part["kind"] == "curve":
+        return f"part of a curve in {listed(part['of'])}: read with its other terms"
+    if part["kind"] == "main":
+        return f"{said} where {listed(part['where'])}; the effect depends on {listed(part['depends'])}"
+    first, *others = part["parts"]
+    return f"the effect of {first} changes by {estimate} with {listed(others)}"
+
+
+def clustered_option(facts: dict[str, Any]) -> str:
+    """How standard errors clustered by a column are asked for."""
+    return "--groups COLUMN" if facts.get("commands") else 'covariance="cluster" with groups='
 
 
 def text(*sentences: str) -> Part:

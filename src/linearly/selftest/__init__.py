@@ -20,6 +20,7 @@ AREAS = {
     "extreme": "Hostile scales",
     "splits": "The same rows in any blocks",
     "laws": "Laws that every estimator obeys",
+    "digits": "Claimed digits against exact fractions",
     "inputs": "Bad inputs to every estimator",
     "separability": "Verdicts on separability, and their proofs",
     "files": "Files, kills and interruptions",

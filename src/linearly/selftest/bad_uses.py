@@ -150,7 +150,7 @@ def uses() -> dict[str, Use]:
         # Scores and evidence
         "score of fewer columns": Use(lambda name: fitted(name).score(X[:, :2], target(name)), COLUMNS),
         "score of too few targets": Use(lambda name: fitted(name).score(X, target(name)[:-1]), SHORT),
-        "score without targets": Use(lambda name: fitted(name).score(X, None), r"must be an array-like.*Got None"),
+        "score without targets": Use(lambda name: fitted(name).score(X, None), r"score needs y"),
         "score of NaN": Use(lambda name: fitted(name).score(X, np.full(N, nan)), r"contains NaN", REGRESSORS),
         "score with too few weights": Use(lambda name: fitted(name).score(X, target(name), np.ones(3)), SHORT),
         "score with a negative weight": Use(

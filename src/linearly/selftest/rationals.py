@@ -71,15 +71,15 @@ def least_squares(X: Any, y: Any, weight: Any = None, *, intercept: bool = True,
     c = [_dot(w, [r[i] * t for r, t in zip(D, y, strict=True)]) for i in range(q)]
     for j in range(1 if intercept else 0, q):
         A[j][j] += rational(alpha)
-    inverse = _inverse(A)
-    coef = [_dot(row, c) for row in inverse]
+    inverted = inverse(A)
+    coef = [_dot(row, c) for row in inverted]
     residual = [t - _dot(row, coef) for row, t in zip(D, y, strict=True)]
     mean = _dot(w, y) / sum(w) if intercept else Fraction(0)
     return Exact(
         coef,
         rss=_dot(w, [r * r for r in residual]),
         tss=_dot(w, [(t - mean) ** 2 for t in y]),
-        inverse=inverse,
+        inverse=inverted,
         dof=sum(v > 0 for v in w) - q,
     )
 
@@ -88,7 +88,8 @@ def _dot(a: Iterable[Fraction], b: Iterable[Fraction]) -> Fraction:
     return sum((u * v for u, v in zip(a, b, strict=True)), Fraction(0))
 
 
-def _inverse(A: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
+def inverse(A: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
+    """Return the inverse of a matrix."""
     q = len(A)
     M = [[*row, *(Fraction(i == j) for j in range(q))] for i, row in enumerate(A)]
     for j in range(q):
