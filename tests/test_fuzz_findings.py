@@ -200,8 +200,8 @@ def test_statistics_without_a_value_are_missing(tmp_path):
     loaded = forged(robust, tmp_path / "m.json", lambda plain: of(plain)["meat_"]["values"].__setitem__(-1, "NaN"))
     assert np.isnan(loaded.glance()["p_value"][0])  # an SVD did not converge
     labels = ly.fit({"x": x, "y": ["a", "b", "a", "a", "b", "a", "b", "b"]}, target="y")
-    loaded = forged(labels, tmp_path / "m.json", lambda plain: of(plain).update(null_log_likelihood_=0.0))
-    assert np.isnan(loaded.glance()["pseudo_r_squared"][0])  # a division by zero
+    with pytest.raises(ValueError, match="null_log_likelihood_ contradicts"):  # it would divide by zero
+        forged(labels, tmp_path / "m.json", lambda plain: of(plain).update(null_log_likelihood_=0.0))
 
 
 # --- numbers near the end of float64 --------------------------------------------------------------

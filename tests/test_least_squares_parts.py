@@ -1511,12 +1511,12 @@ def test_a_user_is_told_of_lost_digits():
 def test_a_user_is_told_of_standard_errors_that_lost_digits():
     fine = Ask().of(Triangle.of(even(rows())))
     assert warned(replace(fine, error_digits=10.0), "exact") == []
-    poor = replace(fine, error_digits=5.2)
+    poor = replace(fine, error_digits=7.2)
     assert not ladder.enough(poor)
     for method, remedy in (("exact", "drop or combine columns."), ("qr", 'method="exact" gives more.')):
         [(kind, told)] = warned(poor, method)
         assert kind is PrecisionWarning
-        assert told.startswith("Only about 5 digits of the standard errors")
+        assert told.startswith("Only about 7 digits of the standard errors")
         assert told.endswith(remedy)
     assert warned(poor, errors=False) == []
     assert warned(poor, free=False)[0][1].endswith("drop or combine columns.")

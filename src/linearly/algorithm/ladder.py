@@ -27,7 +27,6 @@ from linearly.dataset.fold import quiet_blas
 from linearly.dataset.rows import Block, Rows
 from linearly.kernels.doubled import Doubled, concatenate
 
-_FEW_ERROR_DIGITS = 6.0  # of standard errors: more than any table shows
 ENOUGH_DIGITS = 10.0  # where auto stops with a float64 Gram
 _MOST_EXACT = 1000  # columns up to which auto resorts to double-double: half a minute
 MORE = 'method="exact" gives more.'
@@ -239,7 +238,7 @@ def warn_of(solution: Solution, names: Sequence[str], method: str, *, free: bool
             f"method {method!r}). {remedy}",
             PrecisionWarning,
         )
-    elif errors and digits_of_errors(solution) < _FEW_ERROR_DIGITS and not _perfect(solution):
+    elif errors and digits_of_errors(solution) < ENOUGH_DIGITS and not _perfect(solution):
         remedy = "Measure columns from a point near their values, or drop or combine columns."
         remark(
             f"Only about {min(digits_of_errors(solution), 9):.0f} digits of the standard errors can be trusted "
