@@ -22,11 +22,11 @@ pytest.importorskip("click", reason="the command line needs click")
 pytest.importorskip("pyarrow", reason="the command line needs pyarrow")
 matplotlib.use("Agg")
 import pyarrow as pa
+from commands import run_command
 from matplotlib import pyplot as plt
 from pyarrow import parquet
 
 import linearly as ly
-from linearly.cli.main import main
 from linearly.cli.screen import quoted
 from linearly.dataset.wording import HIDDEN, visible
 from linearly.evidence.table import Summary, Table
@@ -57,18 +57,6 @@ def _write(path, data):
         lines = csv.writer(file, quoting=csv.QUOTE_ALL)
         lines.writerow(data)
         lines.writerows(zip(*data.values(), strict=True))
-
-
-def _run(*words):
-    """Exit code, standard output and standard error of a command."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    kept = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = out, err
-    try:
-        code = main([str(word) for word in words])
-    finally:
-        sys.stdout, sys.stderr = kept
-    return code, *(stream.buffer.getvalue().decode() for stream in (out, err))
 
 
 def _clean(text):
@@ -104,17 +92,17 @@ def test_no_command_prints_an_escape_that_came_with_a_header_a_level_or_a_label(
         ("check", path, "-t", "answer", "--json"),
     ]
     for words in commands:
-        _, out, err = _run(*words)
+        _, out, err = run_command(*words)
         assert out or err
         assert _clean(out + err), words
-    assert json.loads(_run("fit", path, "-t", "answer", "--json")[1])["classes"] == ["no", label]
-    assert r"yes\x1b]0;owned\x07\x1b[31m" in _run("show", model)[1]
+    assert json.loads(run_command("fit", path, "-t", "answer", "--json")[1])["classes"] == ["no", label]
+    assert r"yes\x1b]0;owned\x07\x1b[31m" in run_command("show", model)[1]
 
 
 def test_debug_shows_a_traceback_without_the_escapes_of_its_message(folder):
     path = folder / "debug.csv"
     _write(path, _frame("x", "a", "yes"))
-    code, out, err = _run("fit", path, "-t", f"nowhere{ESCAPE}", "--debug")
+    code, out, err = run_command("fit", path, "-t", f"nowhere{ESCAPE}", "--debug")
     assert code == 1
     assert "Traceback" in err
     assert _clean(out + err)
@@ -133,14 +121,14 @@ def test_the_command_that_check_advises_is_visible_and_runs(folder):
     path, column = folder / "advised.csv", f"x{ESCAPE}'\ny"
     data = _frame("x", "a", "yes") | {column: [1.0] * 80}
     _write(path, data)
-    _, _, err = _run("check", path, "-t", "answer")
+    _, _, err = run_command("check", path, "-t", "answer")
     (line,) = [line for line in err.splitlines() if line.startswith("next: ")]
     assert _clean(line)
     script = line.removeprefix("next: linearly ")
     done = subprocess.run(["bash", "-c", f'printf "%s\\0" {script}'], capture_output=True, check=True)
     words = done.stdout.decode().split("\0")[:-1]
     assert column in words
-    assert _run(*words)[0] == 0
+    assert run_command(*words)[0] == 0
 
 
 @pytest.mark.parametrize("word", ["plain", "two words", "it's", "n\nm", "\x1b[31m\\'", "\u202e", "=1+1"])
@@ -159,7 +147,7 @@ def test_a_command_whose_output_is_closed_says_so(folder, words):
     path, model = folder / "d.csv", folder / "m.json"
     if not model.exists():
         _write(path, _frame("x", "a", "yes"))
-        assert _run("fit", path, "-t", "answer", "-o", model)[0] == 0
+        assert run_command("fit", path, "-t", "answer", "-o", model)[0] == 0
     command = f"exec {sys.executable} -m linearly {' '.join(words)} >&-"
     done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -169,7 +157,7 @@ def test_a_command_whose_output_is_closed_says_so(folder, words):
 def test_a_command_that_writes_a_file_needs_no_output(folder):
     path, model = folder / "e.csv", folder / "e.json"
     _write(path, _frame("x", "a", "yes"))
-    assert _run("fit", path, "-t", "answer", "-o", model)[0] == 0
+    assert run_command("fit", path, "-t", "answer", "-o", model)[0] == 0
     command = f"exec {sys.executable} -m linearly predict e.json e.csv -o e.parquet >&- 2>&-"
     assert subprocess.run(["bash", "-c", command], cwd=folder, check=False).returncode == 0
     assert (folder / "e.parquet").exists()
@@ -221,7 +209,7 @@ def test_random_control_characters_stay_out_of_the_terminal_python_sql_and_csv(f
     model.save(saved)
     parquet.write_table(pa.table(data), path)
     for words in (("check", path, "-t", "answer"), ("show", saved), ("evaluate", saved, path)):
-        code, out, err = _run(*words)
+        code, out, err = run_command(*words)
         assert code == 0, err
         assert _clean(out + err)
 
@@ -330,13 +318,13 @@ def test_escape_formulas_prefixes_texts_that_a_spreadsheet_would_run(tmp_path, e
 def test_the_command_escapes_formulas_on_standard_output_and_refuses_where_there_are_none(folder):
     path, model = folder / "formulas.csv", folder / "formulas.json"
     _write(path, _frame("x", "a", "=1+1"))
-    assert _run("fit", path, "-t", "answer", "-o", model)[0] == 0
-    plain, safe = _run("predict", model, path), _run("predict", model, path, "--escape-formulas")
+    assert run_command("fit", path, "-t", "answer", "-o", model)[0] == 0
+    plain, safe = run_command("predict", model, path), run_command("predict", model, path, "--escape-formulas")
     assert '\n"=1+1",' in plain[1]
     assert '\n"\'=1+1",' in safe[1]
     assert "=1+1" not in re.sub(r"'=1\+1|probability\[=1\+1\]", "", safe[1])
-    assert _run("predict", model, path, "--escape-formulas", "-o", folder / "a.parquet")[0] == 2
-    assert _run("predict", model, path, "--escape-formulas", "--json")[0] == 2
+    assert run_command("predict", model, path, "--escape-formulas", "-o", folder / "a.parquet")[0] == 2
+    assert run_command("predict", model, path, "--escape-formulas", "--json")[0] == 2
     loaded = ly.load(model)
     with pytest.raises(ValueError, match="out="):
         loaded.predict(path, escape_formulas=True)

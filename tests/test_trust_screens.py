@@ -1,10 +1,8 @@
 """Pages and screens claim what is so: held-out figures first, effects as the formula has them, advice that runs."""
 
-import io
 import json
 import re
 import shlex
-import sys
 from html.parser import HTMLParser
 
 import matplotlib
@@ -16,24 +14,13 @@ pytest.importorskip("click", reason="the command line needs click")
 pytest.importorskip("pyarrow", reason="the command line needs pyarrow")
 matplotlib.use("Agg")
 
+from commands import run_command
+
 import linearly as ly
-from linearly.cli.main import main
 from linearly.lab.session import Session
 from linearly.report import look
 from linearly.report.facts import facts, shared_terms
 from linearly.report.render import page_of
-
-
-def _run(*words):
-    """Exit code, standard output and standard error of a command."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    kept = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = out, err
-    try:
-        code = main([str(word) for word in words])
-    finally:
-        sys.stdout, sys.stderr = kept
-    return code, *(stream.buffer.getvalue().decode() for stream in (out, err))
 
 
 class _Parts(HTMLParser):
@@ -106,7 +93,7 @@ def _readings(page):
 def test_the_page_of_a_classifier_with_a_holdout_leads_with_the_rows_held_out(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _overfitted().to_csv("d.csv", index=False)
-    code, out, err = _run(
+    code, out, err = run_command(
         "fit", "d.csv", "-t", "y", "--alpha", "0.1", "--holdout", "0.25", "--report", "page.html", "--json"
     )
     assert code == 0, err
@@ -129,7 +116,7 @@ def test_the_page_of_a_regression_with_a_holdout_leads_with_the_rows_held_out(tm
     X = rng.normal(size=(60, 12))
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(12)]).assign(y=X[:, 0] + rng.normal(size=60))
     frame.to_csv("d.csv", index=False)
-    code, out, err = _run("fit", "d.csv", "-t", "y", "--holdout", "0.25", "--report", "page.html", "--json")
+    code, out, err = run_command("fit", "d.csv", "-t", "y", "--holdout", "0.25", "--report", "page.html", "--json")
     assert code == 0, err
     told = json.loads(out)
     held = next(row["value"] for row in told["holdout"]["metrics"] if row["metric"] == "r_squared")
@@ -143,12 +130,12 @@ def test_the_page_of_a_regression_with_a_holdout_leads_with_the_rows_held_out(tm
 def test_a_page_without_a_holdout_labels_training_figures(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _overfitted().to_csv("d.csv", index=False)
-    assert _run("fit", "d.csv", "-t", "y", "--alpha", "0.1", "--report", "labels.html")[0] == 0
+    assert run_command("fit", "d.csv", "-t", "y", "--alpha", "0.1", "--report", "labels.html")[0] == 0
     parts = _Parts((tmp_path / "labels.html").read_text(encoding="utf-8")).parts
     assert re.fullmatch(r"Right on .* of the rows of the fit\.", next(p for p in parts if p.startswith("Right on")))
     assert any("of the rows of the fit: expect less on others" in part for part in parts)
     _jobs().to_csv("n.csv", index=False)
-    assert _run("fit", "n.csv", "-t", "prestige", "--report", "numbers.html")[0] == 0
+    assert run_command("fit", "n.csv", "-t", "prestige", "--report", "numbers.html")[0] == 0
     parts = _Parts((tmp_path / "numbers.html").read_text(encoding="utf-8")).parts
     at = next(i for i, part in enumerate(parts) if part.startswith("Leave-one-out R² is"))
     assert parts[at + 1].startswith("On the 120 rows of the fit, R² is")
@@ -169,7 +156,7 @@ def test_leave_one_out_r_squared_is_that_of_refitting_without_each_row():
 def test_the_screen_calls_training_rows_training_rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _overfitted().to_csv("d.csv", index=False)
-    _, out, _ = _run("fit", "d.csv", "-t", "y", "--alpha", "0.1", "--holdout", "0.25")
+    _, out, _ = run_command("fit", "d.csv", "-t", "y", "--alpha", "0.1", "--holdout", "0.25")
     assert re.search(r"right on \d+\.\d % of the training rows", out)
     assert "of these rows" not in out
 
@@ -229,7 +216,7 @@ def test_a_structural_inflation_is_no_reason_to_drop_a_column(formula, tmp_path,
     assert [sentence for sentence in sentences if "related by construction" in sentence]
     monkeypatch.chdir(tmp_path)
     data.to_csv("d.csv", index=False)
-    _, out, _ = _run("fit", "d.csv", "--formula", formula)
+    _, out, _ = run_command("fit", "d.csv", "--formula", formula)
     assert "strong collinearity" not in out
     assert "related by construction" in out
 
@@ -249,7 +236,7 @@ def _normal(n=200):
 def test_a_test_that_does_not_reject_finds_no_evidence_against(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _normal().to_csv("d.csv", index=False)
-    _, out, _ = _run("fit", "d.csv", "-t", "y")
+    _, out, _ = run_command("fit", "d.csv", "-t", "y")
     assert "no evidence against normality (Shapiro-Wilk p" in out
     assert "no evidence against equal variance (Breusch-Pagan p" in out
     model = ly.fit(_normal(), target="y")
@@ -269,7 +256,7 @@ def test_a_target_of_two_numbers_gets_logistic_advice_and_no_claim_about_normali
     monkeypatch.chdir(tmp_path)
     data = _normal().assign(y=lambda frame: np.where(frame.y > 0, high, low))
     data.to_csv("d.csv", index=False)
-    code, out, err = _run("fit", "d.csv", "-t", "y", "--report", "page.html")
+    code, out, err = run_command("fit", "d.csv", "-t", "y", "--report", "page.html")
     assert code == 0
     advice = f"y holds only {low} and {high}. The usual model of such a target is logistic: --model logistic."
     assert advice in " ".join(err.split())
@@ -366,36 +353,36 @@ def test_every_advice_of_check_fit_and_compare_runs(tmp_path, monkeypatch, name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "400")
     TABLES[name]().to_csv("d.csv", index=False)
-    code, out, err = _run("check", "d.csv", "-t", "y", "--json")
+    code, out, err = run_command("check", "d.csv", "-t", "y", "--json")
     assert code == 0, err
     findings = json.loads(out)["findings"]
-    _, _, err = _run("check", "d.csv", "-t", "y")
+    _, _, err = run_command("check", "d.csv", "-t", "y")
     following = re.findall(r"^next: linearly (.*)$", err, flags=re.M)
     assert len(following) == 1
     base = shlex.split(following[0])
     commands = [base, [*base, "-o", "model.json"]]
     commands += [_with(base, option) for one in findings for option in _advised(one["remedy"])]
     for words in commands:
-        code, out, err = _run(*words)
+        code, out, err = run_command(*words)
         assert code == 0, (words, err)
         for option in _advised(f"{out} {err}"):
-            code, _, refused = _run(*_with(words, option))
+            code, _, refused = run_command(*_with(words, option))
             assert code == 0, (words, option, refused)
         for line in re.findall(r"^next: (.*)$", err, flags=re.M):
             after = [*words, *shlex.split(line.removeprefix("add ").partition(" to ")[0])]
             if line.startswith("linearly "):
                 after = ["d.csv" if word == "NEW_DATA" else word for word in shlex.split(line)[1:]]
-            code, _, refused = _run(*after)
+            code, _, refused = run_command(*after)
             assert code == 0, (after, refused)
     left_out = base[base.index("--without") : base.index("--without") + 2] if "--without" in base else []
     drop = ["--missing", "drop"] if "--missing" in base else []
     folds = ["--folds", "3"] if name.startswith("wide") else []
     compare = ["compare", "d.csv", "-t", "y", *left_out, *drop, *folds]
-    code, out, err = _run(*compare)
+    code, out, err = run_command(*compare)
     assert code == 0, err
     for option in _advised(re.sub(r"linearly fit … ", "", err)):
         command = compare if option[0] == "--model" else base
-        code, _, refused = _run(*_with(command, option))
+        code, _, refused = run_command(*_with(command, option))
         assert code == 0, (command, option, refused)
 
 
@@ -403,18 +390,18 @@ def test_check_says_by_how_much_standard_deviations_differ(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     TABLES["sizes"]().to_csv("d.csv", index=False)
-    out = _run("check", "d.csv", "-t", "y")[1]
+    out = run_command("check", "d.csv", "-t", "y")[1]
     assert "comparable" not in out
     assert re.search(r"scale: standard deviations range from [01]\.\d+ \([ab]\) to 2\d,000 \(c\)\.", out)
     TABLES["numbers"]().to_csv("d.csv", index=False)
-    assert "columns are of comparable size" in _run("check", "d.csv", "-t", "y")[1]
+    assert "columns are of comparable size" in run_command("check", "d.csv", "-t", "y")[1]
 
 
 def test_check_advises_cross_validated_ridge_for_numbers_only(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, advised in (("collinear, numbers", True), ("collinear, labels", False), ("collinear, 0/1", False)):
         TABLES[name]().to_csv("d.csv", index=False)
-        out = _run("check", "d.csv", "-t", "y")[1]
+        out = run_command("check", "d.csv", "-t", "y")[1]
         assert "VIF" in out
         assert ("--cv" in out) == advised
 
@@ -423,12 +410,12 @@ def test_check_recommends_the_logistic_fit_of_a_target_of_two_numbers(tmp_path, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     TABLES["0/1"]().to_csv("d.csv", index=False)
-    _, out, err = _run("check", "d.csv", "-t", "y")
+    _, out, err = run_command("check", "d.csv", "-t", "y")
     assert "y: the target holds only 0 and 1: logistic regression is the usual model. --model logistic." in out
     assert "labels overlap" in out
     assert err.rstrip().endswith("next: linearly fit d.csv --target y --model logistic")
     TABLES["0/1, separable"]().to_csv("d.csv", index=False)
-    assert "--model logistic --alpha 1" in _run("check", "d.csv", "-t", "y")[2]
+    assert "--model logistic --alpha 1" in run_command("check", "d.csv", "-t", "y")[2]
 
 
 def test_the_advice_of_a_page_is_in_the_words_of_its_reader():

@@ -69,7 +69,7 @@ def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> tuple[Array, 
 def sums_by_group(rows: Rows, groups: Any, scores: Callable[[Block], Array]) -> Array:
     """The scores of rows summed within their groups, one row a group; a group whose rows have weight 0 is absent.
 
-    `groups` are labels, one a row, or the name of the column that the rows bring them in.
+    `groups` contains one label per row, or is the name of the column that has them.
     """
     # Workers get the column's name or the codes, and not the labels as given: a Dask series may not be sent.
     column, codes = (groups, None) if isinstance(groups, str) else ("", group_codes(rows, groups)[0])
@@ -130,8 +130,8 @@ class GroupSums:
 def _labels_of(block: Block, column: str) -> NDArray[Any]:
     if block.group is None:
         raise ValueError(
-            f"groups={column!r} is the name of a column, and these rows bring no groups. Give labels, one a row, or "
-            f"fit a table: ly.fit(data, target=…, groups={column!r})."
+            f"groups={column!r} is the name of a column, and these rows have no such column. Pass one label per "
+            f"row, or fit a table: ly.fit(data, target=…, groups={column!r})."
         )
     return block.group
 

@@ -173,7 +173,8 @@ def accuracy(predicted: Labels, y: Any, weight: NDArray[np.float64] | None, know
 def _refuse_other_length(predicted: Labels, other: NDArray[Any], what: str = "y") -> None:
     if len(other) != len(predicted):
         raise ValueError(
-            f"X and {what} have inconsistent numbers of samples: [{len(predicted)}, {len(other)}]. Give one a row of X."
+            f"X and {what} have inconsistent numbers of samples: [{len(predicted)}, {len(other)}]. Pass one per row "
+            "of X."
         )
 
 

@@ -156,7 +156,7 @@ class LogisticRegression(ScoreClassifier):
 
         ``sample_weight`` multiplies a row's log likelihood: weight 2 is the row twice, 0 is absent. Classical standard
         errors count rows so, too. Robust ones take the weights as those of a sample: each row is one observation
-        whatever its weight, and all weights times a constant change nothing. ``groups`` (labels, one a row) goes with
+        whatever its weight, and all weights times a constant change nothing. ``groups`` (one label per row) goes with
         ``covariance="cluster"``.
         """
         self._check_parameters()

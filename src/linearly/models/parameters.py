@@ -80,7 +80,7 @@ def groups_go_with(covariance: str, groups: Any) -> None:
         raise ValueError(f'groups= goes with covariance="cluster", not with covariance={covariance!r}. Set the former.')
     if groups is None and covariance == "cluster":
         raise ValueError(
-            'covariance="cluster" needs groups=: labels, one a row, in fit(X, y, groups=labels), or the name of their '
+            'covariance="cluster" needs groups=: one label per row, in fit(X, y, groups=labels), or the name of their '
             'column in ly.fit(data, groups="column").'
         )
 

@@ -102,7 +102,7 @@ class LinearRegression(LeastSquares):
 
         ``sample_weight`` is analytic, as in R's lm: a row's variance is σ²/w, and weight 0 means the row is absent.
         Robust covariances weigh each row's score, w·r·x, so they are right for sampling weights too. ``groups``
-        (labels, one a row) goes with ``covariance="cluster"``.
+        (one label per row) goes with ``covariance="cluster"``.
         """
         ask = self._ask()
         groups_go_with(self.covariance, groups)
