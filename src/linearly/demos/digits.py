@@ -333,14 +333,14 @@ def _scatter(ax: Any, digits: Digits, two: Columns, fits: Compared) -> None:
     ax.set_ylim(float(y.min()) - pad, float(y.max()) + pad)
     styles = zip(("perceptron", "pocket", "least-squares", "lda", "logistic"), ("--", "-", ":", "-.", "-"), strict=True)
     colours = (look.GREY, look.BLACK, look.PURPLE, look.GREEN, look.VERMILION)
-    for (name, style), colour in zip(styles, colours, strict=True):
+    for (name, dashes), colour in zip(styles, colours, strict=True):
         estimator = fits[name].estimator
         w, b = np.ravel(estimator.coef_)[-2:], float(np.ravel(estimator.intercept_)[-1])
         if name == "least-squares":
             w, b = _halfway(estimator)
         if w[1]:
             ax.plot(
-                ends, -(b + w[0] * ends) / w[1], color=colour, linestyle=style, linewidth=1.5, label=CLASSIFIERS[name]
+                ends, -(b + w[0] * ends) / w[1], color=colour, linestyle=dashes, linewidth=1.5, label=CLASSIFIERS[name]
             )
     look.legend(ax)
     wrong = fits["pocket"].trained.errors

@@ -201,8 +201,8 @@ def _picture(story: Story, result: BiasVariance) -> None:
             "variance": ("variance", look.BLUE, "-"),
             "noise": ("noise", look.GREY, ":"),
         }
-        for words, (name, colour, style) in lines.items():
-            ax.plot(degree, table[name], color=colour, linestyle=style, linewidth=1.8, label=words)
+        for words, (name, colour, dashes) in lines.items():
+            ax.plot(degree, table[name], color=colour, linestyle=dashes, linewidth=1.8, label=words)
         ax.set_ylim(0, 2 * float(table["epe"][1]) / 1.6)
         look.legend(ax, loc="upper right")
         message = f"Degree {result.best} is best on new customers; on training customers more is always better"

@@ -115,10 +115,10 @@ def plot_probability(model: Any, X: Any, y: Any = None, ax: Axes | None = None) 
     filled = ax.contourf(first, second, surface, levels=np.linspace(0, 1, 21), cmap=ramp)
     ticks = [0, 1 - _SURE, 0.5, _SURE, 1]
     bar = ax.figure.colorbar(filled, ax=ax, ticks=ticks, shrink=0.85)
-    for level, style in zip(ticks[1:-1], ("--", "-", "--"), strict=True):
+    for level, dashes in zip(ticks[1:-1], ("--", "-", "--"), strict=True):
         if surface.min() < level < surface.max():
-            ax.contour(first, second, surface, levels=[level], colors=[BLACK], linewidths=1.2, linestyles=[style])
-        bar.ax.axhline(level, color=BLACK, linewidth=1.2, linestyle=style)
+            ax.contour(first, second, surface, levels=[level], colors=[BLACK], linewidths=1.2, linestyles=[dashes])
+        bar.ax.axhline(level, color=BLACK, linewidth=1.2, linestyle=dashes)
     draw_points(ax, plane, size=20)
     ink = ax.xaxis.label.get_color()
     bar.set_label(visible(f"probability of {plane.labels[1]}"), fontsize=look.TEXT, color=ink)
@@ -215,9 +215,9 @@ def plot_roc(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
         for k, label in enumerate(areas):
             mine = drawn == label
             if mine.any():
-                style = "-" if k < len(look.COLOURS) else "--"
+                dashes = "-" if k < len(look.COLOURS) else "--"
                 told = f"{label}: {look.percent(areas[label])}"
-                ax.plot(false[mine], true[mine], color=look.colour(k), linewidth=1.8, linestyle=style, label=told)
+                ax.plot(false[mine], true[mine], color=look.colour(k), linewidth=1.8, linestyle=dashes, label=told)
         area = _with_interval(evaluation, "macro_roc_auc")
         message = f"A label is ranked above the rest in {area} of pairs, averaged over {len(areas)} labels"
         message += _best_and_worst(areas)
@@ -247,9 +247,9 @@ def plot_precision_recall(evaluation: Evaluation, ax: Axes | None = None) -> Axe
         drawn = np.array([str(label) for label in curve["label"]])
         for k, label in enumerate(map(str, evaluation.labels)):
             mine = drawn == label
-            style = "-" if k < len(look.COLOURS) else "--"
+            dashes = "-" if k < len(look.COLOURS) else "--"
             ax.step(
-                recall[mine], precision[mine], where="post", color=look.colour(k), linewidth=1.8, linestyle=style,
+                recall[mine], precision[mine], where="post", color=look.colour(k), linewidth=1.8, linestyle=dashes,
                 label=label,
             )  # fmt: skip
         area = _with_interval(evaluation, "macro_average_precision")

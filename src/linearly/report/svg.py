@@ -141,11 +141,11 @@ def _written(element: ElementTree.Element, referred: dict[str, str]) -> str:
 
 def _attributes(element: ElementTree.Element, referred: dict[str, str]) -> Iterator[tuple[str, str]]:
     classes = []
-    style: dict[str, str] = {}
+    declared: dict[str, str] = {}
     for key, value in element.attrib.items():
         key = key.rpartition("}")[2]
         if key == "style":
-            style = dict(_style(value))
+            declared = dict(_style(value))
         elif key == "id":
             if value in referred:
                 yield "id", referred[value]
@@ -153,7 +153,7 @@ def _attributes(element: ElementTree.Element, referred: dict[str, str]) -> Itera
             yield key, re.sub(r"#([^)]+)", lambda found: "#" + referred[found[1]], value)
         elif (key, value) not in _DEFAULTS and not value.startswith("rotate(-0 "):
             yield key, _short(value) if key in _NUMBERS else value
-    for key, value in style.items():
+    for key, value in declared.items():
         colour = _CLASS.get(value.lower()) if key in ("fill", "stroke") else None
         if colour is not None and not (colour == "paper" and element.tag.endswith("text")):
             classes.append(f"{key[0]}-{colour}")
@@ -161,7 +161,7 @@ def _attributes(element: ElementTree.Element, referred: dict[str, str]) -> Itera
             yield key, value
     # matplotlib leaves out a black fill; what is drawn by <use> takes the fill from there.
     shape = element.tag.endswith(("}text", "}use", "}path")) and "id" not in element.attrib
-    if shape and style and "fill" not in style:
+    if shape and declared and "fill" not in declared:
         classes.append("f-ink")
     if classes:
         yield "class", " ".join(classes)
