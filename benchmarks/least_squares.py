@@ -124,7 +124,7 @@ def ridge_cv(quick: bool) -> Result:
     from sklearn.linear_model import Ridge
     from sklearn.model_selection import GridSearchCV, PredefinedSplit
 
-    from linearly.dataset.row_hash import hash_rows
+    from linearly.dataset.rows.row_hash import hash_rows
 
     n, p = (20_000 if quick else 200_000), 100
     X, y = data(n, p)

@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from linearly.algorithm.gram import Gram
-from linearly.dataset.elsewhere import partitions_of
-from linearly.dataset.fold import quiet_blas
-from linearly.dataset.rows import Block, rows_in_block
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.dataset.cluster.partitions import partitions_of
+from linearly.dataset.rows.block import Block, rows_in_block
+from linearly.dataset.rows.reduce import quiet_blas
 
 REPEATS = 5
 

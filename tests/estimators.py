@@ -10,10 +10,10 @@ import polars as pl
 import pyarrow as pa
 import scipy.sparse as sp
 
-from linearly.dataset.fold import fold
-from linearly.dataset.rows import Block
-from linearly.models.regression import LinearRegression
-from linearly.models.ridge import RidgeCV
+from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.reduce import fold
+from linearly.models.linear_regression import LinearRegression
+from linearly.models.ridge_cv import RidgeCV
 
 # What must not change the model: how rows are split, their order, …; `scale` and `shift` are of columns of X.
 LAWS = frozenset({"split", "stream", "order", "duplicate", "absent", "weight", "scale", "shift", "rotate", "merge"})

@@ -11,8 +11,8 @@ import pytest
 from pyarrow import feather
 
 import linearly as ly
-from linearly.dataset import csv as text
-from linearly.dataset.files import file_tables
+from linearly.dataset.files import csv as text
+from linearly.dataset.files.scan import file_tables
 
 
 @pytest.fixture(autouse=True)

@@ -12,11 +12,11 @@ from estimators import REGRESSION, CutRows
 from narwhals.exceptions import DuplicateError
 from sklearn.exceptions import NotFittedError
 
-from linearly.dataset import rows as rows_module
-from linearly.dataset.polynomial import polynomial
-from linearly.dataset.rows import as_rows
-from linearly.models.regression import LinearRegression
-from linearly.models.ridge import RidgeCV
+from linearly.dataset.rows import block as rows_module
+from linearly.dataset.rows.block import as_rows
+from linearly.dataset.rows.polynomial import polynomial
+from linearly.models.linear_regression import LinearRegression
+from linearly.models.ridge_cv import RidgeCV
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 3))

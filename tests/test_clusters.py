@@ -24,10 +24,10 @@ from clusters import spark_frame as cut_spark
 from estimators import CutRows
 
 import linearly as ly
-from linearly.dataset.elsewhere import UNKNOWN, Starts, StartsNeeded, pairs
-from linearly.dataset.fold import MergeTree
-from linearly.dataset.rows import Block
-from linearly.dataset.tables import Chunk
+from linearly.dataset.cluster.partitions import UNKNOWN, Starts, StartsNeeded, pairs
+from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.reduce import MergeTree
+from linearly.dataset.rows.tables import Chunk
 
 CUTS = (150, 150, 270, 400, 480)  # the second partition is empty; the last has 120 rows
 N, P = 600, 3
@@ -396,7 +396,7 @@ def test_a_worker_started_anywhere_imports_the_installed_package(tmp_path):
 
 @pytest.mark.slow
 def test_other_ways_to_fit_kinds_of_columns_and_many_partitions_on_spark(spark, monkeypatch):
-    import linearly.dataset.spark as module
+    import linearly.dataset.cluster.spark as module
 
     pickled_by_value(__name__)
     frame = spark_frame(spark, frame_columns())

@@ -7,11 +7,11 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.naive_bayes import GaussianNB
 
 import linearly as ly
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.validation import RidgePath
-from linearly.dataset.mapped import MappedRows
-from linearly.dataset.rows import Block, as_rows
-from linearly.evidence.difference import chow
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.ridge_cv import RidgePath
+from linearly.dataset.rows.block import Block, as_rows
+from linearly.dataset.rows.views import MappedRows
+from linearly.inference.difference import chow
 
 REGRESSORS = [ly.LinearRegression(), ly.LinearRegression(3.0), ly.LinearRegression(covariance="HC1"), ly.RidgeCV()]
 CLASSIFIERS = [

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import linearly as ly
-from linearly.dataset import tables as tables_module
-from linearly.dataset.design import Design, DesignRows, design_of
-from linearly.dataset.tables import FrameTables
-from linearly.dataset.terms import MOST_LEVELS, Category, Found, Numeric, Term
+from linearly.dataset.design.design import Design, DesignRows, design_of
+from linearly.dataset.design.terms import MOST_LEVELS, Category, Found, Numeric, Term
+from linearly.dataset.rows import tables as tables_module
+from linearly.dataset.rows.tables import FrameTables
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 import linearly
-from linearly.dataset.digits import DIGIT_FEATURES, DigitFeatures, digit_features
+from linearly.dataset.features.digits import DIGIT_FEATURES, DigitFeatures, digit_features
 
 NAMES = ["density", "symmetry", "symmetry_vertical", "curve"]
 IMAGES = arrays.arrays(np.float64, st.tuples(st.just(3), *[st.integers(1, 7)] * 2), elements=st.floats(-1, 1))
@@ -86,7 +86,7 @@ def test_any_size_and_number(dtype):
 def test_many_images_in_parts(monkeypatch):
     images = np.random.default_rng(1).random((10, 8, 8))
     whole = digit_features(images)
-    monkeypatch.setattr("linearly.dataset.digits._PIXELS_AT_ONCE", 200)
+    monkeypatch.setattr("linearly.dataset.features.digits._PIXELS_AT_ONCE", 200)
     np.testing.assert_array_equal(digit_features(images), whole)
 
 

@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linearly as ly
-from linearly.algorithm.classes import ByClass
-from linearly.dataset.rows import Block
+from linearly.algorithm.least_squares.class_grams import ByClass
+from linearly.dataset.rows.block import Block
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "classifiers.json").read_text())
 BY_CLASS = [ly.LinearDiscriminantAnalysis, ly.QuadraticDiscriminantAnalysis, ly.LeastSquaresClassifier]

@@ -12,9 +12,9 @@ import pytest
 from clusters import fitted
 
 import linearly as ly
-from linearly.dataset import tables
-from linearly.dataset.design import DesignRows, design_of
-from linearly.dataset.row_hash import hash_rows
+from linearly.dataset.design.design import DesignRows, design_of
+from linearly.dataset.rows import tables
+from linearly.dataset.rows.row_hash import hash_rows
 from linearly.dataset.sources import as_tables
 
 N = 40

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, durbin_watson, exact_p_value
+from linearly.inference.durbin_watson import EXACT_BELOW, Differences, durbin_watson, exact_p_value
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "lm.json").read_text())
 SERIES = {s["name"]: s for s in GOLDEN["durbin_watson"]}

@@ -27,12 +27,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import linearly
-import linearly.models.regression
-from linearly.dataset.rows import as_rows
-from linearly.evidence.evaluation import Evaluation, evaluate
-from linearly.evidence.figures import class_figures
-from linearly.evidence.intervals import Area, average, newcombe, wilson, wilson_f1
-from linearly.evidence.tallies import ClassTally
+import linearly.models.linear_regression
+from linearly.dataset.rows.block import as_rows
+from linearly.evaluation.accumulators import ClassTally
+from linearly.evaluation.evaluate import Evaluation, evaluate
+from linearly.evaluation.intervals import Area, average, newcombe, wilson, wilson_f1
+from linearly.evaluation.metrics import class_figures
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "classifiers.json").read_text(encoding="utf-8"))
 Z = 1.959963984540054
@@ -327,7 +327,7 @@ def test_the_note_positive_first_rows_actual():
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "multilabel", "regression"])
 def test_blocks_add_up_to_the_whole(kind, monkeypatch):
-    monkeypatch.setattr("linearly.dataset.rows.rows_in_block", lambda p: 17)
+    monkeypatch.setattr("linearly.dataset.rows.block.rows_in_block", lambda p: 17)
     rng = np.random.default_rng(6)
     X = rng.normal(size=(200, 3))
     w = rng.integers(0, 3, 200).astype(float)
@@ -395,7 +395,7 @@ def test_a_correct_calibration_has_no_error():
 def test_frames_and_our_own_models(frame):
     X, y = load_diabetes(return_X_y=True)
     data = {f"c{j}": X[:, j] for j in range(X.shape[1])}
-    model = linearly.models.regression.LinearRegression().fit(frame(data), y)
+    model = linearly.models.linear_regression.LinearRegression().fit(frame(data), y)
     result = evaluate(model, frame(data), y)
     assert result["r_squared"] == pytest.approx(model.score(frame(data), y))
     np.testing.assert_allclose(evaluate(model, as_rows(frame(data), y))["rmse"], result["rmse"], rtol=1e-12)

@@ -26,9 +26,9 @@ from clusters import dask_array, dask_frame, fitted, kill_one, mixed_by_hand, pi
 from pyarrow import csv
 
 import linearly as ly
-from linearly.dataset import csv as text
-from linearly.dataset.mapped import MappedRows
-from linearly.dataset.rows import Block
+from linearly.dataset.files import csv as text
+from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.views import MappedRows
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:PySpark does not yet fully support pandas:FutureWarning",

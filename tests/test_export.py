@@ -13,9 +13,9 @@ import pytest
 from conftest import require
 
 import linearly as ly
-from linearly.export import trial
+from linearly.export import parity_check as trial
+from linearly.export.graph import recipe_of
 from linearly.export.python import to_python
-from linearly.export.recipe import recipe_of
 
 try:
     import duckdb

@@ -24,12 +24,12 @@ from conftest import require
 from pyarrow import csv, feather, ipc
 
 import linearly as ly
-from linearly.dataset import csv as text
-from linearly.dataset.design import DesignRows, design_of
-from linearly.dataset.files import FileTables, file_tables, stream_tables, write_tables
-from linearly.dataset.locations import locations_of
-from linearly.dataset.rows import Place
-from linearly.dataset.tables import Chunk, FrameTables
+from linearly.dataset.design.design import DesignRows, design_of
+from linearly.dataset.files import csv as text
+from linearly.dataset.files.locations import locations_of
+from linearly.dataset.files.scan import FileTables, file_tables, stream_tables, write_tables
+from linearly.dataset.rows.block import Place
+from linearly.dataset.rows.tables import Chunk, FrameTables
 
 N, P = 2000, 4
 
@@ -142,7 +142,7 @@ def test_the_log_of_mistakes_does_not_fill_the_memory(estimator, tmp_path, monke
         return estimator(max_passes=2, shuffle=False)
 
     in_full = fitted(model(), ly.scan(path, target="kind", features=FEATURES))
-    monkeypatch.setattr("linearly.algorithm.training._MOST_LOGGED", 100)
+    monkeypatch.setattr("linearly.algorithm.perceptron.training._MOST_LOGGED", 100)
     short = fitted(model(), ly.scan(path, target="kind", features=FEATURES))
     X = data.select(FEATURES)
     np.testing.assert_array_equal(short.decision_function(X), in_full.decision_function(X))
@@ -158,8 +158,8 @@ def test_the_log_of_mistakes_does_not_fill_the_memory(estimator, tmp_path, monke
 
 @pytest.mark.parametrize("missing", ["error", "drop"])
 def test_columns_are_read_where_they_lie_whatever_stands_between_them(missing, tmp_path, monkeypatch):
-    monkeypatch.setattr("linearly.dataset.units._FEWEST_ROWS", 64)
-    monkeypatch.setattr("linearly.dataset.units._CELLS", 64)
+    monkeypatch.setattr("linearly.dataset.files.read_units._FEWEST_ROWS", 64)
+    monkeypatch.setattr("linearly.dataset.files.read_units._CELLS", 64)
     data = table().append_column("whole", pa.array(np.arange(N) % 7)).append_column("one", pa.array(np.ones(N)))
     path = parquet(data, tmp_path)
     features = ["whole", "f0", "kind", "one", "f1"]
@@ -241,7 +241,7 @@ def test_decimal_commas_after_the_first_piece(monkeypatch):
 
 
 def test_few_large_row_groups_are_shared_out(tmp_path, monkeypatch):
-    from linearly.dataset import columnar
+    from linearly.dataset.files import arrow as columnar
 
     monkeypatch.setattr(columnar, "_LARGE_GROUP", 100)
     monkeypatch.setattr(columnar, "rows_in_chunk", lambda wanted: 250)

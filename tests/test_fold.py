@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.triangle import Triangle
-from linearly.dataset import fold as fold_module
-from linearly.dataset import rows as rows_module
-from linearly.dataset.fold import MergeTree, fold, threads
-from linearly.dataset.rows import as_rows
-from linearly.models.regression import LinearRegression
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.dataset.rows import block as rows_module
+from linearly.dataset.rows import reduce as fold_module
+from linearly.dataset.rows.block import as_rows
+from linearly.dataset.rows.reduce import MergeTree, fold, threads
+from linearly.models.linear_regression import LinearRegression
 
 SUMMARIES = {"gram": Gram.of, "triangle": Triangle.of, "exact gram": lambda block: Gram.of(block, exact=True)}
 
@@ -294,8 +294,8 @@ def test_a_child_forked_in_the_middle_of_a_fold_can_fold():
 import os, signal, threading, warnings
 warnings.simplefilter("ignore")
 os.environ["LINEARLY_NUM_THREADS"] = "2"
-from linearly.dataset import fold as module
-from linearly.dataset.fold import fold
+from linearly.dataset.rows import reduce as module
+from linearly.dataset.rows.reduce import fold
 inside, go_on = threading.Event(), threading.Event()
 def f(i):
     if i:

@@ -20,8 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linearly as ly
-from linearly.dataset.design import DesignRows
-from linearly.dataset.expression import (
+from linearly.dataset.design.design import DesignRows
+from linearly.dataset.design.from_formula import formula_design
+from linearly.dataset.design.serialization import design_from_plain, design_to_plain, factor_from_plain, to_plain
+from linearly.dataset.design.terms import Category, Numeric
+from linearly.dataset.design.transforms import Centred, Coded, Computed, Orthogonal, Powers, Quadrature
+from linearly.dataset.formula.expression import (
     FUNCTIONS,
     MOST_NODES,
     Binary,
@@ -33,13 +37,9 @@ from linearly.dataset.expression import (
     computed,
     parse,
 )
-from linearly.dataset.fold import fold
-from linearly.dataset.formula import formula_design
-from linearly.dataset.plain import design_from_plain, design_to_plain, factor_from_plain, to_plain
+from linearly.dataset.rows.reduce import fold
+from linearly.dataset.rows.tables import Chunk, FrameTables
 from linearly.dataset.sources import as_tables
-from linearly.dataset.tables import Chunk, FrameTables
-from linearly.dataset.terms import Category, Numeric
-from linearly.dataset.transforms import Centred, Coded, Computed, Orthogonal, Powers, Quadrature
 from linearly.selftest.rationals import least_squares, rational, worst_digits
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "formula.json").read_text())
@@ -691,7 +691,7 @@ def test_nothing_of_a_hostile_formula_is_executed(tmp_path):
             """
             import json, sys
             import narwhals.stable.v2 as nw
-            from linearly.dataset.formula import formula_design
+            from linearly.dataset.design.from_formula import formula_design
             formulas = json.load(open(sys.argv[1]))
             schema = dict.fromkeys([*"yxz", "price", *"abcdefghijklmnopqrstuvw"], nw.Float64())
             schema["region"] = nw.String()

@@ -274,7 +274,7 @@ def test_tables_of_a_model_need_its_data_alone():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ["logistic", "lda", "qda", "least-squares", "batch"])
 def test_a_class_whose_rows_are_all_absent_is_none(iris, name, monkeypatch):
-    monkeypatch.setattr("linearly.dataset.tables._ROWS", 40)  # and some chunks have no row that is present
+    monkeypatch.setattr("linearly.dataset.rows.tables._ROWS", 40)  # and some chunks have no row that is present
     weighted = iris.assign(w=(iris["species"] != "setosa") * 1.0)
     model = ly.fit(weighted, target="species", weight="w", model=name)
     left = ly.fit(weighted[50:], target="species", weight="w", model=name)

@@ -43,7 +43,7 @@ def test_an_engine_can_steer_the_choices():
 
 
 def ours(data):
-    from linearly.dataset.formula import formula_design
+    from linearly.dataset.design.from_formula import formula_design
 
     formula_design("~", {})
 

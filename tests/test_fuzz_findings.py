@@ -13,12 +13,12 @@ import pytest
 from pyarrow import ipc
 
 import linearly as ly
-from linearly.cli.findings import findings
-from linearly.cli.profile import profile
-from linearly.dataset.files import file_tables
-from linearly.evidence.table import Table
+from linearly.checks.column_profile import profile
+from linearly.checks.data_checks import findings
+from linearly.dataset.files.scan import file_tables
 from linearly.export.model_file import _digest, to_bytes
-from linearly.kernels.doubled import two_product
+from linearly.kernels.double_double import two_product
+from linearly.table import Table
 
 
 def read(data: bytes) -> pa.Table:

@@ -19,13 +19,13 @@ from hostile_targets import CLASSES, NUMBERS, TARGETS, WEIGHTS
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import linearly as ly
-from linearly.algorithm.ladder import PrecisionWarning
-from linearly.dataset.rows import as_rows
-from linearly.models.logistic import SeparationWarning
+from linearly.algorithm.least_squares.solver import PrecisionWarning
+from linearly.dataset.rows.block import as_rows
+from linearly.models.logistic_regression import SeparationWarning
 from linearly.models.registry import classifies
 from linearly.selftest.bad_parameters import BAD, arguments
-from linearly.selftest.bad_uses import uses
 from linearly.selftest.inputs import FOREIGN
+from linearly.selftest.invalid_calls import uses
 
 REFUSALS = (ValueError, TypeError, FileNotFoundError)
 USES = uses()

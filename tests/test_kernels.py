@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from linearly import kernels
-from linearly.algorithm.gram import outer
-from linearly.dataset.polynomial import polynomial
+from linearly.algorithm.least_squares.gram import outer
+from linearly.dataset.rows.polynomial import polynomial
 from linearly.kernels import _compiled, reference
-from linearly.kernels.doubled import Doubled, concatenate, two_product, two_sum
+from linearly.kernels.double_double import Doubled, concatenate, two_product, two_sum
 from linearly.selftest.rationals import rational
 
 EPS = np.finfo(np.float64).eps

@@ -21,10 +21,11 @@ from conftest import require
 from numpy.testing import assert_allclose
 
 import linearly as ly
-from linearly.lab import perceptron_films, script
+from linearly.lab import bundle_js as script
+from linearly.lab import perceptron_animations as perceptron_films
 from linearly.lab.catalogue import ALGORITHMS
-from linearly.lab.classifier_films import conics
-from linearly.lab.columns import columns_of, columns_of_text, state_of
+from linearly.lab.classifier_animations import conics
+from linearly.lab.point_import import columns_of, columns_of_text, state_of
 from linearly.lab.presets import preset, presets
 from linearly.lab.session import Session
 from linearly.lab.state import MOST_POINTS, restored

@@ -15,12 +15,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linearly as ly
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.ladder import ENOUGH_DIGITS
-from linearly.algorithm.triangle import Triangle
-from linearly.dataset.rows import as_rows
-from linearly.models.regression import LinearRegression
-from linearly.models.ridge import RidgeCV
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.algorithm.least_squares.solver import ENOUGH_DIGITS
+from linearly.dataset.rows.block import as_rows
+from linearly.models.linear_regression import LinearRegression
+from linearly.models.ridge_cv import RidgeCV
 
 METHODS = ("auto", "gram", "qr", "exact")
 

@@ -12,16 +12,26 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linearly.algorithm import gauge, gram, ladder, solution, triangular
-from linearly.algorithm import integer_algebra as exact
-from linearly.algorithm.gauge import Gauge, power_of_two, without_absent
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.ladder import Ask, PrecisionWarning, Summarize
-from linearly.algorithm.solution import Problem, Solution, form_of, whiten
-from linearly.algorithm.triangle import Triangle
-from linearly.algorithm.triangular import EPS, Pivoted, condition, pivot_normal, pivot_triangle, substitute, upper
-from linearly.dataset.rows import Block, Columns
-from linearly.kernels.doubled import Doubled, dot
+from linearly.algorithm.least_squares import column_scaling as gauge
+from linearly.algorithm.least_squares import gram, solution, triangular
+from linearly.algorithm.least_squares import solver as ladder
+from linearly.algorithm.least_squares.column_scaling import Gauge, power_of_two, without_absent
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.algorithm.least_squares.solution import Problem, Solution, form_of, whiten
+from linearly.algorithm.least_squares.solver import Ask, PrecisionWarning, Summarize
+from linearly.algorithm.least_squares.triangular import (
+    EPS,
+    Pivoted,
+    condition,
+    pivot_normal,
+    pivot_triangle,
+    substitute,
+    upper,
+)
+from linearly.algorithm.separability import integer_algebra as exact
+from linearly.dataset.rows.block import Block, Columns
+from linearly.kernels.double_double import Doubled, dot
 
 PRIME = 67108859  # the first that exact elimination takes
 

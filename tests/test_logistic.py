@@ -12,11 +12,12 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linearly as ly
-from linearly.algorithm import firth, search
-from linearly.algorithm.gauge import Gauge
-from linearly.algorithm.objective import Logistic
-from linearly.algorithm.optimizer import preconditioner
-from linearly.dataset.rows import Block, as_rows
+from linearly.algorithm.least_squares.column_scaling import Gauge
+from linearly.algorithm.logistic import firth
+from linearly.algorithm.logistic import solver as search
+from linearly.algorithm.logistic.objective import Logistic
+from linearly.algorithm.logistic.optimizers import preconditioner
+from linearly.dataset.rows.block import Block, as_rows
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "classifiers.json").read_text())
 

@@ -18,11 +18,11 @@ import pytest
 from conftest import require
 
 import linearly as ly
-from linearly.algorithm.triangle import Triangle
+from linearly.algorithm.least_squares.qr import Triangle
 from linearly.export import model_file
 from linearly.export.codec import Refused
 from linearly.export.model_file import _digest, read, schema, to_bytes
-from linearly.selftest.strangers import HOSTILE, RAW
+from linearly.selftest.untrusted_files import HOSTILE, RAW
 
 GOLDEN = Path(__file__).parent / "golden"
 MODELS = (
@@ -289,7 +289,7 @@ def test_chow_test_of_two_files_is_the_textbooks(tmp_path):
     assert a.estimator.solution_.rss[0] == pytest.approx(1785.03209914638, rel=1e-12)
     assert b.estimator.solution_.rss[0] == pytest.approx(10005.2207044875, rel=1e-12)
     assert (a + b).estimator.solution_.rss[0] == pytest.approx(23248.2981523973, rel=1e-12)
-    from linearly.evidence.difference import chow
+    from linearly.inference.difference import chow
 
     found = chow(a.estimator, b.estimator)
     assert found["statistic"] == pytest.approx(10.6900590628176, rel=1e-10)
@@ -549,7 +549,7 @@ def _forking_saver(folder, target, small, large):
     NumPy would take minutes."""
     code = f"""
 import os, signal, sys, time
-from linearly.export.disk import write_whole
+from linearly.export.atomic_file import write_whole
 texts = [open(name, "rb").read() for name in ({str(small)!r}, {str(large)!r})]
 for line in sys.stdin:
     child = os.fork()

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from linearly.algorithm.ladder import PrecisionWarning
-from linearly.dataset.polynomial import polynomial
-from linearly.models.regression import LinearRegression
+from linearly.algorithm.least_squares.solver import PrecisionWarning
+from linearly.dataset.rows.polynomial import polynomial
+from linearly.models.linear_regression import LinearRegression
 from linearly.selftest.nist import SETS as GOLDEN
 from linearly.selftest.rationals import digits, least_squares, rational, worst_digits
 

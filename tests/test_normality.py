@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from linearly.evidence.normality import (
+from linearly.inference.normality import (
     _lilliefors_p_value,
     anderson_darling,
     evenly_spaced,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import linearly as ly
-from linearly.algorithm import overlap
-from linearly.algorithm.halfspaces import Halfspaces
-from linearly.algorithm.integer_algebra import integers, null_space
-from linearly.algorithm.overlap import overlap_for_sure, positive_relation
+from linearly.algorithm.separability import float_overlap as overlap
+from linearly.algorithm.separability.float_overlap import overlap_for_sure, positive_relation
+from linearly.algorithm.separability.halfspaces import Halfspaces
+from linearly.algorithm.separability.integer_algebra import integers, null_space
 
 
 def sets(count):
@@ -120,7 +120,7 @@ def test_a_fit_of_large_logits_asks_for_no_certificate_where_overlap_is_sure(sol
 
     expected = ly.LogisticRegression(solver="newton").fit(X, y)
     assert np.abs(expected.decision_function(X)).max() > 15
-    monkeypatch.setattr("linearly.algorithm.separability.separability", refused)
+    monkeypatch.setattr("linearly.algorithm.separability.decide.separability", refused)
     model = ly.LogisticRegression(solver=solver).fit(X, y)
     assert model.converged_
     assert model.separation_ is None

@@ -21,14 +21,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import linearly as ly
-from linearly.algorithm.separability import mistake_bound, separability
-from linearly.dataset.digits import digit_features
-from linearly.dataset.rows import as_rows
+from linearly.algorithm.separability.decide import mistake_bound, separability
+from linearly.dataset.features.digits import digit_features
+from linearly.dataset.rows.block import as_rows
 from linearly.models.batch_perceptron import BatchPerceptron
-from linearly.models.far import FarColumnWarning
-from linearly.models.labels import codes_among, encode
-from linearly.models.perceptron import AveragedPerceptron, Perceptron, VotedPerceptron
-from linearly.models.pocket import PocketPerceptron
+from linearly.models.label_encoding import codes_among, encode
+from linearly.models.online_perceptrons import AveragedPerceptron, Perceptron, VotedPerceptron
+from linearly.models.pocket_perceptron import PocketPerceptron
+from linearly.models.uncentered_columns import FarColumnWarning
 
 FAMILY = (Perceptron, AveragedPerceptron, VotedPerceptron, BatchPerceptron, PocketPerceptron)
 ONLINE = (Perceptron, AveragedPerceptron, VotedPerceptron)

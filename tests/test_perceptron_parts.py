@@ -9,13 +9,22 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linearly.algorithm import mistake_log, mistakes, training
-from linearly.algorithm import trail as trail_module
-from linearly.algorithm.classes import ByClass
-from linearly.algorithm.complexity import Family, Polynomials, _solve
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.ledger import Ledger, LedgerRows, Record, fingerprint
-from linearly.algorithm.magnitude import (
+from linearly.algorithm.least_squares.block_ledger import Ledger, LedgerRows, Record, fingerprint
+from linearly.algorithm.least_squares.class_grams import ByClass
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.polynomial_families import Family, Polynomials, _solve
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.algorithm.least_squares.ridge_cv import Folds
+from linearly.algorithm.perceptron import mistake_log, training
+from linearly.algorithm.perceptron import online_pass as mistakes
+from linearly.algorithm.perceptron import pocket_search as trail_module
+from linearly.algorithm.perceptron.mistake_log import Best, MistakeLog, Recorder, better, candidates_at_once
+from linearly.algorithm.perceptron.online_pass import Weights, in_memory, scan, whole
+from linearly.algorithm.perceptron.parameter_mixing import Mixture, Shard
+from linearly.algorithm.perceptron.pocket_search import Trail
+from linearly.algorithm.perceptron.training import Training
+from linearly.dataset.rows.block import Block, as_rows
+from linearly.dataset.rows.safe_scaling import (
     LARGE,
     SMALL,
     ExtraordinarySize,
@@ -27,17 +36,9 @@ from linearly.algorithm.magnitude import (
     ordinary,
     times_power,
 )
-from linearly.algorithm.mistake_log import Best, MistakeLog, Recorder, better, candidates_at_once
-from linearly.algorithm.mistakes import Weights, in_memory, scan, whole
-from linearly.algorithm.mixing import Mixture, Shard
-from linearly.algorithm.trail import Trail
-from linearly.algorithm.training import Training
-from linearly.algorithm.triangle import Triangle
-from linearly.algorithm.validation import Folds
-from linearly.dataset.mapped import MappedRows
-from linearly.dataset.rows import Block, as_rows
-from linearly.dataset.sparse import SparseRows
-from linearly.kernels.doubled import Doubled
+from linearly.dataset.rows.sparse import SparseRows
+from linearly.dataset.rows.views import MappedRows
+from linearly.kernels.double_double import Doubled
 
 
 class Streamed:

@@ -13,13 +13,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from linearly.evidence.inference import augment
+from linearly.inference.tidy import augment
 from linearly.models.batch_perceptron import BatchPerceptron
-from linearly.models.perceptron import AveragedPerceptron, Perceptron, VotedPerceptron
-from linearly.models.pocket import PocketPerceptron
-from linearly.models.regression import LinearRegression
-from linearly.report.plots import plot_boundary, plot_mistakes, plot_pocket
-from linearly.report.regression_plots import plot_leverage, plot_qq, plot_residuals, plot_scale_location
+from linearly.models.linear_regression import LinearRegression
+from linearly.models.online_perceptrons import AveragedPerceptron, Perceptron, VotedPerceptron
+from linearly.models.pocket_perceptron import PocketPerceptron
+from linearly.plots.perceptron_plots import plot_boundary, plot_mistakes, plot_pocket
+from linearly.plots.regression_plots import plot_leverage, plot_qq, plot_residuals, plot_scale_location
 
 FAMILY = (Perceptron, AveragedPerceptron, VotedPerceptron, BatchPerceptron, PocketPerceptron)
 

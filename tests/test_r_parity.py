@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from linearly.algorithm.ladder import PrecisionWarning
-from linearly.algorithm.sandwich import clustered_meat
-from linearly.dataset.rows import as_rows
-from linearly.models.regression import LinearRegression
+from linearly.algorithm.least_squares.sandwich import clustered_meat
+from linearly.algorithm.least_squares.solver import PrecisionWarning
+from linearly.dataset.rows.block import as_rows
+from linearly.models.linear_regression import LinearRegression
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "lm.json").read_text())
 METHODS = ("auto", "gram", "qr", "exact")

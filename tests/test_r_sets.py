@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import linearly as ly
-from linearly.evidence.difference import chow
+from linearly.inference.difference import chow
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "sets.json").read_text())
 TERMS = ("estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high")

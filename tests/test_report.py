@@ -17,14 +17,14 @@ from sklearn.model_selection import GridSearchCV
 
 matplotlib.use("Agg")
 import linearly as ly
-from linearly.dataset.rows import LocalRows, as_rows
-from linearly.front import fit
-from linearly.report.class_page import _odds
+from linearly.api import fit
+from linearly.dataset.rows.block import LocalRows, as_rows
+from linearly.report.classifier_page import _odds
 from linearly.report.facts import facts
+from linearly.report.page_parts import aligned, p_told, told, whole
 from linearly.report.regression_findings import findings
 from linearly.report.render import render, write_report
-from linearly.report.sample import Sample, random_keys
-from linearly.report.words import aligned, p_told, told, whole
+from linearly.report.row_sample import Sample, random_keys
 
 HOSTILE = '<script>alert("1")</script> & $x$ \'"'
 LARGEST = 400_000  # bytes of a page

@@ -16,19 +16,19 @@ import matplotlib.pyplot as plt
 from test_report import diabetes, refitted
 
 import linearly as ly
+from linearly.api import fit
 from linearly.cli.group import cli
 from linearly.demos import wine
 from linearly.demos.story import Story
-from linearly.evidence.table import Table
-from linearly.front import fit
-from linearly.report.class_page import _confused
-from linearly.report.classifier_plots import plot_calibration, plot_coefficients, plot_roc
+from linearly.plots.classifier_plots import plot_calibration, plot_coefficients, plot_roc
+from linearly.plots.regression_plots import draw_leverage, draw_qq, draw_scale_location
+from linearly.plots.style import shortened
+from linearly.report.classifier_page import _confused
 from linearly.report.facts import facts
-from linearly.report.look import shortened
-from linearly.report.pictures import Told
-from linearly.report.regression_plots import draw_leverage, draw_qq, draw_scale_location
+from linearly.report.figures import Told
+from linearly.report.page_parts import factor_told
 from linearly.report.render import page_of, render
-from linearly.report.words import factor_told
+from linearly.table import Table
 
 
 @pytest.fixture(autouse=True)

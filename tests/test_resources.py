@@ -17,7 +17,7 @@ from estimators import CutRows
 from hostile import ESTIMATORS, REGRESSORS
 
 import linearly as ly
-from linearly.dataset import fold as fold_module
+from linearly.dataset.rows import reduce as fold_module
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits, forks and signals are those of POSIX")
 
@@ -276,7 +276,7 @@ def test_an_interrupted_command_leaves_the_old_file(command, tmp_path):
 
 @pytest.fixture(name="small_blocks")
 def _small_blocks(monkeypatch):
-    from linearly.dataset import rows
+    from linearly.dataset.rows import block as rows
 
     monkeypatch.setattr(rows, "rows_in_block", lambda p: 64)
     monkeypatch.setattr(rows, "_FEWEST", 64)
@@ -315,7 +315,7 @@ sys.path.insert(0, TESTS)
 os.environ["LINEARLY_NUM_THREADS"] = "3"
 import numpy as np
 from hostile import ESTIMATORS, REGRESSORS
-from linearly.dataset import rows
+from linearly.dataset.rows import block as rows
 warnings.simplefilter("ignore")
 rows.rows_in_block, rows._FEWEST = lambda p: 64, 64
 rng = np.random.default_rng(2)

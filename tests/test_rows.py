@@ -12,10 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linearly as ly
-from linearly.dataset import rows as rows_module
-from linearly.dataset.polynomial import polynomial
-from linearly.dataset.rows import Block, LocalRows, Rows, as_rows, is_frame, names_of, refuse_bad_numbers, rows_in_block
-from linearly.kernels.doubled import Doubled
+from linearly.dataset.rows import block as rows_module
+from linearly.dataset.rows.block import (
+    Block,
+    LocalRows,
+    Rows,
+    as_rows,
+    is_frame,
+    names_of,
+    refuse_bad_numbers,
+    rows_in_block,
+)
+from linearly.dataset.rows.polynomial import polynomial
+from linearly.kernels.double_double import Doubled
 
 VALUES = np.random.default_rng(0).integers(-4, 5, size=(100, 3)).astype(np.float64)
 
@@ -416,7 +425,7 @@ def test_polynomial_refuses(x, message):
 
 
 def test_sparse_blocks_are_cut_by_entries_and_cover_all_rows(monkeypatch):
-    from linearly.dataset import sparse
+    from linearly.dataset.rows import sparse
 
     monkeypatch.setattr(sparse, "ENTRIES", 10)
     X = sp.random(57, 30, density=0.1, format="csr", random_state=4)

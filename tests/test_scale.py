@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linearly.algorithm.ladder import PrecisionWarning
-from linearly.dataset import rows as rows_module
-from linearly.models.regression import LinearRegression
+from linearly.algorithm.least_squares.solver import PrecisionWarning
+from linearly.dataset.rows import block as rows_module
+from linearly.models.linear_regression import LinearRegression
 from linearly.selftest.extreme import HOSTILE, WEIGHT, N, X, Y
 from linearly.selftest.rationals import digits, least_squares, square_root, worst_digits
 

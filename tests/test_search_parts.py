@@ -12,17 +12,26 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from linearly.algorithm import errors as errors_module
-from linearly.algorithm import objective as objective_module
-from linearly.algorithm import optimizer as optimizer_module
-from linearly.algorithm import search as search_module
-from linearly.algorithm.descent import descend
-from linearly.algorithm.errors import errors, first_largest, scanned_error, scores, training_error, winners
-from linearly.algorithm.firth import _jeffreys, firth
-from linearly.algorithm.gauge import Gauge
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.objective import Logistic, Quadratic
-from linearly.algorithm.optimizer import (
+from linearly.algorithm.least_squares.column_scaling import Gauge
+from linearly.algorithm.least_squares.gradient_descent import descend
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.ridge_cv import (
+    Folds,
+    RidgePath,
+    fold_errors,
+    largest_unit,
+    leave_one_out_errors,
+    means,
+    user_units,
+)
+from linearly.algorithm.least_squares.sandwich import clustered_meat, group_codes, of_block, robust_meat
+from linearly.algorithm.least_squares.solution import whiten
+from linearly.algorithm.logistic import objective as objective_module
+from linearly.algorithm.logistic import optimizers as optimizer_module
+from linearly.algorithm.logistic import solver as search_module
+from linearly.algorithm.logistic.firth import _jeffreys, firth
+from linearly.algorithm.logistic.objective import Logistic, Quadratic
+from linearly.algorithm.logistic.optimizers import (
     HOPELESS,
     PATIENCE,
     Found,
@@ -37,22 +46,20 @@ from linearly.algorithm.optimizer import (
     preconditioner,
     quasi_newton,
 )
-from linearly.algorithm.sandwich import clustered_meat, group_codes, of_block, robust_meat
-from linearly.algorithm.scores_sandwich import scores_meat
-from linearly.algorithm.search import Search
-from linearly.algorithm.solution import whiten
-from linearly.algorithm.validation import (
-    Folds,
-    RidgePath,
-    fold_errors,
-    largest_unit,
-    leave_one_out_errors,
-    means,
-    user_units,
+from linearly.algorithm.logistic.sandwich import scores_meat
+from linearly.algorithm.logistic.solver import Search
+from linearly.algorithm.perceptron import error_counts as errors_module
+from linearly.algorithm.perceptron.error_counts import (
+    errors,
+    first_largest,
+    scanned_error,
+    scores,
+    training_error,
+    winners,
 )
-from linearly.dataset.row_hash import hash_rows
-from linearly.dataset.rows import Block, OneBlock, as_rows
-from linearly.kernels.doubled import Doubled
+from linearly.dataset.rows.block import Block, OneBlock, as_rows
+from linearly.dataset.rows.row_hash import hash_rows
+from linearly.kernels.double_double import Doubled
 
 
 class Cut:

@@ -17,8 +17,8 @@ from conftest import require
 
 import linearly as ly
 from linearly.cli.main import main
-from linearly.dataset.fold import threads
-from linearly.dataset.rows import is_rows
+from linearly.dataset.rows.block import is_rows
+from linearly.dataset.rows.reduce import threads
 from linearly.selftest import (
     AREAS,
     Result,
@@ -26,7 +26,7 @@ from linearly.selftest import (
     extreme,
     files,
     inputs,
-    interruptions,
+    kill_tests,
     laws,
     nist,
     run,
@@ -339,19 +339,19 @@ def test_files_sees_a_save_that_is_not_whole(tmp_path, faulty):
         "            time.sleep(0.0005)\n"
         "m.write_whole = sloppy\n"
     )
-    killed, _ = interruptions.killed_while_saving(tmp_path, 12, print)
+    killed, _ = kill_tests.killed_while_saving(tmp_path, 12, print)
     assert killed.passed is False
-    assert not interruptions.disk_full(tmp_path).passed
+    assert not kill_tests.disk_full(tmp_path).passed
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_files_does_not_count_kills_that_came_too_early(tmp_path, faulty):
     faulty(
         "import linearly.export.model_file as m\n"
-        "from linearly.export.disk import write_whole\n"
+        "from linearly.export.atomic_file import write_whole\n"
         "m.write_whole = lambda path, data: None if __import__('os').path.exists(path) else write_whole(path, data)\n"
     )
-    killed, _ = interruptions.killed_while_saving(tmp_path, 4, print)
+    killed, _ = kill_tests.killed_while_saving(tmp_path, 4, print)
     assert killed.passed is None
 
 
@@ -359,7 +359,7 @@ def test_files_does_not_count_kills_that_came_too_early(tmp_path, faulty):
 def test_files_sees_an_interruption_that_is_not_heeded(tmp_path, faulty):
     require(find_spec("click") and find_spec("pyarrow"), "needs linearly[cli]")
     faulty("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nsignal.signal = lambda *a: None\n")
-    found = interruptions.interrupted(tmp_path, 1)
+    found = kill_tests.interrupted(tmp_path, 1)
     assert found.passed is False
     assert found.figure.startswith("exit codes 0 in 2 runs; 0 ")
 
@@ -368,14 +368,14 @@ def test_files_sees_an_interruption_that_is_not_heeded(tmp_path, faulty):
 def test_files_interrupts_though_interruptions_were_ignored_before(tmp_path, faulty):
     require(find_spec("click") and find_spec("pyarrow"), "needs linearly[cli]")
     faulty("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n")
-    assert interruptions.interrupted(tmp_path, 1).passed
+    assert kill_tests.interrupted(tmp_path, 1).passed
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are different there")
 def test_files_sees_half_written_answers(tmp_path, faulty):
     require(find_spec("click") and find_spec("pyarrow"), "needs linearly[cli]")
     faulty("import os\nos.unlink = os.remove = lambda *a, **k: None\n")
-    found = interruptions.interrupted(tmp_path, 1)
+    found = kill_tests.interrupted(tmp_path, 1)
     assert found.passed is False
     assert not found.figure.endswith("; 0 half-written files")
 

@@ -17,13 +17,13 @@ from scipy.optimize import linprog, nnls
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from threadpoolctl import threadpool_limits
 
-from linearly.algorithm import relations
-from linearly.algorithm.certificate import _least
-from linearly.algorithm.error_floor import contradictions
-from linearly.algorithm.halfspaces import Halfspaces
-from linearly.algorithm.hints import Hint, least_squares, whiten
-from linearly.algorithm.integer_algebra import integers, null_space, product
-from linearly.algorithm.separability import error_floor, mistake_bound, separability
+from linearly.algorithm.separability import exact_search as relations
+from linearly.algorithm.separability.certificate import _least
+from linearly.algorithm.separability.decide import error_floor, mistake_bound, separability
+from linearly.algorithm.separability.error_floor import contradictions
+from linearly.algorithm.separability.float_search import Hint, least_squares, whiten
+from linearly.algorithm.separability.halfspaces import Halfspaces
+from linearly.algorithm.separability.integer_algebra import integers, null_space, product
 from linearly.selftest.hyperplanes import oracle, proven, rank
 from linearly.selftest.separability import hairline, random_set
 

@@ -13,10 +13,10 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize, nnls
 
-from linearly.algorithm import halfspaces as halfspaces_module
-from linearly.algorithm import relations as relations_module
-from linearly.algorithm import separability as separability_module
-from linearly.algorithm.certificate import (
+from linearly.algorithm.separability import decide as separability_module
+from linearly.algorithm.separability import exact_search as relations_module
+from linearly.algorithm.separability import halfspaces as halfspaces_module
+from linearly.algorithm.separability.certificate import (
     Certificate,
     Relation,
     _largest_row,
@@ -25,22 +25,7 @@ from linearly.algorithm.certificate import (
     margins,
     nearest_float,
 )
-from linearly.algorithm.error_floor import ErrorFloor, _reduced, _wins_ties, contradictions, error_floor
-from linearly.algorithm.halfspaces import Halfspaces, floats
-from linearly.algorithm.hints import Hint, approach, descend, least_squares, per_class, values, whiten
-from linearly.algorithm.integer_algebra import product as exact_product
-from linearly.algorithm.nearest import Corral, ExactCorral
-from linearly.algorithm.relations import (
-    Search,
-    Span,
-    _circuit,
-    _integral,
-    _orthonormal,
-    _overlapping_pairs,
-    decide,
-    outside,
-)
-from linearly.algorithm.separability import (
+from linearly.algorithm.separability.decide import (
     SingleColumn,
     _between,
     _from_data_units,
@@ -53,6 +38,29 @@ from linearly.algorithm.separability import (
     mistake_bound,
     separability,
 )
+from linearly.algorithm.separability.error_floor import ErrorFloor, _reduced, _wins_ties, contradictions, error_floor
+from linearly.algorithm.separability.exact_search import (
+    Search,
+    Span,
+    _circuit,
+    _integral,
+    _orthonormal,
+    _overlapping_pairs,
+    decide,
+    outside,
+)
+from linearly.algorithm.separability.float_search import (
+    Hint,
+    approach,
+    descend,
+    least_squares,
+    per_class,
+    values,
+    whiten,
+)
+from linearly.algorithm.separability.halfspaces import Halfspaces, floats
+from linearly.algorithm.separability.integer_algebra import product as exact_product
+from linearly.algorithm.separability.min_norm_point import Corral, ExactCorral
 from linearly.selftest.hyperplanes import rank
 
 XOR = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]

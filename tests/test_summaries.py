@@ -7,13 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 import linearly as ly
-from linearly.algorithm import gauge as gauge_module
-from linearly.algorithm.gauge import Gauge
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.solution import whiten
-from linearly.algorithm.triangle import Triangle
-from linearly.dataset.rows import Block
-from linearly.kernels.doubled import Doubled
+from linearly.algorithm.least_squares import column_scaling as gauge_module
+from linearly.algorithm.least_squares.column_scaling import Gauge
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.algorithm.least_squares.solution import whiten
+from linearly.dataset.rows.block import Block
+from linearly.kernels.double_double import Doubled
 
 
 def block(n: int = 60, p: int = 5) -> Block:

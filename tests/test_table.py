@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from linearly.evidence.table import Summary, Table
+from linearly.table import Summary, Table
 
 COEFFICIENTS = {
     "term": ["Intercept", "age", "copy"],

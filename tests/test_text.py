@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import linearly
-from linearly.dataset.text import SPAM_WORDS, STRUCTURE, SpamFeatures, spam_features
+from linearly.dataset.features.spam import SPAM_WORDS, STRUCTURE, SpamFeatures, spam_features
 
 
 def structure(text):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import linearly as ly
-from linearly.algorithm import budget as budgets
-from linearly.algorithm.error_floor import error_floor
-from linearly.algorithm.separability import separability
+from linearly.algorithm.separability import budget as budgets
+from linearly.algorithm.separability.decide import separability
+from linearly.algorithm.separability.error_floor import error_floor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -91,7 +91,7 @@ def test_logistic_regression_of_199_classes_of_200_rows_ends_with_its_proof_s_bu
         allowed.append(separability(X, y, **given, budget=1e8))
         return allowed[-1]
 
-    monkeypatch.setattr("linearly.algorithm.separability.separability", small)
+    monkeypatch.setattr("linearly.algorithm.separability.decide.separability", small)
     y = np.minimum(np.arange(200), 198)
     with pytest.warns(ly.SeparationWarning, match="too many rows, or classes, to tell"):
         model = ly.LogisticRegression().fit(X[:200, :1], y)
@@ -100,7 +100,9 @@ def test_logistic_regression_of_199_classes_of_200_rows_ends_with_its_proof_s_bu
 
 
 def test_explain_and_report_of_an_undecided_proof_say_so(monkeypatch, tmp_path):
-    monkeypatch.setattr("linearly.evidence.verdict.separability", lambda X, y, **given: separability(X, y, budget=1))
+    monkeypatch.setattr(
+        "linearly.inference.perceptron_summary.separability", lambda X, y, **given: separability(X, y, budget=1)
+    )
     model = ly.Perceptron(2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -108,7 +110,9 @@ def test_explain_and_report_of_an_undecided_proof_say_so(monkeypatch, tmp_path):
     told = str(model.explain(X[:90], TEN[:90]))
     assert "undecided" in told
     assert "Every hyperplane makes at least" in told
-    monkeypatch.setattr("linearly.report.class_facts.separability", lambda X, y, **given: separability(X, y, budget=1))
+    monkeypatch.setattr(
+        "linearly.report.classifier_facts.separability", lambda X, y, **given: separability(X, y, budget=1)
+    )
     data = {"a": X[:, 0], "b": X[:, 1], "y": np.array(["u", "v"])[np.arange(300) % 2]}
     ly.fit(data, target="y", model="lda").report(tmp_path / "page.html", data)
     assert "ly.separability(X, y, budget=None)" in (tmp_path / "page.html").read_text()

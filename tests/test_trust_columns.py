@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import linearly as ly
-from linearly.dataset.rows import float_column
-from linearly.dataset.tables import Chunk
-from linearly.dataset.terms import census
+from linearly.dataset.design.terms import census
+from linearly.dataset.rows.block import float_column
+from linearly.dataset.rows.tables import Chunk
 
 N = 24
 Y = [1.0, 2.0, 4.0, 3.0, 5.0, 7.0, 6.0, 9.0, 8.0, 1.5, 2.5, 11.0] * 2

@@ -122,7 +122,7 @@ print([part.tolist() if hasattr(part, "tolist") else list(part) for part in foun
 def test_blas_limiter_built_before_scipy_linalg_is_loaded_limits_its_blas_too():
     script = """
 import sys
-from linearly.dataset.fold import fold, quiet_blas
+from linearly.dataset.rows.reduce import fold, quiet_blas
 
 assert "scipy.linalg" not in sys.modules
 fold([lambda: 1, lambda: 2], lambda block: block)

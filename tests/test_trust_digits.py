@@ -12,11 +12,11 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import linearly as ly
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.triangle import Triangle
-from linearly.dataset.rows import Block
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.dataset.rows.block import Block
 from linearly.export.summaries import LEAST_SQUARES_SUMMARY, SOLUTION
-from linearly.kernels.doubled import rounded
+from linearly.kernels.double_double import rounded
 from linearly.selftest import digits
 from linearly.selftest.rationals import digits as right_digits
 from linearly.selftest.rationals import least_squares, worst_digits
@@ -225,7 +225,7 @@ def test_hunt_finds_no_claim_that_is_not_so(monkeypatch):
 def test_hunt_sees_rounding_errors_that_a_chain_forgets(monkeypatch, what):
     # As it was: each summary claimed the rounding errors of its own numbers, whatever rows had been in it.
     monkeypatch.setattr(Gram, "__post_init__", lambda self: object.__setattr__(self, "rounding", self.least_rounding()))
-    monkeypatch.setattr("linearly.algorithm.gram._refuse_spoiled", lambda before, rest: None)
+    monkeypatch.setattr("linearly.algorithm.least_squares.gram._refuse_spoiled", lambda before, rest: None)
     tally = digits.Tally(what)
     for seed in range(40):
         tally.add(seed, digits.CHAINS[what])

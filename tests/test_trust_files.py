@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import linearly as ly
-from linearly.dataset.files import file_tables
-from linearly.dataset.writing import write_tables
+from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files.writers import write_tables
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak of memory in /proc")
 
@@ -110,7 +110,7 @@ def test_a_small_dictionary_of_long_text_is_read_in_little_memory(store_schema, 
 WRITER = """
 import sys
 import numpy as np
-from linearly.dataset.writing import write_tables
+from linearly.dataset.files.writers import write_tables
 
 def chunks():
     yield {"prediction": np.arange(5.0)}

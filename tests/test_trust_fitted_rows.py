@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import linearly as ly
-from linearly.evidence.likelihood import likelihood_ratio
+from linearly.inference.likelihood import likelihood_ratio
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 2))

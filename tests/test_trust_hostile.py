@@ -27,10 +27,10 @@ from matplotlib import pyplot as plt
 from pyarrow import parquet
 
 import linearly as ly
-from linearly.cli.screen import quoted
-from linearly.dataset.wording import HIDDEN, visible
-from linearly.evidence.table import Summary, Table
+from linearly.cli.terminal import quoted
 from linearly.export.python import to_python
+from linearly.formatting import HIDDEN, visible
+from linearly.table import Summary, Table
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
 # What a terminal obeys, XML refuses, or turns the direction of text: no class of the library decides it here.
@@ -109,7 +109,7 @@ def test_debug_shows_a_traceback_without_the_escapes_of_its_message(folder):
 
 
 def test_a_style_cannot_be_forged_by_a_name(monkeypatch):
-    from linearly.cli import screen
+    from linearly.cli import terminal as screen
 
     told = []
     monkeypatch.setattr(screen.click, "echo", lambda text, err=False: told.append(text))

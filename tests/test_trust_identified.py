@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import linearly as ly
-from linearly.algorithm.separability import separability, tied_rows
-from linearly.algorithm.unbounded import unbounded_terms
+from linearly.algorithm.separability.decide import separability, tied_rows
 from linearly.cli.main import main
+from linearly.models.unbounded_terms import unbounded_terms
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "identified.json").read_text())
 CARS, ENDOMETRIAL = (pd.DataFrame(GOLDEN[name]) for name in ("mtcars", "endometrial"))

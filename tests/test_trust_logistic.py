@@ -70,7 +70,7 @@ def test_standard_errors_have_the_digits_that_glance_claims(part):
 
 @pytest.mark.parametrize("K", [2, 3])
 def test_information_by_a_triangle_is_that_of_the_hessian(K):
-    from linearly.algorithm import search
+    from linearly.algorithm.logistic import solver as search
 
     rng = np.random.default_rng(1)
     X = rng.standard_normal((300, 3))
@@ -91,7 +91,7 @@ def test_firth_claims_the_digits_that_its_own_inverse_of_the_information_has():
 
 
 def test_few_digits_are_said(monkeypatch):
-    from linearly.models import logistic
+    from linearly.models import logistic_regression as logistic
 
     monkeypatch.setattr(logistic, "_FEW_DIGITS", 20.0)
     with pytest.warns(ly.PrecisionWarning, match="digits of the standard errors can be trusted"):

@@ -14,9 +14,10 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 
 import linearly as ly
-from linearly.evidence.evaluation import evaluate
-from linearly.report import look, svg
-from linearly.report.regression_plots import draw_residuals
+from linearly.evaluation.evaluate import evaluate
+from linearly.plots import style as look
+from linearly.plots.regression_plots import draw_residuals
+from linearly.report import svg
 
 PLOTS = tuple(name for name in ly.__all__ if name.startswith("plot_"))
 RESIDUAL_PLOTS = ("plot_leverage", "plot_qq", "plot_residuals", "plot_scale_location")

@@ -18,7 +18,7 @@ from commands import run_command
 
 import linearly as ly
 from linearly.lab.session import Session
-from linearly.report import look
+from linearly.plots import style as look
 from linearly.report.facts import facts, shared_terms
 from linearly.report.render import page_of
 

@@ -16,11 +16,12 @@ from estimators import CutRows
 from sklearn.model_selection import PredefinedSplit
 
 import linearly as ly
-from linearly.algorithm import growing, ladder
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.triangle import Triangle
-from linearly.algorithm.triangular import upper
-from linearly.dataset.rows import Block
+from linearly.algorithm.least_squares import adaptive_summary as growing
+from linearly.algorithm.least_squares import solver as ladder
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.algorithm.least_squares.triangular import upper
+from linearly.dataset.rows.block import Block
 from linearly.export.summaries import TRIANGLE
 
 T = TypeVar("T")

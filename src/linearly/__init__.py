@@ -24,36 +24,35 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linearly.algorithm.certificate import Certificate
-    from linearly.algorithm.error_floor import ErrorFloor, error_floor
-    from linearly.algorithm.ladder import PrecisionWarning
-    from linearly.algorithm.sandwich import FewClustersWarning
-    from linearly.algorithm.separability import mistake_bound, separability
-    from linearly.dataset.digits import DigitFeatures, digit_features
-    from linearly.dataset.elsewhere import from_dask, from_spark
-    from linearly.dataset.files import scan
-    from linearly.dataset.polynomial import polynomial
-    from linearly.dataset.text import SpamFeatures, spam_features
-    from linearly.evidence.bias_variance import BiasVariance, bias_variance
-    from linearly.evidence.cross_validation import cross_validate
-    from linearly.evidence.diagnostics import residual_tests, vif
-    from linearly.evidence.difference import diff
-    from linearly.evidence.evaluation import Evaluation, evaluate
-    from linearly.evidence.inference import augment, error_model, glance, tidy
-    from linearly.evidence.likelihood import likelihood_ratio_tests, odds_ratios, profile_intervals
-    from linearly.evidence.nested import compare_models
-    from linearly.evidence.table import Table
-    from linearly.front import Model, fit, load
+    from linearly.algorithm.least_squares.sandwich import FewClustersWarning
+    from linearly.algorithm.least_squares.solver import PrecisionWarning
+    from linearly.algorithm.separability.certificate import Certificate
+    from linearly.algorithm.separability.decide import mistake_bound, separability
+    from linearly.algorithm.separability.error_floor import ErrorFloor, error_floor
+    from linearly.api import Model, fit, load
+    from linearly.dataset.cluster.partitions import from_dask, from_spark
+    from linearly.dataset.features.digits import DigitFeatures, digit_features
+    from linearly.dataset.features.spam import SpamFeatures, spam_features
+    from linearly.dataset.files.scan import scan
+    from linearly.dataset.rows.polynomial import polynomial
+    from linearly.evaluation.bias_variance import BiasVariance, bias_variance
+    from linearly.evaluation.cross_validate import cross_validate
+    from linearly.evaluation.evaluate import Evaluation, evaluate
+    from linearly.inference.diagnostics import residual_tests, vif
+    from linearly.inference.difference import diff
+    from linearly.inference.likelihood import likelihood_ratio_tests, odds_ratios, profile_intervals
+    from linearly.inference.nested_models import compare_models
+    from linearly.inference.tidy import augment, error_model, glance, tidy
     from linearly.models.batch_perceptron import BatchPerceptron
-    from linearly.models.discriminant import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-    from linearly.models.estimable import NotEstimableWarning
-    from linearly.models.indicator import LeastSquaresClassifier
-    from linearly.models.logistic import LogisticRegression, SeparationWarning
-    from linearly.models.perceptron import AveragedPerceptron, Perceptron, VotedPerceptron
-    from linearly.models.pocket import PocketPerceptron
-    from linearly.models.regression import LinearRegression
-    from linearly.models.ridge import RidgeCV
-    from linearly.report.classifier_plots import (
+    from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+    from linearly.models.estimability import NotEstimableWarning
+    from linearly.models.least_squares_classifier import LeastSquaresClassifier
+    from linearly.models.linear_regression import LinearRegression
+    from linearly.models.logistic_regression import LogisticRegression, SeparationWarning
+    from linearly.models.online_perceptrons import AveragedPerceptron, Perceptron, VotedPerceptron
+    from linearly.models.pocket_perceptron import PocketPerceptron
+    from linearly.models.ridge_cv import RidgeCV
+    from linearly.plots.classifier_plots import (
         plot_calibration,
         plot_coefficients,
         plot_confusion,
@@ -63,75 +62,76 @@ if TYPE_CHECKING:
         plot_regions,
         plot_roc,
     )
-    from linearly.report.plots import plot_boundary, plot_mistakes, plot_pocket
-    from linearly.report.regression_plots import plot_leverage, plot_qq, plot_residuals, plot_scale_location
+    from linearly.plots.perceptron_plots import plot_boundary, plot_mistakes, plot_pocket
+    from linearly.plots.regression_plots import plot_leverage, plot_qq, plot_residuals, plot_scale_location
+    from linearly.table import Table
     from linearly.versions import show_versions
 
 _HOME = {
-    "AveragedPerceptron": "linearly.models.perceptron",
+    "AveragedPerceptron": "linearly.models.online_perceptrons",
     "BatchPerceptron": "linearly.models.batch_perceptron",
-    "BiasVariance": "linearly.evidence.bias_variance",
-    "Certificate": "linearly.algorithm.certificate",
-    "DigitFeatures": "linearly.dataset.digits",
-    "ErrorFloor": "linearly.algorithm.error_floor",
-    "Evaluation": "linearly.evidence.evaluation",
-    "FewClustersWarning": "linearly.algorithm.sandwich",
-    "LeastSquaresClassifier": "linearly.models.indicator",
-    "LinearDiscriminantAnalysis": "linearly.models.discriminant",
-    "LinearRegression": "linearly.models.regression",
-    "LogisticRegression": "linearly.models.logistic",
-    "Model": "linearly.front",
-    "NotEstimableWarning": "linearly.models.estimable",
-    "Perceptron": "linearly.models.perceptron",
-    "PocketPerceptron": "linearly.models.pocket",
-    "PrecisionWarning": "linearly.algorithm.ladder",
-    "QuadraticDiscriminantAnalysis": "linearly.models.discriminant",
-    "RidgeCV": "linearly.models.ridge",
-    "SeparationWarning": "linearly.models.logistic",
-    "SpamFeatures": "linearly.dataset.text",
-    "Table": "linearly.evidence.table",
-    "VotedPerceptron": "linearly.models.perceptron",
-    "augment": "linearly.evidence.inference",
-    "bias_variance": "linearly.evidence.bias_variance",
-    "compare_models": "linearly.evidence.nested",
-    "cross_validate": "linearly.evidence.cross_validation",
-    "diff": "linearly.evidence.difference",
-    "digit_features": "linearly.dataset.digits",
-    "error_floor": "linearly.algorithm.error_floor",
-    "error_model": "linearly.evidence.inference",
-    "evaluate": "linearly.evidence.evaluation",
-    "fit": "linearly.front",
-    "from_dask": "linearly.dataset.elsewhere",
-    "from_spark": "linearly.dataset.elsewhere",
-    "glance": "linearly.evidence.inference",
-    "likelihood_ratio_tests": "linearly.evidence.likelihood",
-    "load": "linearly.front",
-    "mistake_bound": "linearly.algorithm.separability",
-    "odds_ratios": "linearly.evidence.likelihood",
-    "plot_boundary": "linearly.report.plots",
-    "plot_calibration": "linearly.report.classifier_plots",
-    "plot_coefficients": "linearly.report.classifier_plots",
-    "plot_confusion": "linearly.report.classifier_plots",
-    "plot_gaussians": "linearly.report.classifier_plots",
-    "plot_leverage": "linearly.report.regression_plots",
-    "plot_mistakes": "linearly.report.plots",
-    "plot_pocket": "linearly.report.plots",
-    "plot_precision_recall": "linearly.report.classifier_plots",
-    "plot_probability": "linearly.report.classifier_plots",
-    "plot_qq": "linearly.report.regression_plots",
-    "plot_regions": "linearly.report.classifier_plots",
-    "plot_residuals": "linearly.report.regression_plots",
-    "plot_roc": "linearly.report.classifier_plots",
-    "plot_scale_location": "linearly.report.regression_plots",
-    "polynomial": "linearly.dataset.polynomial",
-    "profile_intervals": "linearly.evidence.likelihood",
-    "residual_tests": "linearly.evidence.diagnostics",
-    "scan": "linearly.dataset.files",
-    "separability": "linearly.algorithm.separability",
+    "BiasVariance": "linearly.evaluation.bias_variance",
+    "Certificate": "linearly.algorithm.separability.certificate",
+    "DigitFeatures": "linearly.dataset.features.digits",
+    "ErrorFloor": "linearly.algorithm.separability.error_floor",
+    "Evaluation": "linearly.evaluation.evaluate",
+    "FewClustersWarning": "linearly.algorithm.least_squares.sandwich",
+    "LeastSquaresClassifier": "linearly.models.least_squares_classifier",
+    "LinearDiscriminantAnalysis": "linearly.models.discriminant_analysis",
+    "LinearRegression": "linearly.models.linear_regression",
+    "LogisticRegression": "linearly.models.logistic_regression",
+    "Model": "linearly.api",
+    "NotEstimableWarning": "linearly.models.estimability",
+    "Perceptron": "linearly.models.online_perceptrons",
+    "PocketPerceptron": "linearly.models.pocket_perceptron",
+    "PrecisionWarning": "linearly.algorithm.least_squares.solver",
+    "QuadraticDiscriminantAnalysis": "linearly.models.discriminant_analysis",
+    "RidgeCV": "linearly.models.ridge_cv",
+    "SeparationWarning": "linearly.models.logistic_regression",
+    "SpamFeatures": "linearly.dataset.features.spam",
+    "Table": "linearly.table",
+    "VotedPerceptron": "linearly.models.online_perceptrons",
+    "augment": "linearly.inference.tidy",
+    "bias_variance": "linearly.evaluation.bias_variance",
+    "compare_models": "linearly.inference.nested_models",
+    "cross_validate": "linearly.evaluation.cross_validate",
+    "diff": "linearly.inference.difference",
+    "digit_features": "linearly.dataset.features.digits",
+    "error_floor": "linearly.algorithm.separability.error_floor",
+    "error_model": "linearly.inference.tidy",
+    "evaluate": "linearly.evaluation.evaluate",
+    "fit": "linearly.api",
+    "from_dask": "linearly.dataset.cluster.partitions",
+    "from_spark": "linearly.dataset.cluster.partitions",
+    "glance": "linearly.inference.tidy",
+    "likelihood_ratio_tests": "linearly.inference.likelihood",
+    "load": "linearly.api",
+    "mistake_bound": "linearly.algorithm.separability.decide",
+    "odds_ratios": "linearly.inference.likelihood",
+    "plot_boundary": "linearly.plots.perceptron_plots",
+    "plot_calibration": "linearly.plots.classifier_plots",
+    "plot_coefficients": "linearly.plots.classifier_plots",
+    "plot_confusion": "linearly.plots.classifier_plots",
+    "plot_gaussians": "linearly.plots.classifier_plots",
+    "plot_leverage": "linearly.plots.regression_plots",
+    "plot_mistakes": "linearly.plots.perceptron_plots",
+    "plot_pocket": "linearly.plots.perceptron_plots",
+    "plot_precision_recall": "linearly.plots.classifier_plots",
+    "plot_probability": "linearly.plots.classifier_plots",
+    "plot_qq": "linearly.plots.regression_plots",
+    "plot_regions": "linearly.plots.classifier_plots",
+    "plot_residuals": "linearly.plots.regression_plots",
+    "plot_roc": "linearly.plots.classifier_plots",
+    "plot_scale_location": "linearly.plots.regression_plots",
+    "polynomial": "linearly.dataset.rows.polynomial",
+    "profile_intervals": "linearly.inference.likelihood",
+    "residual_tests": "linearly.inference.diagnostics",
+    "scan": "linearly.dataset.files.scan",
+    "separability": "linearly.algorithm.separability.decide",
     "show_versions": "linearly.versions",
-    "spam_features": "linearly.dataset.text",
-    "tidy": "linearly.evidence.inference",
-    "vif": "linearly.evidence.diagnostics",
+    "spam_features": "linearly.dataset.features.spam",
+    "tidy": "linearly.inference.tidy",
+    "vif": "linearly.inference.diagnostics",
 }
 
 __all__ = [

@@ -10,7 +10,7 @@ from importlib import metadata
 def show_versions() -> None:
     """Print the versions of linearly and what it stands on, and which kernels run."""
     import linearly
-    from linearly.dataset.fold import threads
+    from linearly.dataset.rows.reduce import threads
     from linearly.kernels import kernels_in_use
 
     print(f"linearly      {linearly.__version__}")

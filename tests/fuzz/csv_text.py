@@ -17,10 +17,10 @@ import pyarrow as pa
 import linearly as ly
 from fuzz.mutation import mutated
 from fuzz.run import Broken, Fuzzer, unlike_ours
-from linearly.cli.findings import findings
-from linearly.cli.profile import profile
-from linearly.dataset import csv as text
-from linearly.dataset.files import file_tables
+from linearly.checks.column_profile import profile
+from linearly.checks.data_checks import findings
+from linearly.dataset.files import csv as text
+from linearly.dataset.files.scan import file_tables
 
 PIECES = (
     *(b'"', b'""', b",", b";", b"\t", b"|", b"\n", b"\r\n", b"\r", b"\n\n", b"\x00", b"\xff", b"\xef\xbb\xbf"),

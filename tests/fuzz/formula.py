@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from fuzz.mutation import mutated
 from fuzz.run import Broken, Fuzzer
-from linearly.dataset.formula import formula_design
-from linearly.dataset.plain import design_from_plain, design_to_plain
-from linearly.dataset.tables import FrameTables
+from linearly.dataset.design.from_formula import formula_design
+from linearly.dataset.design.serialization import design_from_plain, design_to_plain
+from linearly.dataset.rows.tables import FrameTables
 
 ROWS = 12
 _RANDOM = np.random.default_rng(7)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.failures import one_line
+from linearly.cli.errors import one_line
 from linearly.cli.inputs import read
 from linearly.cli.options import common, data_argument, na_option, names, option
 from linearly.cli.progress import Progress
-from linearly.cli.screen import (
+from linearly.cli.terminal import (
     answer,
     bold,
     brief,
@@ -28,7 +28,7 @@ from linearly.cli.screen import (
 )
 
 if TYPE_CHECKING:
-    from linearly.dataset.tables import Tables
+    from linearly.dataset.rows.tables import Tables
 
 COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
 MOST_COLUMNS = 40  # listed
@@ -54,10 +54,10 @@ def check(
     Example:
       linearly check carseats.csv --target Sales
     """
-    from linearly.cli.findings import findings
-    from linearly.cli.profile import profile
-    from linearly.dataset.markers import without_markers
-    from linearly.dataset.tables import known_columns
+    from linearly.checks.column_profile import profile
+    from linearly.checks.data_checks import findings
+    from linearly.dataset.design.missing_markers import without_markers
+    from linearly.dataset.rows.tables import known_columns
 
     with Progress() as progress:
         tables: Tables = without_markers(read(data, progress), na)
@@ -106,7 +106,7 @@ def next_command(
 
 
 def _row(name: str, column: Any) -> dict[str, Any]:
-    from linearly.dataset.terms import MOST_LEVELS
+    from linearly.dataset.design.terms import MOST_LEVELS
 
     row: dict[str, Any] = {"column": name, "kind": column.kind, "missing": column.missing}
     row["levels"] = len(column.levels) if 0 < len(column.levels) <= MOST_LEVELS else None
@@ -119,7 +119,7 @@ def _row(name: str, column: Any) -> dict[str, Any]:
 
 
 def _columns(rows: list[dict[str, Any]], target: str | None, weight: str | None) -> str:
-    from linearly.cli.fit_screen import cut_names, laid_out
+    from linearly.cli.fit_view import cut_names, laid_out
 
     shown = rows[:MOST_COLUMNS]
     roles = {target: "target", weight: "weight"}

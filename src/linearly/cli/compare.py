@@ -13,12 +13,12 @@ import click
 from linearly.cli.inputs import read
 from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, bold, columns_told, count, dim, duration, note, put_json, two_values, wrapped
+from linearly.cli.terminal import answer, bold, columns_told, count, dim, duration, note, put_json, two_values, wrapped
 from linearly.models.registry import MODELS
 
 if TYPE_CHECKING:
-    from linearly.dataset.rows import Rows
-    from linearly.dataset.tables import Tables
+    from linearly.dataset.rows.block import Rows
+    from linearly.dataset.rows.tables import Tables
 
 ASSUMES = {
     "linear": "the mean is a line in every column; errors alike and independent",
@@ -54,7 +54,7 @@ def compare(data: str, as_json: bool, models: tuple[str, ...], folds: int, **ask
       linearly compare carseats.csv --target Sales
       linearly compare spam.csv -t label -m logistic -m lda --folds 10
     """
-    from linearly.dataset.markers import without_markers
+    from linearly.dataset.design.missing_markers import without_markers
 
     one_aim(asked["target"], asked["formula"])
     with Progress() as progress:
@@ -77,13 +77,13 @@ def compared(
     tables: Tables, asked: dict[str, Any], models: tuple[str, ...], folds: int, progress: Progress
 ) -> dict[str, Any]:
     """The scores of all models, best first."""
-    from linearly.cli.failures import in_options
-    from linearly.cli.fit_facts import few_values
-    from linearly.dataset.design import DesignRows
-    from linearly.dataset.doubts import refuse_numbers_as_text
-    from linearly.dataset.kept import kept
-    from linearly.dataset.present import learnt
-    from linearly.evidence.cross_validation import cross_validate, interval
+    from linearly.cli.errors import in_options
+    from linearly.cli.fit_summary import few_values
+    from linearly.dataset.design.cached_rows import kept
+    from linearly.dataset.design.design import DesignRows
+    from linearly.dataset.design.numeric_text_checks import refuse_numbers_as_text
+    from linearly.dataset.design.zero_weights import learnt
+    from linearly.evaluation.cross_validate import cross_validate, interval
     from linearly.models.registry import classifies, estimator_of
 
     design = _design(tables, asked)
@@ -145,7 +145,7 @@ def compared(
 def _design(tables: Tables, asked: dict[str, Any]) -> Any:
     target, formula, weight = asked["target"], asked["formula"], asked["weight"]
     features = chosen_features(tables.schema, target, formula, asked["features"], asked["without"], weight)
-    from linearly.front import design_for
+    from linearly.api import design_for
 
     return design_for(tables, target, formula, features, weight, missing=asked["missing"])
 
@@ -198,7 +198,7 @@ def _baseline(rows: Rows, design: Any) -> tuple[int, dict[str, Any]]:
 
 def compare_screen(found: dict[str, Any]) -> str:
     """The comparison as text."""
-    from linearly.cli.fit_screen import laid_out
+    from linearly.cli.fit_view import laid_out
 
     runs, score = found["models"], found["score"]
     loss = "log_loss" if score == "accuracy" else "mse"

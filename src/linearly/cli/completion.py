@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from linearly.cli.options import common
-from linearly.cli.screen import answer, put_json
+from linearly.cli.terminal import answer, put_json
 
 HOW = {
     "bash": 'eval "$(linearly completion bash)"     in ~/.bashrc',

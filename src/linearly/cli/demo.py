@@ -6,7 +6,7 @@ import click
 
 from linearly.cli.inputs import refuse_output
 from linearly.cli.options import common
-from linearly.cli.screen import answer, put_json, status
+from linearly.cli.terminal import answer, put_json, status
 from linearly.demos import NAMES, TITLES
 
 

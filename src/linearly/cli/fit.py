@@ -12,12 +12,12 @@ from linearly.cli.inputs import load_model, read, refuse_output, split
 from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
 from linearly.cli.pages import write_page
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, evaluation, note, put_json, quoted, saved, status, two_values
+from linearly.cli.terminal import answer, evaluation, note, put_json, quoted, saved, status, two_values
 from linearly.models.registry import MODELS
 
 if TYPE_CHECKING:
-    from linearly.dataset.tables import Tables
-    from linearly.front import Model
+    from linearly.api import Model
+    from linearly.dataset.rows.tables import Tables
 
 PENALISED = ("auto", "linear", "ridge", "logistic", "least-squares")
 
@@ -79,7 +79,7 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
     if as_json:
         put_json(facts)
         return
-    from linearly.cli.fit_screen import fit_screen
+    from linearly.cli.fit_view import fit_screen
 
     answer(fit_screen(facts))
     if facts.get("two_values") is not None:
@@ -99,9 +99,9 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
 
 def fitted(tables: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], Model]:
     """The model that was asked for, and the facts about it."""
-    import linearly.models.logistic
-    import linearly.models.ridge  # noqa: F401 (imports are no part of the time that a fit takes)
-    from linearly.cli.fit_facts import LOOKED_AT, look_again, model_facts
+    import linearly.models.logistic_regression
+    import linearly.models.ridge_cv  # noqa: F401 (imports are no part of the time that a fit takes)
+    from linearly.cli.fit_summary import LOOKED_AT, look_again, model_facts
 
     begun = perf_counter()
     model = _fit(tables, asked)
@@ -116,21 +116,21 @@ def fitted(tables: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], Model]:
 
 
 def _fit(tables: Any, asked: dict[str, Any]) -> Model:
-    from linearly import front
+    from linearly import api
 
     params = dict(map(_parameter, asked["param"]))
     if asked["alpha"] is not None:
         params["alpha"] = asked["alpha"]
     if asked["like"] is not None:
         policy = {name: asked[name] for name in ("missing", "unseen")} | {"na_values": asked["na"]}
-        return front.fit(tables, like=load_model(asked["like"]), model=asked["model"], **policy, **params)
+        return api.fit(tables, like=load_model(asked["like"]), model=asked["model"], **policy, **params)
     target, formula, weight = asked["target"], asked["formula"], asked["weight"]
     groups = asked["groups"]
     features = chosen_features(tables.schema, target, formula, asked["features"], asked["without"], weight, groups)
     model = asked["model"]
     if asked["cv"]:
-        from linearly.dataset.design import target_of
-        from linearly.dataset.markers import without_markers
+        from linearly.dataset.design.design import target_of
+        from linearly.dataset.design.missing_markers import without_markers
 
         if target is not None and target in tables.schema:
             aim = target_of(target, without_markers(tables, asked["na"]).schema)
@@ -138,7 +138,7 @@ def _fit(tables: Any, asked: dict[str, Any]) -> Model:
                 raise ValueError(f"--cv chooses the penalty of a ridge regression, but {target!r} holds labels: leave "
                                  "it out, or give --alpha.")  # fmt: skip
         model = "ridge"
-    return front.fit(
+    return api.fit(
         tables, target=target, formula=formula, model=model, features=features, weight=weight, groups=groups,
         missing=asked["missing"], unseen=asked["unseen"], na_values=asked["na"], **params,
     )  # fmt: skip

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from linearly.cli.failures import near_files
+from linearly.cli.errors import near_files
 from linearly.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from linearly.dataset.tables import Chunk, Tables
-    from linearly.front import Model
+    from linearly.api import Model
+    from linearly.dataset.rows.tables import Chunk, Tables
 
 S = TypeVar("S")
 
@@ -25,7 +25,7 @@ _SAMPLED = 2**20  # bytes of a text file by which its rows are estimated
 
 def read(data: str, progress: Progress) -> WatchedTables:
     """The tables that a command is given by a path, a glob, a directory, a URL, or - for standard input."""
-    from linearly.dataset.files import file_tables
+    from linearly.dataset.files.scan import file_tables
 
     try:
         tables = file_tables(_source(data))
@@ -36,7 +36,7 @@ def read(data: str, progress: Progress) -> WatchedTables:
 
 def load_model(path: str) -> Model:
     """The model in a file."""
-    from linearly.front import load
+    from linearly.api import load
 
     if not os.path.exists(path):
         raise FileNotFoundError(f"There is no model file {path}.{near_files(path)}")
@@ -49,7 +49,7 @@ def refuse_output(path: str | None, *given: str | None) -> None:
     """Refuse a file to be written that is given to be read, or in a directory that there is not, before any work."""
     if path is None:
         return
-    from linearly.dataset.locations import refuse_overwriting
+    from linearly.dataset.files.locations import refuse_overwriting
 
     refuse_overwriting(path, *given)
     folder = os.path.dirname(path)
@@ -105,13 +105,13 @@ class WatchedTables:
 
     def with_text(self, columns: Sequence[str]) -> WatchedTables:
         """The same rows, with some columns as text."""
-        from linearly.dataset.tables import with_text
+        from linearly.dataset.rows.tables import with_text
 
         return WatchedTables(with_text(self.tables, columns), self.progress, self.expected)
 
     def with_na(self, markers: tuple[str, ...]) -> WatchedTables:
         """The same rows, with the cells that hold one of the markers missing."""
-        from linearly.dataset.markers import without_markers
+        from linearly.dataset.design.missing_markers import without_markers
 
         return WatchedTables(without_markers(self.tables, markers), self.progress, self.expected)
 
@@ -126,7 +126,7 @@ class _Watched(Generic[S]):
     @property
     def takes_columns(self) -> bool:
         """Whether f does."""
-        from linearly.dataset.rows import takes_columns
+        from linearly.dataset.rows.block import takes_columns
 
         return takes_columns(self.f)
 
@@ -163,7 +163,7 @@ class PickedTables:
 
     def fold(self, f: Callable[[Chunk], S]) -> S:
         """The sum of f over the chunks."""
-        from linearly.dataset.design import Tally
+        from linearly.dataset.design.design import Tally
 
         pick = Pick(self.share, self.held)
 
@@ -183,13 +183,13 @@ class PickedTables:
 
     def with_text(self, columns: Sequence[str]) -> PickedTables:
         """The same rows, with some columns as text."""
-        from linearly.dataset.tables import with_text
+        from linearly.dataset.rows.tables import with_text
 
         return PickedTables(with_text(self.tables, columns), self.share, held=self.held)
 
     def with_na(self, markers: tuple[str, ...]) -> PickedTables:
         """The same rows, with the cells that hold one of the markers missing."""
-        from linearly.dataset.markers import without_markers
+        from linearly.dataset.design.missing_markers import without_markers
 
         return PickedTables(without_markers(self.tables, markers), self.share, held=self.held)
 
@@ -204,7 +204,7 @@ class Pick:
     def __call__(self, chunk: Chunk) -> Chunk:
         import numpy as np
 
-        from linearly.dataset.rows import Picked
+        from linearly.dataset.rows.block import Picked
 
         a, b = self.share.numerator, self.share.denominator
         number = chunk.start + np.arange(len(chunk) + 1, dtype=np.int64)

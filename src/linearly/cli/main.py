@@ -27,8 +27,8 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         print("error: The command line needs click: pip install 'linearly[cli]'.", file=sys.stderr)
         return 1
-    from linearly.cli.failures import sentence
-    from linearly.cli.screen import error, note_warning, status
+    from linearly.cli.errors import sentence
+    from linearly.cli.terminal import error, note_warning, status
 
     debug = "--debug" in words
     with warnings.catch_warnings():

@@ -11,7 +11,7 @@ import click
 
 from linearly.cli.inputs import load_model, refuse_output
 from linearly.cli.options import common, model_argument
-from linearly.cli.screen import answer, bold, count, put_json, saved, status, wrapped
+from linearly.cli.terminal import answer, bold, count, put_json, saved, status, wrapped
 
 
 @click.command()
@@ -24,8 +24,8 @@ def show(model: str, as_json: bool) -> None:
     Example:
       linearly show model.json
     """
-    from linearly.cli.fit_facts import model_facts
-    from linearly.cli.fit_screen import fit_screen
+    from linearly.cli.fit_summary import model_facts
+    from linearly.cli.fit_view import fit_screen
 
     facts = model_facts(load_model(model))
     if as_json:
@@ -47,8 +47,8 @@ def diff(first: str, second: str, as_json: bool) -> None:
     Example:
       linearly diff january.json february.json
     """
-    from linearly.evidence.difference import chow, diff
-    from linearly.evidence.table import Table
+    from linearly.inference.difference import chow, diff
+    from linearly.table import Table
 
     a, b = load_model(first), load_model(second)
     table = diff(a, b)
@@ -89,8 +89,8 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
     if not output.lower().endswith(".json"):
         raise click.UsageError(f"{output}: a model file must end in .json.")
     refuse_output(output, *models)
-    from linearly.cli.fit_facts import model_facts
-    from linearly.cli.fit_screen import fit_screen
+    from linearly.cli.fit_summary import model_facts
+    from linearly.cli.fit_view import fit_screen
 
     merged = reduce(add, map(load_model, models))
     merged.save(output)
@@ -146,7 +146,7 @@ def export(
 
         text = to_python(fitted)
     if text is not None and output is not None:
-        from linearly.export.disk import write_whole
+        from linearly.export.atomic_file import write_whole
 
         write_whole(output, text.encode())
     if as_json:

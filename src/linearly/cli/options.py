@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from linearly.cli.screen import quoted
+from linearly.cli.terminal import quoted
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NAME = re.compile(r'\s*"((?:[^"]|"")+)"\s*(?=,|$)|([^,]+)')
@@ -87,7 +87,7 @@ def chosen_features(
         _refuse_dates(schema, [name for name in features or schema if name not in {*without, target, weight, groups}])
     if not without:
         return list(features) or None
-    from linearly.dataset.tables import known_columns
+    from linearly.dataset.rows.tables import known_columns
 
     known_columns(without, schema)
     return [name for name in features or schema if name not in {*without, target, weight, groups}]

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.failures import near_files
+from linearly.cli.errors import near_files
 from linearly.cli.inputs import load_model, read, refuse_output
 from linearly.cli.options import common, data_argument, model_argument
 from linearly.cli.progress import Progress
-from linearly.cli.screen import put_json, saved
+from linearly.cli.terminal import put_json, saved
 
 if TYPE_CHECKING:
-    from linearly.dataset.tables import Tables
-    from linearly.front import Model
+    from linearly.api import Model
+    from linearly.dataset.rows.tables import Tables
 
 
 @click.command()

@@ -11,11 +11,11 @@ import click
 from linearly.cli.inputs import load_model, read, refuse_output
 from linearly.cli.options import common, data_argument, level_option, model_argument, names
 from linearly.cli.progress import Progress
-from linearly.cli.screen import answer, count, evaluation, note, put_json, refuse_closed_output, saved, short, status
+from linearly.cli.terminal import answer, count, evaluation, note, put_json, refuse_closed_output, saved, short, status
 
 if TYPE_CHECKING:
-    from linearly.dataset.tables import Chunk, Tables
-    from linearly.front import Model
+    from linearly.api import Model
+    from linearly.dataset.rows.tables import Chunk, Tables
 
 
 @click.command()
@@ -40,7 +40,7 @@ def predict(
       linearly predict model.json new.csv -o answers.parquet --keep customer
       linearly predict model.json new.csv | head
     """
-    from linearly.models.estimable import NotEstimable
+    from linearly.models.estimability import NotEstimable
 
     if output is not None and not output.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
         raise click.UsageError(f"{output}: write to a file that ends in .csv, .csv.gz or .parquet.")
@@ -57,7 +57,7 @@ def predict(
         tables: Tables = read(data, progress)
         answers = fitted.answers(tables, keep=keep, watch=gaps)
         if output is not None:
-            from linearly.dataset.writing import write_tables
+            from linearly.dataset.files.writers import write_tables
 
             rows = write_tables(output, answers, escape_formulas=escape_formulas)
         elif as_json:
@@ -82,7 +82,7 @@ class Gaps:
         self.columns: dict[str, int] = {}
 
     def __call__(self, chunk: Chunk) -> None:
-        from linearly.dataset.tables import missing_in
+        from linearly.dataset.rows.tables import missing_in
 
         complete = self._design.complete(chunk) if self._design.missing == "drop" else None
         if complete is None:
@@ -116,8 +116,8 @@ def _write(answers: Iterable[Mapping[str, Any]], escape_formulas: bool) -> int:
     import pyarrow as pa
     from pyarrow import csv
 
-    from linearly.dataset.wording import visible
-    from linearly.dataset.writing import as_arrow, csv_options, without_blank_lines, without_formulas
+    from linearly.dataset.files.writers import as_arrow, csv_options, without_blank_lines, without_formulas
+    from linearly.formatting import visible
 
     out, rows = sys.stdout.buffer, 0
     if escape_formulas:
@@ -146,8 +146,8 @@ def evaluate(model: str, data: str, positive: str | None, level: float, as_json:
     Example:
       linearly evaluate model.json test.csv --positive yes
     """
-    from linearly.dataset.tables import known_columns
-    from linearly.evidence.evaluation import evaluate as scored
+    from linearly.dataset.rows.tables import known_columns
+    from linearly.evaluation.evaluate import evaluate as scored
 
     fitted = load_model(model)
     with Progress() as progress:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linearly.cli.options import common
-from linearly.cli.screen import answer, duration, put_json, saved, status, width
+from linearly.cli.terminal import answer, duration, put_json, saved, status, width
 from linearly.selftest import AREAS
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
 def _write(output: str, found: dict[str, list[Result]], seconds: dict[str, float], long: bool, jobs: int) -> None:
     from pathlib import Path
 
-    from linearly.export.disk import write_whole
+    from linearly.export.atomic_file import write_whole
     from linearly.selftest.page import kept, measured, page
 
     old = kept(Path(output).read_text(encoding="utf-8")) if Path(output).exists() else {}

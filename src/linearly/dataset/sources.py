@@ -8,11 +8,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from linearly.dataset.design import Design
-from linearly.dataset.markers import without_markers
-from linearly.dataset.rows import is_frame
-from linearly.dataset.spelling import spelled
-from linearly.dataset.tables import FrameTables, Tables, with_text
+from linearly.dataset.design.design import Design
+from linearly.dataset.design.missing_markers import without_markers
+from linearly.dataset.rows.block import is_frame
+from linearly.dataset.rows.level_spelling import spelled
+from linearly.dataset.rows.tables import FrameTables, Tables, with_text
 
 
 def as_tables(data: Any) -> Tables:
@@ -23,11 +23,11 @@ def as_tables(data: Any) -> Tables:
         return data  # type: ignore[no-any-return]
     home = type(data).__module__.split(".")[0]
     if home in ("dask", "dask_expr"):
-        from linearly.dataset.dask import DaskTables
+        from linearly.dataset.cluster.dask import DaskTables
 
         return DaskTables(data)
     if home == "pyspark":
-        from linearly.dataset.spark import SparkTables
+        from linearly.dataset.cluster.spark import SparkTables
 
         return SparkTables(data)
     if nw.dependencies.is_pyarrow_table(data) or (home == "pyarrow" and type(data).__name__ == "RecordBatch"):
@@ -37,11 +37,11 @@ def as_tables(data: Any) -> Tables:
     if nw.dependencies.is_into_series(data):
         raise TypeError("A series is one column: give a data frame with the target and the features.")
     if isinstance(data, (str, os.PathLike, list, tuple)) or hasattr(data, "read"):
-        from linearly.dataset.files import file_tables
+        from linearly.dataset.files.scan import file_tables
 
         return file_tables(data)
     if any(hasattr(data, name) for name in ("__arrow_c_stream__", "collect_batches", "scanner")):
-        from linearly.dataset.files import stream_tables
+        from linearly.dataset.files.scan import stream_tables
 
         return stream_tables(data)
     raise TypeError(
@@ -80,7 +80,7 @@ def _plain_table(data: Any) -> Any:
     """A table of an Arrow table or record batch, whose views of text are plain text."""
     import pyarrow as pa
 
-    from linearly.dataset.units import plain_views
+    from linearly.dataset.files.read_units import plain_views
 
     return pa.table([plain_views(column) for column in data.columns], names=data.schema.names)
 

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.certificate import Certificate
-from linearly.algorithm.error_floor import ErrorFloor, error_floor
-from linearly.algorithm.separability import separability
-from linearly.dataset.digits import DIGIT_FEATURES, digit_features
+from linearly.algorithm.separability.certificate import Certificate
+from linearly.algorithm.separability.decide import separability
+from linearly.algorithm.separability.error_floor import ErrorFloor, error_floor
+from linearly.api import Model
+from linearly.dataset.features.digits import DIGIT_FEATURES, digit_features
 from linearly.demos.image import Image
 from linearly.demos.story import (
     CLASSIFIERS,
@@ -26,9 +27,8 @@ from linearly.demos.story import (
     numbered,
     subset,
 )
-from linearly.front import Model
-from linearly.report import look
-from linearly.report.words import Finding
+from linearly.plots import style
+from linearly.report.page_parts import Finding
 
 Array = NDArray[np.float64]
 
@@ -323,7 +323,7 @@ def _scatter(ax: Any, digits: Digits, two: Columns, fits: Compared) -> None:
     for k, label in enumerate(("five", "one")):
         mine = few["digit"] == label
         ax.scatter(
-            x[mine], y[mine], s=22, marker=look.shape(k), color=look.colour(k), edgecolors="white", linewidths=0.4,
+            x[mine], y[mine], s=22, marker=style.shape(k), color=style.colour(k), edgecolors="white", linewidths=0.4,
             label=f"{label}s", zorder=3,
         )  # fmt: skip
     low, high = float(x.min()), float(x.max())
@@ -332,7 +332,7 @@ def _scatter(ax: Any, digits: Digits, two: Columns, fits: Compared) -> None:
     ax.set_xlim(*ends)
     ax.set_ylim(float(y.min()) - pad, float(y.max()) + pad)
     styles = zip(("perceptron", "pocket", "least-squares", "lda", "logistic"), ("--", "-", ":", "-.", "-"), strict=True)
-    colours = (look.GREY, look.BLACK, look.PURPLE, look.GREEN, look.VERMILION)
+    colours = (style.GREY, style.BLACK, style.PURPLE, style.GREEN, style.VERMILION)
     for (name, dashes), colour in zip(styles, colours, strict=True):
         estimator = fits[name].estimator
         w, b = np.ravel(estimator.coef_)[-2:], float(np.ravel(estimator.intercept_)[-1])
@@ -342,9 +342,9 @@ def _scatter(ax: Any, digits: Digits, two: Columns, fits: Compared) -> None:
             ax.plot(
                 ends, -(b + w[0] * ends) / w[1], color=colour, linestyle=dashes, linewidth=1.5, label=CLASSIFIERS[name]
             )
-    look.legend(ax)
+    style.legend(ax)
     wrong = fits["pocket"].trained.errors
-    look.frame(ax, f"The pocket's line has {wrong} of {len(train['digit'])} images on the wrong side", *TWO)
+    style.frame(ax, f"The pocket's line has {wrong} of {len(train['digit'])} images on the wrong side", *TWO)
 
 
 def _halfway(estimator: Any) -> tuple[Array, float]:

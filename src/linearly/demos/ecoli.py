@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.api import Model
 from linearly.demos.story import Columns, Score, Story, matrix, subset
-from linearly.evidence.cross_validation import cross_validate
-from linearly.front import Model
-from linearly.models.discriminant import LinearDiscriminantAnalysis
+from linearly.evaluation.cross_validate import cross_validate
+from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis
 from linearly.models.registry import estimator_of
-from linearly.report.classifier_plots import plot_gaussians
-from linearly.report.words import Finding, listed
+from linearly.plots.classifier_plots import plot_gaussians
+from linearly.report.page_parts import Finding, listed
 
 NAMES = ("mcg", "gvh", "lip", "chg", "aac", "alm1", "alm2")
 TARGET = "site"

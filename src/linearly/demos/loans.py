@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.api import Model
 from linearly.demos.story import CLASSIFIERS, Columns, Score, Story, listed_errors, subset
-from linearly.evidence.bias_variance import BiasVariance, bias_variance
-from linearly.evidence.inference import tidy
-from linearly.front import Model
-from linearly.models.regression import LinearRegression
-from linearly.report import look
-from linearly.report.words import Finding
+from linearly.evaluation.bias_variance import BiasVariance, bias_variance
+from linearly.inference.tidy import tidy
+from linearly.models.linear_regression import LinearRegression
+from linearly.plots import style
+from linearly.report.page_parts import Finding
 
 Array = NDArray[np.float64]
 
@@ -195,18 +195,18 @@ def _picture(story: Story, result: BiasVariance) -> None:
     def draw(ax: Any) -> None:
         degree, table = np.asarray(result.table["degree"]), result.table
         lines = {
-            "error on new customers": ("epe", look.BLACK, "-"),
-            "error on training customers": ("train_error", look.GREY, "--"),
-            "bias²": ("bias2", look.ORANGE, "-"),
-            "variance": ("variance", look.BLUE, "-"),
-            "noise": ("noise", look.GREY, ":"),
+            "error on new customers": ("epe", style.BLACK, "-"),
+            "error on training customers": ("train_error", style.GREY, "--"),
+            "bias²": ("bias2", style.ORANGE, "-"),
+            "variance": ("variance", style.BLUE, "-"),
+            "noise": ("noise", style.GREY, ":"),
         }
         for words, (name, colour, dashes) in lines.items():
             ax.plot(degree, table[name], color=colour, linestyle=dashes, linewidth=1.8, label=words)
         ax.set_ylim(0, 2 * float(table["epe"][1]) / 1.6)
-        look.legend(ax, loc="upper right")
+        style.legend(ax, loc="upper right")
         message = f"Degree {result.best} is best on new customers; on training customers more is always better"
-        look.frame(ax, message, "degree of the polynomial", "mean squared error")
+        style.frame(ax, message, "degree of the polynomial", "mean squared error")
 
     story.picture("bend", draw, "Expected squared error against the degree, and what it is made of.", (6.8, 4.2))
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.separability import separability
-from linearly.dataset.text import SPAM_WORDS, SpamFeatures, spam_features
+from linearly.algorithm.separability.decide import separability
+from linearly.api import Model
+from linearly.dataset.features.spam import SPAM_WORDS, SpamFeatures, spam_features
 from linearly.demos.story import CLASSIFIERS, Columns, Compared, Score, Story, listed_errors, matrix, numbered, subset
-from linearly.front import Model
-from linearly.report.words import Finding
+from linearly.report.page_parts import Finding
 
 HAND = {"bias": -3.0, "free": 4.0, "money": 2.0}  # S2's weights
 TARGET = "label"

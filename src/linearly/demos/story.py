@@ -19,17 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from linearly.api import Model, fit
 from linearly.demos import image
-from linearly.evidence.evaluation import evaluate
-from linearly.front import Model, fit
+from linearly.evaluation.evaluate import evaluate
 from linearly.models.registry import estimator_of
-from linearly.report import pictures
-from linearly.report.class_findings import UNSEEN
+from linearly.plots.style import percent
+from linearly.report import figures
+from linearly.report.classifier_findings import UNSEEN
 from linearly.report.facts import facts
-from linearly.report.look import percent
+from linearly.report.page_parts import Finding, Part, Section, figure, table, text
 from linearly.report.render import page_of, render_page, write_page
 from linearly.report.svg import drawing
-from linearly.report.words import Finding, Part, Section, figure, table, text
 
 Columns = dict[str, NDArray[Any]]
 Say = Callable[[str], object]
@@ -171,7 +171,7 @@ class Story:
         """A picture on the page."""
         if self.draws:
             with drawing():
-                self._add(pictures.picture(f"{self._sections[-1].name}-{name}", draw, caption, size))
+                self._add(figures.picture(f"{self._sections[-1].name}-{name}", draw, caption, size))
 
     def _add(self, part: Part) -> None:
         self._sections[-1].parts.append(part)

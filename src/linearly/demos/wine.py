@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from linearly.algorithm.separability import separability
+from linearly.algorithm.separability.decide import separability
+from linearly.api import Model
 from linearly.demos.story import Columns, Score, Story, matrix
-from linearly.evidence.cross_validation import cross_validate
-from linearly.front import Model
-from linearly.models.discriminant import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from linearly.evaluation.cross_validate import cross_validate
+from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from linearly.models.registry import estimator_of
-from linearly.report.classifier_plots import plot_gaussians
-from linearly.report.words import Finding
+from linearly.plots.classifier_plots import plot_gaussians
+from linearly.report.page_parts import Finding
 
 TARGET = "wine"
 TWO = ("alcohol", "flavanoids")

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.descent import descend
-from linearly.algorithm.gram import Gram, diagonal
-from linearly.algorithm.growing import NARROW
-from linearly.algorithm.ladder import Ask, method_of
-from linearly.algorithm.solution import Solution
-from linearly.algorithm.triangular import EPS, product, ratio
-from linearly.algorithm.validation import fold_errors
+from linearly.algorithm.least_squares.adaptive_summary import NARROW
+from linearly.algorithm.least_squares.gradient_descent import descend
+from linearly.algorithm.least_squares.gram import Gram, diagonal
+from linearly.algorithm.least_squares.ridge_cv import fold_errors
+from linearly.algorithm.least_squares.solution import Solution
+from linearly.algorithm.least_squares.solver import Ask, method_of
+from linearly.algorithm.least_squares.triangular import EPS, product, ratio
 from linearly.export.codec import Refused
-from linearly.kernels.doubled import concatenate, rounded
+from linearly.kernels.double_double import concatenate, rounded
 
 Array = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from linearly.export.codec import (
     keys,
     shown,
 )
-from linearly.kernels.doubled import Doubled
+from linearly.kernels.double_double import Doubled
 
 FEW = 64  # numbers that are written as text; more are base64 of their bytes
 MOST_NUMBERS = 2**26  # in one array

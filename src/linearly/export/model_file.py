@@ -20,17 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linearly.algorithm.ledger import Ledger
-from linearly.dataset.design import Design
-from linearly.dataset.fold import quiet_blas
-from linearly.dataset.plain import design_from_plain, design_to_plain
+from linearly.algorithm.least_squares.block_ledger import Ledger
+from linearly.dataset.design.design import Design
+from linearly.dataset.design.serialization import design_from_plain, design_to_plain
+from linearly.dataset.rows.reduce import quiet_blas
 from linearly.export.arrays import definitions
+from linearly.export.atomic_file import read_bounded, write_whole
 from linearly.export.codec import Refused, Whole, Words, fields_schema, keys, shown
 from linearly.export.conventions import conventions_of
-from linearly.export.disk import read_bounded, write_whole
 from linearly.export.state import KINDS, estimator_from_plain, estimator_to_plain
 from linearly.export.summaries import RECORDS
-from linearly.export.vectors import VECTORS, Vectors
+from linearly.export.test_vectors import VECTORS, Vectors
 from linearly.models.registry import MODELS, classifies
 
 FORMAT = "linearly model"

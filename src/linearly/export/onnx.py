@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from linearly.export.disk import write_whole
-from linearly.export.recipe import (
+from linearly.export.atomic_file import write_whole
+from linearly.export.graph import (
     Constant,
     Difference,
     Function,
@@ -30,7 +30,7 @@ from linearly.export.recipe import (
     Tree,
     recipe_of,
 )
-from linearly.export.trial import CLOSE, Trial
+from linearly.export.parity_check import CLOSE, Trial
 
 try:
     import onnx

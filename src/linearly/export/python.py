@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from linearly.export.disk import write_whole
-from linearly.export.recipe import (
+from linearly.export.atomic_file import write_whole
+from linearly.export.graph import (
     Constant,
     Difference,
     Function,
@@ -24,7 +24,7 @@ from linearly.export.recipe import (
     Tree,
     recipe_of,
 )
-from linearly.export.trial import Trial
+from linearly.export.parity_check import Trial
 
 _HEAD = '''"""{title}
 

@@ -16,9 +16,8 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
-from linearly.dataset.wording import HIDDEN, visible
-from linearly.export.disk import write_whole
-from linearly.export.recipe import (
+from linearly.export.atomic_file import write_whole
+from linearly.export.graph import (
     Constant,
     Difference,
     Function,
@@ -34,7 +33,8 @@ from linearly.export.recipe import (
     Tree,
     recipe_of,
 )
-from linearly.export.trial import Trial
+from linearly.export.parity_check import Trial
+from linearly.formatting import HIDDEN, visible
 
 try:
     import sqlglot

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from linearly.algorithm.ladder import Ask
-from linearly.algorithm.optimizer import Path
-from linearly.dataset.numbers import as_labels
-from linearly.dataset.rows import numbered
+from linearly.algorithm.least_squares.solver import Ask
+from linearly.algorithm.logistic.optimizers import Path
+from linearly.dataset.rows.array_checks import as_labels
+from linearly.dataset.rows.block import numbered
 from linearly.export.agreement import (
     agreed_folds,
     agreed_likelihood,
@@ -44,13 +44,13 @@ from linearly.export.codec import (
     keys,
 )
 from linearly.export.summaries import BY_CLASS, COURSE, FOLDS, LEAST_SQUARES_SUMMARY, SOLUTION, Course
-from linearly.models.least_squares import LeastSquares
-from linearly.models.logistic import COVARIANCES as LOGISTIC_COVARIANCES
-from linearly.models.logistic import SOLVERS
-from linearly.models.perceptron import INITS, WEIGHTINGS
-from linearly.models.pocket import INITS as POCKET_INITS
+from linearly.models.least_squares_base import LeastSquares
+from linearly.models.linear_regression import COVARIANCES, METHODS
+from linearly.models.logistic_regression import COVARIANCES as LOGISTIC_COVARIANCES
+from linearly.models.logistic_regression import SOLVERS
+from linearly.models.online_perceptrons import INITS, WEIGHTINGS
+from linearly.models.pocket_perceptron import INITS as POCKET_INITS
 from linearly.models.registry import MODELS
-from linearly.models.regression import COVARIANCES, METHODS
 
 
 class Absent(Maybe):

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.classes import ByClass
-from linearly.algorithm.gauge import Gauge
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.mistake_log import MistakeLog, Recorder
-from linearly.algorithm.solution import Solution
-from linearly.algorithm.training import Training
-from linearly.algorithm.triangle import Triangle
-from linearly.algorithm.validation import Folds
+from linearly.algorithm.least_squares.class_grams import ByClass
+from linearly.algorithm.least_squares.column_scaling import Gauge
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.algorithm.least_squares.ridge_cv import Folds
+from linearly.algorithm.least_squares.solution import Solution
+from linearly.algorithm.perceptron.mistake_log import MistakeLog, Recorder
+from linearly.algorithm.perceptron.training import Training
 from linearly.export.arrays import Exact, Numbers
 from linearly.export.codec import (
     Float,
@@ -31,7 +31,7 @@ from linearly.export.codec import (
     Whole,
     Words,
 )
-from linearly.kernels.doubled import rounded
+from linearly.kernels.double_double import rounded
 from linearly.kernels.matrices import dense
 
 # Sizes: p features, k targets, m columns of [X | Y], K classes; v vectors of weights, 1 for two classes.

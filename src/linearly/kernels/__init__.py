@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.kernels import reference
-from linearly.kernels.doubled import Array, Doubled
+from linearly.kernels.double_double import Array, Doubled
 from linearly.kernels.matrices import is_sparse
 from linearly.kernels.reference import NUMBER as NUMBER
 from linearly.kernels.reference import SKIPPED as SKIPPED

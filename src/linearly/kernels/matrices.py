@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linearly.kernels.doubled import Array, Doubled, Numbers
+from linearly.kernels.double_double import Array, Doubled, Numbers
 
 
 def is_sparse(X: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.kernels.doubled import Array, Doubled, two_sum
+from linearly.kernels.double_double import Array, Doubled, two_sum
 from linearly.kernels.matrices import is_sparse
 
 _ROWS = 2048  # rows in float64 at a time: the copy stays in cache, and memory does not grow with n

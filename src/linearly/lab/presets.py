@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linearly.dataset.digits import digit_features
+from linearly.dataset.features.digits import digit_features
 from linearly.lab.state import CLASSES, Point, State, view_of
 
 Draw = Callable[[np.random.Generator], list[tuple[Any, int]]]

@@ -19,7 +19,7 @@ from contextlib import suppress
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from linearly.dataset.fold import quiet_blas
+from linearly.dataset.rows.reduce import quiet_blas
 from linearly.lab.session import Session
 from linearly.lab.state import State
 
@@ -206,7 +206,7 @@ def start_state(data: Any, x: str | None, y: str | None, target: str | None) -> 
         if any(name is not None for name in (x, y, target)):
             raise ValueError("x, y and target name columns of data: give the data too.")
         return None, ""
-    from linearly.lab.columns import columns_of, state_of
+    from linearly.lab.point_import import columns_of, state_of
 
     return state_of(columns_of(data), x, y, target)
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from linearly.evidence.evaluation import evaluate
-from linearly.lab import classifier_films, curve_films
+from linearly.evaluation.evaluate import evaluate
+from linearly.lab import classifier_animations, curve_animations
+from linearly.lab.animation import Film, Still, heard
 from linearly.lab.catalogue import ALGORITHMS, catalogue
-from linearly.lab.columns import columns_of_text, described, refuse_few, state_of
-from linearly.lab.film import Film, Still, heard
-from linearly.lab.listing import listing
-from linearly.lab.perceptron_films import ESTIMATORS, perceptron_film, until
+from linearly.lab.code_snippet import listing
+from linearly.lab.perceptron_animations import ESTIMATORS, perceptron_film, until
+from linearly.lab.point_import import columns_of_text, described, refuse_few, state_of
 from linearly.lab.presets import preset, presets
 from linearly.lab.state import (
     MOST_POINTS,
@@ -336,11 +336,11 @@ def _film(state: State, quick: bool) -> Film:
     settings = state.settings()
     task = state.method.task
     if task == "truth":
-        return curve_films.bias_variance_film(X, settings)
+        return curve_animations.bias_variance_film(X, settings)
     if task == "curve":
         if len(np.unique(X[:, 0])) < 2:
             raise ValueError("Put down two points or more, at different x.")
-        make: Any = getattr(curve_films, f"{state.algorithm}_film")
+        make: Any = getattr(curve_animations, f"{state.algorithm}_film")
         return make(X[:, 0], X[:, 1], state.view, state.names[0], settings)  # type: ignore[no-any-return]
     if len(np.unique(labels)) < 2:
         raise ValueError("Put down points of two colours.")
@@ -348,8 +348,8 @@ def _film(state: State, quick: bool) -> Film:
     if state.algorithm in ESTIMATORS:
         return perceptron_film(state.algorithm, X, y, state.names, settings)
     if state.algorithm == "logistic":
-        return classifier_films.logistic_film(X, y, state.names, settings, quick)
-    make = getattr(classifier_films, f"{state.algorithm}_film")
+        return classifier_animations.logistic_film(X, y, state.names, settings, quick)
+    make = getattr(classifier_animations, f"{state.algorithm}_film")
     return make(X, y, state.names, settings)  # type: ignore[no-any-return]
 
 

@@ -11,7 +11,7 @@ try:
 except ImportError:
     raise ImportError("The lab in a notebook needs anywidget: pip install 'linearly[lab]'") from None
 
-from linearly.lab.script import one_module
+from linearly.lab.bundle_js import one_module
 from linearly.lab.server import start_state
 from linearly.lab.session import Session
 

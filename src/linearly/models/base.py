@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linearly.dataset.elsewhere import answers_elsewhere, rows_elsewhere
-from linearly.dataset.fold import quiet_blas
-from linearly.dataset.numbers import as_numbers, refuse_extreme_weights
-from linearly.dataset.polynomial import Polynomial
-from linearly.dataset.rows import (
+from linearly.dataset.cluster.partitions import answers_elsewhere, rows_elsewhere
+from linearly.dataset.rows.array_checks import as_numbers, refuse_extreme_weights
+from linearly.dataset.rows.block import (
     ROW,
     Block,
     LocalRows,
@@ -31,6 +29,8 @@ from linearly.dataset.rows import (
     refuse_bad_numbers,
     refuse_large_integers,
 )
+from linearly.dataset.rows.polynomial import Polynomial
+from linearly.dataset.rows.reduce import quiet_blas
 from linearly.kernels.matrices import dense, is_sparse, undoubled
 
 Array = NDArray[np.float64]

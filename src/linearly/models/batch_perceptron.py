@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from linearly.algorithm.errors import first_largest, scores, training_error
-from linearly.algorithm.magnitude import exponent, in_unit, largest
-from linearly.algorithm.remarks import remark
-from linearly.dataset.rows import Block, Rows, refuse_bad_numbers
+from linearly.algorithm.perceptron.error_counts import first_largest, scores, training_error
+from linearly.dataset.rows.block import Block, Rows, refuse_bad_numbers
+from linearly.dataset.rows.safe_scaling import exponent, in_unit, largest
+from linearly.exceptions import remark
 from linearly.models.base import Array, all_or_nothing
-from linearly.models.far import warn_of_far_columns
-from linearly.models.labels import labelled_rows
-from linearly.models.parameters import boolean, from_zero, whole_number
-from linearly.models.perceptron_model import LinearPerceptron
+from linearly.models.label_encoding import labelled_rows
+from linearly.models.parameter_checks import boolean, from_zero, whole_number
+from linearly.models.perceptron_base import LinearPerceptron
+from linearly.models.uncentered_columns import warn_of_far_columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,19 +17,26 @@ class Entry(NamedTuple):
 
 
 MODELS = {
-    "linear": Entry("linearly.models.regression", "LinearRegression", "linear regression", False),
-    "ridge": Entry("linearly.models.ridge", "RidgeCV", "ridge regression", False),
-    "logistic": Entry("linearly.models.logistic", "LogisticRegression", "logistic regression", True, True),
-    "lda": Entry("linearly.models.discriminant", "LinearDiscriminantAnalysis", "linear discriminant analysis", True),
-    "qda": Entry(
-        "linearly.models.discriminant", "QuadraticDiscriminantAnalysis", "quadratic discriminant analysis", True
+    "linear": Entry("linearly.models.linear_regression", "LinearRegression", "linear regression", False),
+    "ridge": Entry("linearly.models.ridge_cv", "RidgeCV", "ridge regression", False),
+    "logistic": Entry("linearly.models.logistic_regression", "LogisticRegression", "logistic regression", True, True),
+    "lda": Entry(
+        "linearly.models.discriminant_analysis", "LinearDiscriminantAnalysis", "linear discriminant analysis", True
     ),
-    "least-squares": Entry("linearly.models.indicator", "LeastSquaresClassifier", "least squares on indicators", True),
-    "perceptron": Entry("linearly.models.perceptron", "Perceptron", "perceptron", True, True),
+    "qda": Entry(
+        "linearly.models.discriminant_analysis",
+        "QuadraticDiscriminantAnalysis",
+        "quadratic discriminant analysis",
+        True,
+    ),
+    "least-squares": Entry(
+        "linearly.models.least_squares_classifier", "LeastSquaresClassifier", "least squares on indicators", True
+    ),
+    "perceptron": Entry("linearly.models.online_perceptrons", "Perceptron", "perceptron", True, True),
     "batch": Entry("linearly.models.batch_perceptron", "BatchPerceptron", "batch perceptron", True, True),
-    "pocket": Entry("linearly.models.pocket", "PocketPerceptron", "pocket perceptron", True, True),
-    "voted": Entry("linearly.models.perceptron", "VotedPerceptron", "voted perceptron", True, True),
-    "averaged": Entry("linearly.models.perceptron", "AveragedPerceptron", "averaged perceptron", True, True),
+    "pocket": Entry("linearly.models.pocket_perceptron", "PocketPerceptron", "pocket perceptron", True, True),
+    "voted": Entry("linearly.models.online_perceptrons", "VotedPerceptron", "voted perceptron", True, True),
+    "averaged": Entry("linearly.models.online_perceptrons", "AveragedPerceptron", "averaged perceptron", True, True),
 }
 
 WORDS = {entry.name: entry.words for entry in MODELS.values()}

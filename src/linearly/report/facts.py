@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.dataset.rows import Rows, is_rows
-from linearly.evidence.inference import refuse_level
-from linearly.evidence.opened import estimator_in
-from linearly.evidence.table import Table
+from linearly.dataset.rows.block import Rows, is_rows
+from linearly.inference.tidy import refuse_level
+from linearly.inference.unwrap import estimator_in
 from linearly.models.base import column_names
-from linearly.models.least_squares import LeastSquares
+from linearly.models.least_squares_base import LeastSquares
+from linearly.table import Table
 
 Facts = dict[str, Any]
 
@@ -68,7 +68,7 @@ def facts(
 
         found |= regression_facts(estimator, rows, level, held_out)
     elif hasattr(estimator, "classes_"):
-        from linearly.report.class_facts import class_facts
+        from linearly.report.classifier_facts import class_facts
 
         found |= class_facts(estimator, rows, level, held_out) | {"training_rows": training or held_out is not None}
     else:

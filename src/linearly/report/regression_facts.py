@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.gram import Gram
-from linearly.algorithm.ladder import Ask
-from linearly.algorithm.solution import PERFECT
-from linearly.dataset.rows import Block, OneBlock, Rows
-from linearly.evidence.diagnostics import breusch_pagan, vif
-from linearly.evidence.durbin_watson import EXACT_BELOW, Differences, durbin_watson
-from linearly.evidence.evaluation import evaluate
-from linearly.evidence.inference import (
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.solution import PERFECT
+from linearly.algorithm.least_squares.solver import Ask
+from linearly.dataset.rows.block import Block, OneBlock, Rows
+from linearly.evaluation.evaluate import evaluate
+from linearly.inference.diagnostics import breusch_pagan, vif
+from linearly.inference.durbin_watson import EXACT_BELOW, Differences, durbin_watson
+from linearly.inference.normality import anderson_darling, lilliefors, shapiro_wilk
+from linearly.inference.tidy import (
     estimates,
     glance,
     refuse_several,
@@ -24,11 +25,10 @@ from linearly.evidence.inference import (
     term_names,
     tidy,
 )
-from linearly.evidence.normality import anderson_darling, lilliefors, shapiro_wilk
-from linearly.kernels.doubled import rounded
+from linearly.kernels.double_double import rounded
 from linearly.kernels.matrices import dense_numbers
-from linearly.models.least_squares import LeastSquares
-from linearly.report.sample import Array, Sample, random_keys
+from linearly.models.least_squares_base import LeastSquares
+from linearly.report.row_sample import Array, Sample, random_keys
 
 DRAWN = 1500  # rows in the pictures of residuals
 TESTED = 5000  # rows in the tests of normality

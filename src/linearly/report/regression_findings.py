@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from linearly.report import pictures
-from linearly.report.regression_plots import STRONG, bend
-from linearly.report.words import (
+from linearly.plots.regression_plots import STRONG, bend
+from linearly.report import figures
+from linearly.report.page_parts import (
     Finding,
     clustered_option,
     count,
@@ -201,7 +201,7 @@ def _test_findings(facts: Facts) -> list[Finding]:
     tests = {test["test"]: test for test in facts["tests"]}
     sample = facts.get("sample")
     if sample and facts["training"] and facts["two_values"] is None:
-        t = bend(pictures.numbers(sample["fitted"]), pictures.numbers(sample["residual"]))
+        t = bend(figures.numbers(sample["fitted"]), figures.numbers(sample["residual"]))
         if abs(t) > 3:
             found.append(
                 Finding(

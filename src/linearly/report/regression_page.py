@@ -7,20 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from linearly.report import pictures
-from linearly.report.regression_findings import (
-    FAILS,
-    INFLATED,
-    Facts,
-    fails,
-    findings,
-    fitted,
-    good,
-    metrics,
-    structural,
-)
-from linearly.report.regression_plots import STRONG
-from linearly.report.words import (
+from linearly.plots.regression_plots import STRONG
+from linearly.report import figures
+from linearly.report.page_parts import (
     NOTHING,
     Page,
     Part,
@@ -41,6 +30,17 @@ from linearly.report.words import (
     text,
     told,
     whole,
+)
+from linearly.report.regression_findings import (
+    FAILS,
+    INFLATED,
+    Facts,
+    fails,
+    findings,
+    fitted,
+    good,
+    metrics,
+    structural,
 )
 
 UNIT = "for one unit more of it"
@@ -113,7 +113,7 @@ def _coefficients(facts: Facts) -> list[Part]:
     level = f"{100 * facts['level']:g} %"
     clear = _strongest(columns)
     parts = [text(_lead_coefficients(facts, clear), _assumes(facts))]
-    drawn = pictures.coefficients(facts, f"change of {target}")
+    drawn = figures.coefficients(facts, f"change of {target}")
     if drawn is not None:
         parts.append(drawn)
     biased = "bias" in columns
@@ -131,7 +131,7 @@ def _coefficients(facts: Facts) -> list[Part]:
     if biased:
         parts.append(text("“Pull” is how far the penalty moved a coefficient; the intervals do not account for it."))
     if "penalties" in facts:
-        parts.append(pictures.penalties(facts))
+        parts.append(figures.penalties(facts))
     return parts
 
 
@@ -269,7 +269,7 @@ def _error_meaning(facts: Facts, row: dict[str, Any]) -> str:
 def _residuals(facts: Facts) -> list[Part]:
     parts: list[Part] = []
     if facts.get("sample"):
-        parts += [text("What the model cannot say should look like noise."), grid(*pictures.residuals(facts))]
+        parts += [text("What the model cannot say should look like noise."), grid(*figures.residuals(facts))]
     if not facts["tests"]:
         return parts
     rows = []

@@ -9,14 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from linearly.dataset.rows import is_rows
-from linearly.dataset.wording import visible
-from linearly.export.disk import write_whole
-from linearly.report.class_page import class_page
+from linearly.dataset.rows.block import is_rows
+from linearly.export.atomic_file import write_whole
+from linearly.formatting import visible
+from linearly.report.classifier_page import class_page
 from linearly.report.facts import facts
+from linearly.report.page_parts import Page
 from linearly.report.regression_page import regression_page
 from linearly.report.svg import drawing
-from linearly.report.words import Page
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -75,8 +75,8 @@ def render_page(page: Page, found: dict[str, Any]) -> str:
 def _rows(model: Any, data: Any) -> Any:
     if not hasattr(model, "rows"):
         raise TypeError(
-            "A report on a bare estimator takes Rows with targets, as linearly.dataset.rows.as_rows(X, y) makes them; "
-            "ly.fit gives a Model that takes data as they are."
+            "A report on a bare estimator takes Rows with targets, as linearly.dataset.rows.block.as_rows(X, y) "
+            "makes them; ly.fit gives a Model that takes data as they are."
         )
     return model.rows(data)
 

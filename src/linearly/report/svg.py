@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from linearly.dataset.wording import visible
-from linearly.report import look
+from linearly.formatting import visible
+from linearly.plots import style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INKS = {
-    look.BLACK: "ink",
+    style.BLACK: "ink",
     "#444444": "line",
-    look.GREY: "grey",
-    look.PALE: "pale",
+    style.GREY: "grey",
+    style.PALE: "pale",
     "#EEEEEE": "faint",
-    look.BLUE: "blue",
-    look.ORANGE: "orange",
-    look.GREEN: "green",
-    look.PURPLE: "purple",
-    look.SKY: "sky",
-    look.YELLOW: "yellow",
-    look.VERMILION: "vermilion",
+    style.BLUE: "blue",
+    style.ORANGE: "orange",
+    style.GREEN: "green",
+    style.PURPLE: "purple",
+    style.SKY: "sky",
+    style.YELLOW: "yellow",
+    style.VERMILION: "vermilion",
     "#FFFFFF": "paper",
 }
 _CLASS = {colour.lower(): name for colour, name in INKS.items()}
@@ -102,7 +102,7 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
 
 
 def _join_dots(figure: Figure) -> None:
-    """Replace markers of `look.dots` by one path of lines that have no length and round ends: a tenth of the bytes.
+    """Replace markers of `style.dots` by one path of lines that have no length and round ends: a tenth of the bytes.
 
     Browsers draw such lines as dots. Agg, which draws PNG, drops them, so figures themselves have ordinary markers.
     """

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import linearly as ly
-from linearly.dataset.rows import Block
+from linearly.dataset.rows.block import Block
 from linearly.selftest import Result, not_run
 from linearly.selftest.splits import CLASSIFICATION, FEATURES, REGRESSION, WITHIN, difference, fitted
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import linearly as ly
-from linearly.algorithm.ladder import digits_of_errors
-from linearly.dataset.fold import quiet_blas
+from linearly.algorithm.least_squares.solver import digits_of_errors
+from linearly.dataset.rows.reduce import quiet_blas
 from linearly.selftest import Result, Tell
 from linearly.selftest.rationals import Exact, digits, inverse, least_squares, rational, worst_digits
 from linearly.selftest.splits import CutRows

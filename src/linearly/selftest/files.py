@@ -17,8 +17,8 @@ import numpy as np
 
 import linearly as ly
 from linearly.selftest import Result, Tell, not_run
-from linearly.selftest.interruptions import disk_full, interrupted, killed_while_saving
-from linearly.selftest.strangers import HOSTILE, RAW, changed
+from linearly.selftest.kill_tests import disk_full, interrupted, killed_while_saving
+from linearly.selftest.untrusted_files import HOSTILE, RAW, changed
 
 KILLS_SHORT, KILLS_LONG = 25, 200
 DAMAGES_SHORT, DAMAGES_LONG = 40, 400

@@ -30,7 +30,7 @@ from linearly.selftest.bad_features import (
 from linearly.selftest.bad_frames import frames, installed
 from linearly.selftest.bad_parameters import BAD, arguments
 from linearly.selftest.bad_targets import CLASSES, NUMBERS, TARGETS, WEIGHTS
-from linearly.selftest.bad_uses import fitted, methods, uses
+from linearly.selftest.invalid_calls import fitted, methods, uses
 
 REQUIRED = "all by name; 0 in silence"
 REFUSALS = (ValueError, TypeError)  # NotFittedError is a ValueError

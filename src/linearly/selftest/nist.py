@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from linearly.algorithm.ladder import PrecisionWarning
-from linearly.dataset.polynomial import polynomial
-from linearly.evidence.inference import glance
-from linearly.models.regression import LinearRegression
+from linearly.algorithm.least_squares.solver import PrecisionWarning
+from linearly.dataset.rows.polynomial import polynomial
+from linearly.inference.tidy import glance
+from linearly.models.linear_regression import LinearRegression
 from linearly.selftest import Result, Tell
 from linearly.selftest.rationals import digits, least_squares, rational, worst_digits
 

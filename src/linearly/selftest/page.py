@@ -174,7 +174,7 @@ def kept(text: str) -> dict[str, Measured]:
 
 def _here() -> str:
     import linearly
-    from linearly.dataset.fold import threads
+    from linearly.dataset.rows.reduce import threads
     from linearly.kernels import kernels_in_use
 
     versions = [f"Python {sys.version.split()[0]}"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linearly.algorithm.separability import separability
+from linearly.algorithm.separability.decide import separability
 from linearly.selftest import Result, Tell
 from linearly.selftest.hyperplanes import oracle, proven
 

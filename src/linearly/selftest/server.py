@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from linearly.selftest import Result, Tell, not_run
-from linearly.selftest.interruptions import PATIENCE, PYTHON
+from linearly.selftest.kill_tests import PATIENCE, PYTHON
 
 PAGE = "0123456789abcdef"
 ANSWER = 60.0  # seconds within which a request is answered or refused

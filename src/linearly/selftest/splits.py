@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.base import clone
 
 import linearly as ly
-from linearly.dataset.fold import fold
-from linearly.dataset.rows import Block
+from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.reduce import fold
 from linearly.selftest import Result, Tell, not_run
 
 S = TypeVar("S")

@@ -1,0 +1,1 @@
+"""The least_squares package."""

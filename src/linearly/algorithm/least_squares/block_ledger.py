@@ -1,0 +1,177 @@
+"""The ledger: which blocks of rows a model has learnt from, so that none is learnt twice or forgotten unlearnt.
+
+The fingerprint of a block has two halves. The first is a hash of its targets, its weights and a few of its rows: rows
+that two models share are found by it, however exactly each was computed. The second is a hash of its summary (count,
+means, cross-products), which tells of every cell and is there anyway: rows are taken away only where both agree. Both
+cost next to nothing beside the fit. The same rows in other blocks have other fingerprints, so a ledger recognises files
+and partitions, not single rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linearly.algorithm.least_squares.adaptive_summary import Growing
+from linearly.algorithm.least_squares.class_grams import ByClass
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.algorithm.least_squares.ridge_cv import Folds
+from linearly.dataset.cluster.partitions import partitions_of
+from linearly.dataset.rows.block import Block, Rows, takes_columns
+from linearly.kernels.double_double import Doubled, Numbers, rounded
+
+S = TypeVar("S")
+
+_HALF = 16  # hexadecimal digits of either half
+_SAMPLE = 64  # rows of a block that are hashed whole
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Fingerprints of blocks, each with how often it was learnt."""
+
+    blocks: Counter[str] = field(default_factory=Counter)
+
+    @staticmethod
+    def of(fingerprints: Iterable[str]) -> Ledger:
+        """The ledger of some blocks."""
+        return Ledger(Counter(fingerprints))
+
+    def __len__(self) -> int:
+        return self.blocks.total()
+
+    def __add__(self, other: Ledger) -> Ledger:
+        shared = {name[:_HALF] for name in self.blocks} & {name[:_HALF] for name in other.blocks}
+        if shared:
+            raise ValueError(
+                f"{len(shared)} block{'s' * (len(shared) > 1)} of rows {'are' if len(shared) > 1 else 'is'} in both "
+                "models already: adding them would count those rows twice."
+            )
+        return Ledger(self.blocks + other.blocks)
+
+    def __sub__(self, other: Ledger) -> Ledger:
+        absent = other.blocks - self.blocks
+        left = self.blocks - other.blocks
+        if absent and {name[:_HALF] for name in absent} <= {name[:_HALF] for name in left}:
+            raise ValueError(
+                "These rows were added to this model in another precision, or some of their features have changed "
+                'since. Fit them with the method that it was fitted with, such as method="exact".'
+            )
+        if absent:
+            blocks = "1 block of rows was" if absent.total() == 1 else f"{absent.total()} blocks of rows were"
+            raise ValueError(
+                f"{blocks} never added to this model, and cannot be taken away. (A block is a file's row group or a "
+                "partition, as it was when it was learnt.)"
+            )
+        return Ledger(self.blocks - other.blocks)
+
+
+class LedgerRows:
+    """Rows that write down the fingerprint of every block that a summary is made of."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows, self.names = rows, rows.names
+        self.ledger = Ledger()
+
+    @property
+    def classes(self) -> Any:
+        """The labels that codes in y stand for, if the rows know them."""
+        return getattr(self.rows, "classes", None)
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether the rows can be had once only."""
+        return getattr(self.rows, "one_shot", False)
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self.rows)
+
+    def fold(self, f: Callable[[Block], S]) -> S:
+        rows: Rows = self.rows
+        total: Recorded = rows.fold(Record(f))
+        if total.fingerprints:
+            self.ledger = Ledger(total.fingerprints)
+        value: S = total.value
+        return value
+
+    @property
+    def n_partitions(self) -> int | None:
+        """How many partitions there are; None for rows that are here."""
+        return partitions_of(self.rows)
+
+    def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+        """The sum of f over the partitions, each given as its blocks in order."""
+        value: S = self.rows.fold_partitions(f)
+        return value
+
+
+@dataclass(frozen=True)
+class Record:
+    """f, with the fingerprint of what it makes of a block."""
+
+    f: Callable[[Block], Any]
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether f does."""
+        return takes_columns(self.f)
+
+    def __call__(self, block: Block) -> Recorded:
+        value = self.f(block)
+        print_ = fingerprint(value, block) if len(block) else None
+        return Recorded(value, Counter() if print_ is None else Counter([print_]))
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A summary and the fingerprints of its blocks."""
+
+    value: Any
+    fingerprints: Counter[str]
+
+    def __add__(self, other: Recorded) -> Recorded:
+        return Recorded(self.value + other.value, self.fingerprints + other.fingerprints)
+
+
+def fingerprint(summary: Any, block: Block) -> str | None:
+    """A hash of a block and of its summary; None for what is no summary."""
+    summary = summary.summary if isinstance(summary, Growing) else summary
+    if not isinstance(summary, (Gram, ByClass, Folds, Triangle)):
+        return None
+    digest = hashlib.blake2b(digest_size=_HALF // 2)
+    for part in summary.parts if isinstance(summary, (ByClass, Folds)) else (summary,):
+        digest.update(str(part.n).encode())
+        for numbers in (part.gauge.shift, part.gauge.unit, *_numbers(part)):
+            digest.update(np.ascontiguousarray(numbers).tobytes())
+    return _of_rows(block) + digest.hexdigest()
+
+
+def _of_rows(block: Block) -> str:
+    """A hash that does not depend on what is computed of the rows, nor on whether their columns lie apart."""
+    digest = hashlib.blake2b(str(len(block)).encode(), digest_size=_HALF // 2)
+    some = slice(None, None, max(1, len(block) // _SAMPLE))
+    for numbers in (block.y, block.weight):
+        if numbers is not None:
+            # Added up as integers, which takes a hundredth of the time of hashing them, and is exact.
+            bits = np.ascontiguousarray(numbers).view(f"u{numbers.itemsize}")
+            digest.update(np.add.reduce(bits, axis=None, dtype=np.uint64).tobytes())
+            digest.update(np.ascontiguousarray(numbers[some]).tobytes())
+    digest.update(np.ascontiguousarray(rounded(block.X[some]), dtype=np.float64).tobytes())
+    return digest.hexdigest()
+
+
+def _numbers(summary: Gram | Triangle) -> Iterator[Any]:
+    parts: tuple[Numbers, ...] = (
+        (summary.weight, summary.mean, summary.cross) if isinstance(summary, Gram) else (summary.R,)
+    )
+    for numbers in parts:
+        if isinstance(numbers, Doubled):
+            yield from (numbers.high, numbers.low)
+        else:
+            yield numbers

@@ -1,0 +1,91 @@
+"""Gradient descent on least squares (S0, section 2), read off the Gram: every step costs p², no pass over the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.solution import Solution
+from linearly.exceptions import remark
+from linearly.kernels.double_double import Array, Doubled
+
+MOST_STEPS = 10_000
+SMALL_GRADIENT = 1e-9  # relative to the gradient at the start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Descent:
+    """The steps of gradient descent: length of the step, loss and gradient norm before it, and where it stood."""
+
+    step: Array
+    loss: Array
+    gradient_norm: Array
+    coef: Array  # steps × p × k
+
+    def __len__(self) -> int:
+        return len(self.loss)
+
+
+def descend(
+    gram: Gram, solution: Solution, step: float | None = None, steps: int = MOST_STEPS
+) -> tuple[Solution, Descent]:
+    """Walk down ½‖y − Xβ‖² + ½α‖β‖² from zero; the step 1/L, L the largest curvature, never overshoots.
+
+    The columns are centred by the summary and scaled to unit length, as one would for gradient descent by hand.
+    """
+    A, C, total, unit, y_unit = gram.normal_equations(solution.form)
+    size = np.sqrt(np.diagonal(A))
+    size = np.where(size > 0, size, 1.0)
+    user = unit * size
+    cross, A, C = A, A / size / size[:, None], C / size[:, None]
+    A = A + np.diag(solution.alpha / user**2)
+    curvature = np.linalg.eigvalsh(A)[-1]
+    rate = (1.0 / curvature if curvature > 0 else 1.0) if step is None else step
+    b = np.zeros_like(C)
+    losses, norms, places = [], [], []
+    start = np.linalg.norm(C)
+    for _ in range(steps):
+        gradient = A @ b - C
+        places.append(b / user[:, None] * y_unit)
+        norms.append(float(np.linalg.norm(gradient)))
+        losses.append(float((0.5 * (total + (b * (gradient - C)).sum(axis=0)) * y_unit**2).sum()))
+        if norms[-1] <= SMALL_GRADIENT * start or not np.isfinite(norms[-1]):
+            break
+        b = b - rate * gradient
+    else:
+        from sklearn.exceptions import ConvergenceWarning
+
+        remark(
+            f"Gradient descent stopped after {steps} steps with its gradient at {norms[-1] / start:.1g} of the start: "
+            'the columns are too correlated for it. method="auto" solves this at once.',
+            ConvergenceWarning,
+        )
+    path = Descent(np.full(len(losses), rate), np.array(losses), np.array(norms), np.array(places))
+    return _at(solution, _of_smallest_norm(solution, places[-1]), cross * unit * unit[:, None]), path
+
+
+def _of_smallest_norm(solution: Solution, coef: Array) -> Array:
+    """Return the coefficients of smallest norm that predict the same: those of the other methods."""
+    if not solution.aliased:
+        return coef
+    spanned, _ = np.linalg.qr(solution.root[1:, 1:] if solution.form == "centred" else solution.root)
+    return np.asarray(spanned @ (spanned.T @ coef))
+
+
+def _at(solution: Solution, coef: Array, cross: Array) -> Solution:
+    """The solution moved to other coefficients, its residual sum of squares with it."""
+    best, intercept, at_mean = solution.coef, solution.intercept, solution.at_mean
+    if solution.form == "constant":
+        best = np.vstack([intercept, best])
+    extra = coef - best
+    # At the minimum of the ridge objective the gradient of the sum of squares is −2 alpha times the coefficients.
+    rss = solution.rss - 2 * solution.alpha * (extra * best).sum(axis=0) + (extra * (cross @ extra)).sum(axis=0)
+    if solution.form == "constant":
+        intercept, coef = coef[0], coef[1:]
+        at_mean = intercept
+    elif solution.mean is not None:
+        intercept = intercept - (solution.mean[:, None] * Doubled.of(extra)).sum(axis=0).rounded()
+    exact = (Doubled.of(coef), Doubled.of(intercept))
+    return replace(solution, coef=coef, intercept=intercept, at_mean=at_mean, rss=rss, exact=exact)

@@ -1,0 +1,131 @@
+"""Families of models by complexity, all read off one Gram.
+
+The Gram of the highest polynomial degree holds every lower one, and one eigendecomposition serves every ridge penalty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.ridge_cv import RidgePath, means, user_units
+from linearly.dataset.rows.block import as_rows
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Models of growing complexity, by ``degree`` or by ``alpha``, on one basis of the features."""
+
+    complexity: str
+    levels: Array  # degrees or alphas
+    basis: Array  # n × p
+    polynomial: Polynomials | None  # what made the basis, where that was a degree
+
+    @staticmethod
+    def of(x: Any, degrees: Any, alphas: Any, degree: int | None) -> Family:
+        """Polynomials of each of the degrees, or ridge with each of the alphas (on polynomials, if given a degree)."""
+        X = np.asarray(x, dtype=np.float64)
+        if X.ndim not in (1, 2) or len(X) < 3:
+            raise ValueError(f"x must be one column or a matrix of at least three rows, not of shape {X.shape}.")
+        if not np.isfinite(X).all():
+            raise ValueError(f"x contains NaN or infinity: row {int(np.argwhere(~np.isfinite(X))[0][0])}.")
+        if alphas is not None and degrees is not None:
+            raise ValueError("Pass degrees= or alphas=, not both: one complexity is varied at a time.")
+        if alphas is None:
+            levels = np.asarray(list(range(11)) if degrees is None else list(degrees))
+            if levels.ndim != 1 or len(levels) == 0 or levels.dtype.kind not in "iu" or (levels < 0).any():
+                raise ValueError(f"degrees must be whole numbers from 0 on, at least one, not {degrees!r}.")
+            polynomial = Polynomials.of(X, int(levels.max()), orthogonal=True)
+            return Family("degree", levels, polynomial.at(X), polynomial)
+        levels = np.asarray(list(alphas), dtype=np.float64)
+        if levels.ndim != 1 or len(levels) == 0 or not ((levels >= 0) & (levels < np.inf)).all():
+            raise ValueError(f"alphas must be numbers from 0 on, at least one, not {alphas!r}.")
+        if degree is None:
+            return Family("alpha", levels, X if X.ndim == 2 else X[:, None], None)
+        polynomial = Polynomials.of(X, degree, orthogonal=False)
+        return Family("alpha", levels, polynomial.at(X), polynomial)
+
+    def design(self, at: Any) -> Array:
+        """The basis at other points."""
+        points = np.asarray(at, dtype=np.float64)
+        if self.polynomial is not None:
+            return self.polynomial.at(points)
+        return points if points.ndim == 2 else points[:, None]
+
+    def gram(self, Y: Array, weight: Array | None = None) -> Gram:
+        """The summary that all levels are read off."""
+        return as_rows(self.basis, Y, weight).fold(Gram.of)
+
+    def fits(self, gram: Gram) -> Iterator[tuple[Array, Array]]:
+        """Coefficients (p × k) and intercepts (k) for each level."""
+        if self.complexity == "alpha":
+            path = RidgePath.of(gram, True)
+            B = path.coefficients(self.levels)
+            yield from ((B[:, a], path.y_mean - path.mean @ B[:, a]) for a in range(len(self.levels)))
+            return
+        S, C, _ = user_units(gram, True)
+        mean, y_mean = means(gram)
+        for degree in self.levels:
+            coef = np.zeros_like(C)
+            coef[:degree] = _solve(S[:degree, :degree], C[:degree])
+            yield coef, y_mean - mean @ coef
+
+    def residual_variance(self, y: Array) -> float:
+        """σ² as the most flexible model of all rows has it."""
+        gram = self.gram(y)
+        if self.complexity == "alpha":
+            return float(gram.solve(float(self.levels.min())).sigma2[0])
+        return float(gram.select(np.arange(self.levels.max())).solve().sigma2[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Polynomials:
+    """Polynomials of degree 1 … D whose first d span, with a constant, all of degree d.
+
+    Legendre's, of x scaled to [−1, 1]; or made orthogonal on the rows, so that a resample of them still has a Gram near
+    the identity. Powers have one of condition 1e16 at degree 12.
+    """
+
+    middle: float
+    half: float
+    change: Array  # from 1 and Legendre's polynomials, (D + 1) × D
+
+    @staticmethod
+    def of(X: Array, degree: int, *, orthogonal: bool) -> Polynomials:
+        """Legendre's, or those that are orthogonal on these rows."""
+        if X.ndim == 2 and X.shape[1] != 1:
+            raise ValueError(f"Polynomials are of one column; x has {X.shape[1]}.")
+        if not isinstance(degree, (int, np.integer)) or degree < 1 - orthogonal:
+            raise ValueError(f"degree must be a whole number from 1 on, not {degree!r}.")
+        distinct = len(np.unique(X))
+        if degree >= distinct:
+            raise ValueError(f"Degree {degree} needs more than {degree} different x; there are {distinct}.")
+        low, high = float(X.min()), float(X.max())
+        plain = Polynomials((low + high) / 2, (high - low) / 2 or 1.0, np.eye(degree + 1)[:, 1:])
+        if not orthogonal:
+            return plain
+        R = np.linalg.qr(np.hstack([np.ones((X.size, 1)), plain.at(X)]), mode="r")
+        return replace(plain, change=np.sqrt(X.size) * np.linalg.inv(R)[:, 1:])
+
+    def at(self, x: Array) -> Array:
+        """The polynomials at x, n × D."""
+        legendre = np.polynomial.legendre.legvander((x.ravel() - self.middle) / self.half, len(self.change) - 1)
+        return np.asarray(legendre @ self.change)
+
+
+def _solve(S: Array, C: Array) -> Array:
+    """Least squares from cross-products; of smallest norm where a resample has too few different rows."""
+    try:
+        L = np.linalg.cholesky(S)
+        if (np.diagonal(L) ** 2 > 1e-10 * np.diagonal(S)).all():
+            return np.asarray(np.linalg.solve(S, C))
+    except np.linalg.LinAlgError:
+        pass
+    return np.asarray(np.linalg.lstsq(S, C, rcond=1e-10)[0])

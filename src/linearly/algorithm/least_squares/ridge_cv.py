@@ -1,0 +1,254 @@
+"""Cross-validation of ridge in one pass: a summary for each fold, and every penalty from one eigendecomposition each.
+
+A row belongs to the fold that a hash of its values says. That needs neither its number nor a count of the rows, so the
+folds are the same on an array, a file or a cluster, in any order, and the folds of two sets of rows add up to those of
+both. Equal rows are left out together. Of fewer rows than columns the summary is a triangle, and nothing here has more
+rows or columns at once than it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.algorithm.least_squares.adaptive_summary import joined, removed, suiting
+from linearly.algorithm.least_squares.column_scaling import Gauge
+from linearly.algorithm.least_squares.gram import Gram, outer, targets
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.dataset.rows.block import Block, Rows, refuse_bad_numbers
+from linearly.dataset.rows.row_hash import hash_rows
+from linearly.kernels.double_double import Array, rounded
+from linearly.kernels.matrices import dense, dense_float64, undoubled
+
+_ALONE = 1e-12  # 1 − leverage, without a penalty, of a row that a coefficient hangs on alone: what rounding leaves of 0
+_NEARLY = 1e-8  # the same with a penalty; above, the quotient has more digits than the limit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folds:
+    """One summary for each fold of the rows: the one that suits them."""
+
+    parts: tuple[Gram | Triangle, ...]
+
+    @staticmethod
+    def of(block: Block, K: int) -> Folds:
+        """The block's rows, each in the fold that its values say."""
+        return _folds_of(block, (hash_rows(block.X, block.y) % np.uint64(K)).astype(np.int16), K)
+
+    @staticmethod
+    def by_label(block: Block, fold_of_row: NDArray[np.int_], K: int) -> Folds:
+        """The same for folds given row by row."""
+        return _folds_of(block, fold_of_row[block.start : block.start + len(block)], K)
+
+    def __add__(self, other: Folds) -> Folds:
+        return Folds(tuple(map(joined, self.parts, other.parts)))
+
+    def __sub__(self, other: Folds) -> Folds:
+        return Folds(tuple(map(removed, self.parts, other.parts)))
+
+    @property
+    def weights(self) -> Array:
+        """The weight of the rows in each fold."""
+        return np.array([float(rounded(part.weight)) for part in self.parts])
+
+    def total(self) -> Gram | Triangle:
+        """All rows."""
+        return reduce(joined, self.parts)
+
+    def without(self, j: int) -> Gram | Triangle:
+        """All rows but those of fold j. Added up anew: a difference would lose digits."""
+        return reduce(joined, self.parts[:j] + self.parts[j + 1 :])
+
+
+def _folds_of(block: Block, mine: NDArray[np.signedinteger], K: int) -> Folds:
+    order = np.argsort(mine, kind="stable")
+    ends = np.searchsorted(mine[order], np.arange(1, K))
+    try:
+        return Folds(tuple(suiting(block.take(rows)) for rows in np.split(order, ends)))
+    except ValueError:
+        refuse_bad_numbers(block)  # a fold would name the first row of its own
+        targets(block)
+        raise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RidgePath:
+    """Ridge for every penalty at once: S = V diag(values) V' for the cross-products S of the training rows.
+
+    All features are measured in one power of two, so that squares of features of size 1e200 stay in float64.
+    """
+
+    V: Array  # p × p, or × as many directions as few rows have
+    values: Array  # from the smallest on
+    moments: Array  # V' times the cross-products with the targets
+    mean: Array  # of the features as the user has them
+    y_mean: Array
+    weight: float
+    unit: float
+
+    @staticmethod
+    def of(summary: Gram | Triangle, intercept: bool, unit: float | None = None) -> RidgePath:
+        """The path of a summary."""
+        unit = largest_unit(summary) if unit is None else unit
+        if isinstance(summary, Triangle):
+            D, c = rows_in_units(summary, intercept, unit)
+            U, size, rows = np.linalg.svd(D, full_matrices=False)
+            values, V, moments = size[::-1] ** 2, rows[::-1].T, (size[:, None] * (U.T @ c))[::-1]
+        else:
+            S, C, _ = user_units(summary, intercept, unit)
+            values, V = np.linalg.eigh(S)
+            moments = V.T @ C
+        mean, y_mean = means(summary)
+        if not intercept:
+            mean, y_mean = np.zeros_like(mean), np.zeros_like(y_mean)
+        return RidgePath(V, np.maximum(values, 0.0), moments, mean, y_mean, float(rounded(summary.weight)), unit)
+
+    @property
+    def level(self) -> float:
+        """The mean eigenvalue of S."""
+        return float(self.values.sum() / len(self.V))
+
+    def shrunk(self, alphas: Array) -> Array:
+        """1 / (values + alpha), alphas × p; directions without any variation are left alone."""
+        with np.errstate(over="ignore", under="ignore"):  # such a penalty leaves nothing, or is none
+            size = self.values + (alphas / self.unit / self.unit)[:, None]
+        floor = np.finfo(float).eps * len(self.V) * self.values.max(initial=0.0)
+        return np.asarray(np.divide(1.0, size, out=np.zeros_like(size), where=size > floor))
+
+    def coefficients(self, alphas: Array) -> Array:
+        """p × alphas × k, in the user's units."""
+        along = self.shrunk(alphas).T[:, :, None] * self.moments[:, None, :]
+        return np.asarray(np.tensordot(self.V, along, 1) / self.unit)
+
+
+def fold_errors(folds: Folds, alphas: Array, intercept: bool) -> Array:
+    """Mean squared prediction error of each fold by the model of the others, alphas × folds × k; NaN if it is empty."""
+    errors: list[Array] = []
+    unit = max(largest_unit(part) for part in folds.parts if part.n)
+    for j, part in enumerate(folds.parts):
+        if part.n == 0:
+            errors.append(np.full((len(alphas), len(part.gauge.unit) - part.p), np.nan))
+            continue
+        path = RidgePath.of(folds.without(j), intercept, unit)
+        B = path.coefficients(alphas) * unit
+        mean, y_mean = means(part)
+        squares = _squares(part, B, intercept, unit)
+        weight = float(rounded(part.weight))
+        if intercept:
+            squares += weight * (y_mean - path.y_mean - np.einsum("jat,j->at", B, (mean - path.mean) / unit)) ** 2
+        errors.append(np.maximum(squares, 0.0) / weight)
+    return np.stack(errors, axis=1)
+
+
+def _squares(part: Gram | Triangle, B: Array, intercept: bool, unit: float) -> Array:
+    """Squared errors of rows by coefficients B (p × alphas × k), about the mean or about zero, added up."""
+    if isinstance(part, Triangle):
+        D, c = rows_in_units(part, intercept, unit)
+        return np.asarray(((c[:, None, :] - np.tensordot(D, B, 1)) ** 2).sum(axis=0))
+    S, C, T = user_units(part, intercept, unit)
+    return np.asarray(T - 2 * np.einsum("jat,jt->at", B, C) + np.einsum("jat,jl,lat->at", B, S, B, optimize=True))
+
+
+def leave_one_out_errors(rows: Rows, summary: Gram | Triangle, alphas: Array, intercept: bool) -> Array:
+    """Mean squared leave-one-out error, alphas × k, exactly: residual / (1 − leverage), in a second pass.
+
+    At leverage 1 both are rounding, and the limit is taken: with g = S⁺z the other rows leave β̂ − tg open, the shortest
+    has t = g'β̂ / g'g, and it is wrong by t / w.
+    """
+    if summary.n <= summary.p + intercept:
+        return _errors_of_few_rows(rows, alphas, intercept, largest_unit(summary))
+    path = RidgePath.of(summary, intercept)
+    shrunk, bare = path.shrunk(alphas), path.shrunk(np.zeros(1))
+
+    def squares(block: Block) -> Array:
+        X = undoubled(dense(block.X))
+        y = targets(block)
+        assert y is not None
+        w = np.ones(len(block)) if block.weight is None else block.weight
+        Z = (X - path.mean) / path.unit @ path.V
+        constant = 1 / path.weight if intercept else 0.0
+        leverage = w[:, None] * (Z**2 @ shrunk.T + constant)
+        alone = (1 - w[:, None] * (Z**2 @ bare.T + constant) < _ALONE) & (1 - leverage < _NEARLY)
+        sums = np.empty((len(alphas), y.shape[1]))
+        for t in range(y.shape[1]):
+            residual = (y[:, t] - path.y_mean[t])[:, None] - Z @ (shrunk * path.moments[:, t]).T
+            with np.errstate(divide="ignore", invalid="ignore"):
+                error = residual / (1 - leverage)
+                if alone.any():
+                    short = Z @ (shrunk**2 * path.moments[:, t]).T / (Z**2 @ (shrunk**2).T)
+                    error = np.where(alone, short / w[:, None], error)
+                sums[:, t] = (w[:, None] * error**2)[w > 0].sum(axis=0)
+        return sums
+
+    return np.asarray(rows.fold(squares) / path.weight)
+
+
+def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool, unit: float) -> Array:
+    """The same for no more rows than coefficients: a small alpha leaves neither residual nor 1 − leverage a digit.
+
+    Their quotient is (Ay)ᵢ / Aᵢᵢ with A = (XX' + αI)⁻¹, on what is orthogonal to the constant.
+    """
+    X, y, w = (np.concatenate(column) for column in zip(*(_dense(block) for block in rows), strict=True))
+    with np.errstate(over="ignore", under="ignore"):
+        X, alphas = X / unit, np.minimum(alphas / unit / unit, 1e300)
+    root = np.sqrt(w)[:, None]
+    noise = 1e-26 * float(((root * X) ** 2).sum())  # what rounding leaves of a direction without variation
+    if intercept:
+        X, y = X - w @ X / w.sum(), y - w @ y / w.sum()
+    constant = root[:, : int(intercept)]
+    outside = np.linalg.qr(constant, mode="complete").Q[:, constant.shape[1] :]
+    U, size, _ = np.linalg.svd(outside.T @ (root * X), full_matrices=False)
+    values = np.zeros(U.shape[1])
+    values[: len(size)] = np.where(size**2 > noise, size**2, 0.0)
+    # In such a direction the limit of alpha → 0 is taken at 1e-8: nearer, its rounding would drown the others.
+    least = np.where(values > 0, 0.0, 1e-8 * (values.max(initial=0.0) or 1.0))
+    inverse = 1 / (values + np.maximum(alphas[:, None], least))
+    basis = outside @ U
+    moments = np.einsum("nl,al,lt->ant", basis, inverse, basis.T @ (root * y))
+    errors = moments / np.einsum("nl,al->an", basis**2, inverse)[:, :, None]
+    return np.asarray((errors**2).sum(axis=1) / w.sum())
+
+
+def _dense(block: Block) -> tuple[Array, Array, Array]:
+    """X, Y and the weights of the rows of positive weight."""
+    X = dense_float64(block.X)
+    y = targets(block)
+    assert y is not None
+    w = np.ones(len(block)) if block.weight is None else block.weight
+    return X[w > 0], y[w > 0], w[w > 0]
+
+
+def largest_unit(summary: Gram | Triangle) -> float:
+    """The power of two that all features can be measured in."""
+    return float(summary.gauge.unit[: summary.p].max())
+
+
+def user_units(gram: Gram, intercept: bool, unit: float = 1.0) -> tuple[Array, Array, Array]:
+    """X'X, X'Y and squares of Y in the user's units, X in a `unit` of them, about the mean or about zero."""
+    p, own = gram.p, gram.gauge.unit
+    cross = gram.cross
+    if not intercept:
+        zero = gram.mean + gram.gauge.shift / own
+        cross = cross + outer(zero, zero) * gram.weight
+    size = np.concatenate([own[:p] / unit, own[p:]])
+    cross = rounded(cross) * size * size[:, None]
+    return cross[:p, :p], cross[:p, p:], np.diagonal(cross)[p:]
+
+
+def rows_in_units(triangle: Triangle, intercept: bool, unit: float) -> tuple[Array, Array]:
+    """Rows of X and of Y, as many as the triangle has, whose products are those of `user_units`."""
+    p, own = triangle.p, triangle.gauge.unit
+    R = triangle.R[1:, 1:] if intercept else triangle.measured(Gauge(np.zeros_like(own), own)).R[:, 1:]
+    return R[:, :p] * (own[:p] / unit), R[:, p:] * own[p:]
+
+
+def means(summary: Gram | Triangle) -> tuple[Array, Array]:
+    """Means of the features and of the targets in the user's units."""
+    if isinstance(summary, Triangle):
+        mean = summary.R[0, 1:] / (summary.R[0, 0] or 1.0) * summary.gauge.unit + summary.gauge.shift
+    else:
+        mean = rounded(summary.mean * summary.gauge.unit + summary.gauge.shift)
+    return mean[: summary.p], mean[summary.p :]

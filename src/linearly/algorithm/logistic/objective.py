@@ -1,0 +1,218 @@
+"""The logistic objective: a block and coefficients B → loss, gradient, Hessian, which add up over blocks.
+
+Shapes, written once: a row x has q = 1 + p entries, the constant first (q = p without an intercept). K classes have
+c = K − 1 logits x'B, B being q × c, against a reference class whose logit is 0. The gradient is q × c. The Hessian is
+(c·q) × (c·q), logit by logit: entry (a·q + i, b·q + j) belongs to B[i, a] and B[j, b].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly import kernels
+from linearly.algorithm.least_squares.column_scaling import Gauge
+from linearly.algorithm.least_squares.gram import parts
+from linearly.dataset.rows.block import Block
+from linearly.kernels.double_double import Array
+from linearly.kernels.matrices import is_sparse
+
+_ROWS = 4096  # at a time in NumPy, so that temporaries stay in cache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quadratic:
+    """Loss, gradient and (if asked for) Hessian at some B; what blocks say adds up."""
+
+    loss: float
+    gradient: Array
+    hessian: Array | None
+    mistakes: int  # rows whose own class does not have the strictly largest score
+    largest: float  # |logit|: beyond 15 a probability is 0 or 1 for all practical purposes
+
+    def __add__(self, other: Quadratic) -> Quadratic:
+        hessian = None if self.hessian is None or other.hessian is None else self.hessian + other.hessian
+        return Quadratic(
+            self.loss + other.loss,
+            self.gradient + other.gradient,
+            hessian,
+            self.mistakes + other.mistakes,
+            max(self.largest, other.largest),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic:
+    """−log likelihood of K classes with c = K − 1 logits, the features measured in a gauge."""
+
+    K: int
+    reference: int  # number of the class whose logit is 0
+    gauge: Gauge
+    intercept: bool
+
+    def at(self, B: Array, hessian: bool = True) -> Callable[[Block], Quadratic]:
+        """What a block says about B."""
+        if not hessian and self.intercept and self.K > 2:
+            return lambda block: self._softmax(block, B)
+        if not hessian and not self.gauge.shift.any():
+            return lambda block: self._direct(block, B)
+        if self.K == 2 and self.intercept:
+            return lambda block: self._two(block, B, hessian)
+        return lambda block: self._many(block, B, hessian)
+
+    def curvatures(self, B: Array, diagonal: bool) -> Callable[[Block], Array]:
+        """Σ w p(1 − p) z z' of each class at B, of what a block has: (K, q, q), or the diagonals, (K, q)."""
+
+        def of(block: Block) -> Array:
+            total = np.zeros((self.K, len(B)) if diagonal else (self.K, len(B), len(B)))
+            for rows in pieces(block):
+                X = block.X[rows]
+                P = np.insert(self.probabilities(self._logits(X, B))[0], self.reference, 0.0, axis=1)
+                P[:, self.reference] = np.maximum(1.0 - P.sum(axis=1), 0.0)
+                W = P * (1.0 - P) * (1.0 if block.weight is None else block.weight[rows, None])
+                if diagonal:
+                    total += self.squares(X, W)
+                elif is_sparse(X):
+                    Z = self.design(X)
+                    for H, w in zip(total, W.T, strict=True):
+                        H += (Z * w[:, None]).T @ Z
+                else:
+                    dense, first = parts(X)[0], 1 - int(self.intercept)
+                    for H, w in zip(total, np.ascontiguousarray(W.T), strict=True):
+                        H += kernels.gram(dense, None, w, self.gauge.shift, 1.0 / self.gauge.unit)[first:, first:]
+            return total
+
+        return of
+
+    def squares(self, X: Any, W: Array) -> Array:
+        """Σ w z² of each column of [1 | X] in the gauge, for each column of W; sparse X stays sparse."""
+        if is_sparse(X):  # a gauge of sparse columns has no shift
+            squares = np.asarray((X.multiply(X).T @ W).T) / self.gauge.unit**2
+            return np.concatenate([W.sum(axis=0)[:, None], squares], axis=1) if self.intercept else squares
+        return np.asarray(W.T @ self.design(X) ** 2)
+
+    def design(self, X: Any) -> Array:
+        """[1 | X] in the gauge, dense."""
+        dense, _ = parts(X)
+        Z = np.empty((dense.shape[0], int(self.intercept) + dense.shape[1]))
+        if self.intercept:
+            Z[:, 0] = 1.0
+        np.subtract(dense, self.gauge.shift, out=Z[:, int(self.intercept) :])
+        Z[:, int(self.intercept) :] /= self.gauge.unit
+        return Z
+
+    def probabilities(self, logits: Array) -> tuple[Array, Array]:
+        """(P without the reference class, log of the normaliser) of logits, n × c."""
+        top = np.maximum(logits.max(axis=1, initial=0.0), 0.0)
+        E = np.exp(logits - top[:, None])
+        total = E.sum(axis=1) + np.exp(-top)
+        return E / total[:, None], top + np.log(total)
+
+    def columns(self) -> Array:
+        """Class numbers of the logits, in order."""
+        return np.delete(np.arange(self.K), self.reference)
+
+    def _softmax(self, block: Block, B: Array) -> Quadratic:
+        if is_sparse(block.X):
+            return self._direct(block, B)
+        dense, _ = parts(block.X)
+        codes = self._logit_of[np.asarray(block.y)]
+        loss, gradient, mistakes, largest = kernels.softmax(
+            dense, codes, block.weight, self.gauge.shift, 1.0 / self.gauge.unit, B
+        )
+        return Quadratic(loss, gradient, None, mistakes, largest)
+
+    @cached_property
+    def _logit_of(self) -> NDArray[np.int32]:
+        """The logit of each class, −1 for the reference."""
+        logit = np.full(self.K, -1, dtype=np.int32)
+        logit[self.columns()] = np.arange(self.K - 1)
+        return logit
+
+    @np.errstate(invalid="ignore", over="ignore")  # a NaN or infinity in X shows up in the loss
+    def _direct(self, block: Block, B: Array) -> Quadratic:
+        """Loss and gradient of sparse rows as they are: B is taken to the user's units, the gradient back."""
+        first = int(self.intercept)
+        total = Quadratic(0.0, np.zeros_like(B), None, 0, 0.0)
+        for rows in pieces(block):
+            X = block.X[rows]
+            part, R = self._judge(self._logits(X, B), block, rows)
+            X = X if is_sparse(X) else parts(X)[0]
+            sums = R.sum(axis=0)
+            slope = (np.asarray(X.T @ R) - self.gauge.shift[:, None] * sums) / self.gauge.unit[:, None]
+            total = total + replace(part, gradient=np.vstack([sums, slope]) if first else slope)
+        return total
+
+    def _logits(self, X: Any, B: Array) -> Array:
+        """Of rows as they are: B is taken to the user's units."""
+        first = int(self.intercept)
+        coef = B[first:] / self.gauge.unit[:, None]
+        constant = (B[0] if first else 0.0) - self.gauge.shift @ coef
+        return np.asarray((X if is_sparse(X) else parts(X)[0]) @ coef) + constant
+
+    def _two(self, block: Block, B: Array, hessian: bool) -> Quadratic:
+        dense, _ = parts(block.X)
+        target = np.asarray(block.y, dtype=np.float64)  # the reference of two classes is always class 0
+        return Quadratic(
+            *kernels.logistic(
+                dense,
+                target,
+                block.weight,
+                self.gauge.shift,
+                1.0 / self.gauge.unit,
+                np.ascontiguousarray(B[:, 0]),
+                hessian,
+            )
+        )
+
+    @np.errstate(invalid="ignore", over="ignore")
+    def _many(self, block: Block, B: Array, hessian: bool) -> Quadratic:
+        q, c = B.shape
+        total = Quadratic(0.0, np.zeros((q, c)), np.zeros((q * c, q * c)) if hessian else None, 0, 0.0)
+        for rows in pieces(block):
+            Z = self.design(block.X[rows])
+            logits = Z @ B
+            part, R = self._judge(logits, block, rows)
+            H = self._curvature(Z, logits, block, rows) if hessian else None
+            total = total + replace(part, gradient=Z.T @ R, hessian=H)
+        return total
+
+    def _judge(self, logits: Array, block: Block, rows: slice) -> tuple[Quadratic, Array]:
+        """What logits say but for gradient and Hessian, and the weighted residuals P − Y."""
+        n, c = logits.shape
+        logit_of = self._logit_of[np.asarray(block.y)[rows].astype(np.intp)]
+        weight = np.ones(n) if block.weight is None else block.weight[rows]
+        R, normaliser = self.probabilities(logits)
+        mine = np.flatnonzero(logit_of >= 0)
+        own = np.zeros(n)
+        own[mine] = logits[mine, logit_of[mine]]
+        R[mine, logit_of[mine]] -= 1.0
+        R *= weight[:, None]
+        rival = np.concatenate([logits, np.zeros((n, 1))], axis=1)
+        rival[np.arange(n), np.where(logit_of >= 0, logit_of, c)] = -np.inf
+        wrong = (own <= rival.max(axis=1)) & (weight > 0)
+        largest = float(np.abs(logits[weight > 0]).max(initial=0.0))
+        return Quadratic(float(weight @ (normaliser - own)), R[:0], None, int(wrong.sum()), largest), R
+
+    def _curvature(self, Z: Array, logits: Array, block: Block, rows: slice) -> Array:
+        q, c = Z.shape[1], logits.shape[1]
+        P, _ = self.probabilities(logits)
+        weight = 1.0 if block.weight is None else block.weight[rows]
+        H = np.empty((c * q, c * q))
+        for a in range(c):
+            for b in range(a + 1):
+                w = weight * P[:, a] * ((1.0 if a == b else 0.0) - P[:, b])
+                here, there = slice(a * q, (a + 1) * q), slice(b * q, (b + 1) * q)
+                H[here, there] = (Z * w[:, None]).T @ Z
+                H[there, here] = H[here, there].T
+        return H
+
+
+def pieces(block: Block) -> Iterator[slice]:
+    """The rows of a block, a few thousand at a time."""
+    return (slice(first, first + _ROWS) for first in range(0, max(len(block), 1), _ROWS))

@@ -1,0 +1,336 @@
+"""The log of a perceptron's mistakes: the whole training, to be read as the last, the best, the average or the vote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from linearly.algorithm.perceptron.error_counts import errors, first_largest
+from linearly.algorithm.perceptron.online_pass import Array, Codes, Integers, Mistakes
+from linearly.dataset.rows.block import Rows
+from linearly.dataset.rows.safe_scaling import times_power
+from linearly.kernels.matrices import dense, is_sparse
+
+ROOM = 2**22  # bytes of mistaken rows that a log keeps unasked, whatever n
+CANDIDATES = 64  # scored in one fold: the rows are then read at the speed of a matrix product
+_CANDIDATE_VECTORS = 256
+_CANDIDATE_CELLS = 2**22  # and no more than 32 MB of them
+_TILE = 256
+_NARROW = 64  # columns up to which votes are told by weights, not by products of rows
+_PLACES = 2**13  # rows that vote at once then
+_SCORES = 2**17  # by so many lines that a megabyte holds their scores
+_MOST_COMPARED = 2**16  # rows searched for contradictions: some 50 ms
+
+
+class Best(NamedTuple):
+    """The weights with the fewest errors on a trail, and after which update they stood (0: the start)."""
+
+    update: int
+    errors: float
+    coef: Array
+    intercept: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MistakeLog:
+    """Which rows a perceptron got wrong, in order: from zero, its weights are Σ y x over the log.
+
+    rows       index of each mistaken row; in a stream, the number of rows before it
+    codes      code of its class (two classes: 0 for y = −1, 1 for y = +1), ``rivals`` of the class it was mistaken for
+    times      rows seen when the mistake was made, itself included
+    seen       rows seen in all
+    features   the mistaken rows themselves, each once; ``which`` of them each mistake is. None if they are too many to
+               keep unasked (4 MB): `with_rows` adds them. Rows of extraordinary size are in the unit that makes their
+               sum the coefficients.
+    start      weights and constant terms at the beginning, if not zero
+    """
+
+    rows: Integers
+    codes: Codes
+    rivals: Codes
+    times: Integers
+    seen: int
+    vectors: int
+    p: int
+    intercept: bool
+    features: Any = None
+    which: Integers | None = None
+    start: tuple[Array, Array] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        bare = "" if self.features is not None else ", without their features"
+        return f"MistakeLog({len(self)} mistakes in {self.seen} rows seen{bare})"
+
+    @property
+    def signs(self) -> NDArray[np.int64]:
+        """y = ±1 of each mistake, of two classes."""
+        if self.vectors > 1:
+            raise ValueError("Signs are for two classes; codes and rivals say what K classes were mistaken for.")
+        return 2 * self.codes.astype(np.int64) - 1
+
+    @property
+    def survived(self) -> Integers:
+        """After how many rows the weights stood: those of the start, and after each mistake (Freund & Schapire's c)."""
+        return np.diff(np.concatenate([[1], self.times, [self.seen + 1]]))
+
+    def with_rows(self, X: Any) -> MistakeLog:
+        """The same log with the mistaken rows taken from X, an array or a CSR matrix of the data it was made on."""
+        distinct, which = np.unique(self.rows, return_inverse=True)
+        if len(distinct) and (X.shape[1] != self.p or X.shape[0] <= distinct[-1]):
+            raise ValueError(f"These are not the rows of the log: it has {self.p} columns and row {distinct[-1]}.")
+        return replace(self, features=X[distinct], which=which.astype(np.int64))
+
+    # --- readings
+
+    def last(self) -> tuple[Array, Array]:
+        """The weights and constant terms after the last mistake, in the bits of the training."""
+        W, b = self._start()
+        for _, coef, intercept in self.trail():
+            W, b = coef[-1], intercept[-1]
+        return W, b
+
+    def average(self) -> tuple[Array, Array]:
+        """The mean of the weights after each row seen: what a mistake added counts for the rows from it on."""
+        features, which = self._kept()
+        share = (self.seen - self.times + 1) / max(self.seen, 1)
+        C = np.zeros((features.shape[0], self.vectors))
+        W, b = self._start()
+        for vector, factor in self._corrections():
+            np.add.at(C, (which, vector), factor * share)
+            if self.intercept:
+                np.add.at(b, vector, factor * share)
+        return W + np.asarray(features.T @ C).T, b
+
+    def vote(self, X: Any, weighting: str = "survived") -> Array:
+        """What the weights after each mistake vote, with ``survived`` rows or ``uniform`` weight.
+
+        Two classes: the mean of their signs (sign(0) = +1), between −1 and 1. K classes: the share of votes for each,
+        n × K.
+        """
+        counts = self.survived.astype(np.float64) if weighting == "survived" else np.ones(len(self) + 1)
+        counts[0] *= weighting == "survived"
+        features, _ = self._kept()
+        narrow = self.p <= _NARROW and not is_sparse(X) and not is_sparse(features)
+        tally = (self._tally_by_weights if narrow else self._tally_by_products)(X, counts) / counts.sum()
+        return tally[0] if self.vectors == 1 else np.asarray(tally.T)
+
+    def _tally_by_weights(self, X: Any, counts: Array) -> Array:
+        """Votes for each class by forming the weights after each mistake: cheaper where columns are few."""
+        W, b = self._start()
+        tally = np.empty((self.vectors, X.shape[0]))
+        exact = np.float32 if counts.sum() < 2**24 else np.float64  # whole numbers, and half the bytes where they allow
+        for first in range(0, X.shape[0], _PLACES):
+            Z = np.asarray(X[first : first + _PLACES], dtype=np.float64).T
+            some = counts[0] * _votes(W @ Z + b[:, None])
+            for a, coef, intercept in self.trail(max(CANDIDATES, _SCORES // max(self.vectors * self.p, Z.shape[1]))):
+                mine = counts[1 + a : 1 + a + len(coef)].astype(exact)
+                if self.vectors == 1:
+                    told = coef[:, 0] @ Z >= -intercept
+                    some += 2.0 * (mine @ told.astype(exact)) - mine.sum(dtype=np.float64)
+                else:
+                    scores = coef.transpose(1, 0, 2) @ Z
+                    scores += intercept.T[:, :, None]
+                    some += mine @ _votes(scores).astype(exact)
+            tally[:, first : first + _PLACES] = some
+        return tally
+
+    def _tally_by_products(self, X: Any, counts: Array) -> Array:
+        """The same by products of rows with mistaken rows: cheaper where columns are many."""
+        features, which = self._kept()
+        n, k = X.shape[0], self.vectors
+        tally = np.zeros((k, n))
+        for first in range(0, n, _TILE):
+            some = slice(first, first + _TILE)
+            W, b = self._start()
+            score = np.asarray(X[some] @ W.T).T + b[:, None]
+            tally[:, some] += counts[0] * _votes(score)
+            for a in range(0, len(self), _TILE):
+                mine = slice(a, a + _TILE)
+                D = X[some] @ features[which[mine]].T
+                D = np.asarray(dense(D)) + float(self.intercept)
+                trail = np.zeros((k, *D.shape))
+                for vector, factor in self._corrections(mine):
+                    trail[vector, :, np.arange(D.shape[1])] = (D * factor).T
+                np.cumsum(trail, axis=2, out=trail)
+                trail += score[:, :, None]
+                tally[:, some] += _votes(trail) @ counts[1:][mine]
+                score = trail[:, :, -1].copy()
+        return tally
+
+    def best(self, rows: Rows) -> Best:
+        """The first weights, from the start to the last mistake, with the fewest errors on rows (targets: codes)."""
+        W, b = self._start()
+        best = Best(0, float(errors(rows, W[None], b[None])[0]), W, b)
+        for update, coef, intercept in self.trail():
+            best = better(best, update, coef, intercept, errors(rows, coef, intercept)[:-1])
+        return best
+
+    def trail(self, at_once: int | None = None) -> Iterator[tuple[int, Array, Array]]:
+        """The weights after each mistake, some at a time: mistakes before, m × vectors × p, m × vectors."""
+        features, which = self._kept()
+        W, b = self._start()
+        step = candidates_at_once(self.vectors, self.p) if at_once is None else at_once
+        for a in range(0, len(self), step):
+            mine = slice(a, a + step)
+            coef, intercept = followed(W, b, features[which[mine]], self.codes[mine], self.rivals[mine], self.intercept)
+            yield a, coef, intercept
+            W, b = coef[-1], intercept[-1]
+
+    def contradiction(self) -> str:
+        """A proof, found among the mistaken rows, that no hyperplane separates; empty if there is none so simple."""
+        if self.features is None or self.which is None or self.features.shape[0] > _MOST_COMPARED:
+            return ""
+        mistake = np.full(self.features.shape[0], -1)
+        mistake[self.which[::-1]] = np.arange(len(self))[::-1]
+        seen: dict[bytes, int] = {}
+        for i, key in zip(mistake.tolist(), _keys(self.features), strict=True):
+            if i < 0:
+                continue
+            if not key.strip(b"\0") and not self.intercept:
+                return f"row {self.rows[i]} is zero and there is no intercept"
+            j = seen.setdefault(key, i)
+            if self.codes[j] != self.codes[i]:
+                a, b = sorted((int(self.rows[j]), int(self.rows[i])))
+                return f"rows {a} and {b} are the same point with different labels"
+        return ""
+
+    def _kept(self) -> tuple[Any, Integers]:
+        if self.features is None or self.which is None:
+            raise ValueError(
+                "This log keeps which rows were mistaken, not the rows themselves: they take more than "
+                f"{ROOM // 2**20} MB. log.with_rows(X) adds them."
+            )
+        return self.features, self.which
+
+    def _start(self) -> tuple[Array, Array]:
+        if self.start is None:
+            return np.zeros((self.vectors, self.p)), np.zeros(self.vectors)
+        return self.start[0].copy(), self.start[1].copy()
+
+    def _corrections(self, some: slice = slice(None)) -> list[tuple[Any, Any]]:
+        return _corrections(self.codes[some], self.rivals[some], self.vectors)
+
+
+class Recorder:
+    """Collects mistakes as a scan makes them, and the rows they were made on as far as there is room."""
+
+    def __init__(self, start: tuple[Array, Array] | None = None, room: float = ROOM) -> None:
+        self.start, self.room = start, room
+        self.parts: list[tuple[Integers, Codes, Codes, Integers]] = []
+        self.kept: list[tuple[Integers, Any]] | None = []
+        self._known: dict[int, NDArray[np.bool_]] = {}  # by block, which of its rows are kept
+
+    def add(self, found: Mistakes, *, before: int = 0, exponent: int = 0) -> None:
+        """Take the mistakes of a stretch; `before` counts the rows of a stream before this data set."""
+        self.parts.append((before + found.rows, found.codes, found.rivals, found.times))
+        if self.kept is None:
+            return
+        known = self._known.get(found.block.start)
+        if known is None:
+            known = self._known[found.block.start] = np.zeros(len(found.block), dtype=bool)
+        elif known[found.local].all():
+            return
+        new = np.sort(found.local[~known[found.local]])
+        X = found.block.X
+        size = int((X.indptr[new + 1] - X.indptr[new]).sum()) * 12 if is_sparse(X) else len(new) * X.shape[1] * 8
+        self.room -= size
+        if self.room < 0:
+            self.kept = None
+            return
+        features = times_power(X[new], -exponent) if exponent else X[new]
+        self.kept.append((before + found.block.number(new), features))
+        known[new] = True
+
+    def copy(self) -> Recorder:
+        """A recorder of the mistakes so far that others can be added to."""
+        other = Recorder(self.start, self.room)
+        other.parts, other.kept = self.parts.copy(), None if self.kept is None else self.kept.copy()
+        other._known = {start: known.copy() for start, known in self._known.items()}
+        return other
+
+    def forget_rows_known(self) -> None:
+        """The next data set is a new one: its rows are not those seen before."""
+        self._known = {}
+
+    def log(self, seen: int, vectors: int, p: int, intercept: bool) -> MistakeLog:
+        """All that was collected."""
+        none: Any = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
+        rows, codes, rivals, times = (np.concatenate(c) for c in zip(*(self.parts or [none]), strict=True))
+        self.parts = [(rows, codes, rivals, times)]
+        log = MistakeLog(rows, codes, rivals, times, seen, vectors, p, intercept, start=self.start)
+        if self.kept is None:
+            return log
+        if not self.kept:
+            return replace(log, features=np.empty((0, p)), which=np.empty(0, dtype=np.int64))
+        ids = np.concatenate([i for i, _ in self.kept])
+        stack = [f for _, f in self.kept]
+        features = scipy.sparse.vstack(stack, format="csr") if any(map(is_sparse, stack)) else np.concatenate(stack)
+        by_row = np.argsort(ids, kind="stable")
+        which = by_row[np.searchsorted(ids, rows, sorter=by_row)]
+        self.kept = [(ids, features)]
+        return replace(log, features=features, which=which)
+
+
+def candidates_at_once(vectors: int, p: int) -> int:
+    """How many candidates one fold scores."""
+    return max(1, min(CANDIDATES, _CANDIDATE_VECTORS // vectors, _CANDIDATE_CELLS // (vectors * max(p, 1))))
+
+
+def followed(W: Array, b: Array, features: Any, codes: Codes, rivals: Codes, intercept: bool) -> tuple[Array, Array]:
+    """W and b after each of some corrections, in the bits of the scan: m × vectors × p and m × vectors."""
+    rows = np.asarray(dense(features), dtype=np.float64)
+    m, vectors = len(codes), len(W)
+    coef, constants = np.zeros((m + 1, vectors, W.shape[1])), np.zeros((m + 1, vectors))
+    coef[0], constants[0] = W, b
+    for vector, factor in _corrections(codes, rivals, vectors):
+        coef[np.arange(1, m + 1), vector] = factor[:, None] * rows
+        if intercept:
+            constants[np.arange(1, m + 1), vector] = factor
+    return np.add.accumulate(coef, axis=0)[1:], np.add.accumulate(constants, axis=0)[1:]
+
+
+def better(best: Best, update: int, coef: Array, intercept: Array, wrong: Array) -> Best:
+    """The best of the candidates after `update` corrections if it is strictly better, the first among equals."""
+    j = int(np.argmin(wrong))
+    if wrong[j] >= best.errors:
+        return best
+    return Best(update + j + 1, float(wrong[j]), coef[j].copy(), intercept[j].copy())
+
+
+def _corrections(codes: Codes, rivals: Codes, vectors: int) -> list[tuple[Any, Any]]:
+    """(vector, factor) pairs: mistake j adds factor[j]·x to vector[j]."""
+    if vectors == 1:
+        return [(np.zeros(len(codes), dtype=np.intp), 2.0 * codes - 1.0)]
+    return [(codes.astype(np.intp), np.ones(len(codes))), (rivals.astype(np.intp), -np.ones(len(codes)))]
+
+
+def _votes(trail: Array) -> Array:
+    """Signs (two classes) or indicators of the winner (K classes) along the first axis."""
+    if len(trail) == 1:
+        signs = (trail >= 0).astype(np.float64)  # four times as fast as np.where
+        signs *= 2.0
+        signs -= 1.0
+        return signs
+    winner = first_largest(list(trail))
+    return np.stack([winner == k for k in range(len(trail))]).astype(np.float64)
+
+
+def _keys(features: Any) -> Iterator[bytes]:
+    """Bytes that are equal where rows are, and all zero where a row is."""
+    if not is_sparse(features):
+        told, size = (features + 0.0).tobytes(), features.shape[1] * features.dtype.itemsize
+        yield from (told[i * size : (i + 1) * size] for i in range(len(features)))
+        return
+    tidy = features.copy()
+    tidy.sum_duplicates()
+    tidy.eliminate_zeros()
+    for a, b in zip(tidy.indptr[:-1], tidy.indptr[1:], strict=True):
+        yield tidy.indices[a:b].tobytes() + tidy.data[a:b].tobytes()

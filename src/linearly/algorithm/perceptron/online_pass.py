@@ -1,0 +1,189 @@
+"""The perceptron scan: rows in order, each judged by the weights that the rows before it left.
+
+`scan` is the only code that walks blocks in sequence: what a perceptron learns depends on the order of the rows. It
+corrects `Weights` in place and hands out the mistakes, of which `mistake_log` makes a log that is the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly import kernels
+from linearly.dataset.rows.block import Block, LocalRows, Rows, refuse_bad_numbers
+from linearly.dataset.rows.safe_scaling import ExtraordinarySize, ordinary
+from linearly.dataset.rows.sparse import SparseRows, part
+from linearly.dataset.rows.views import MappedRows
+from linearly.kernels.matrices import is_sparse
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+_CELLS = 2**23  # in a stretch of rows: 64 MB, walked in about 5 ms, after which Ctrl-C is heard
+_STEPS = 2**18  # the same for rows walked in a given order
+_ROOM = 2**15  # mistakes handed out at a time: their buffer stays in the cache
+
+
+@dataclass
+class Weights:
+    """The weights of a perceptron in motion: one vector for two classes, K vectors for K.
+
+    ``U`` and ``c`` gather what the average needs: the mean of the weights after each of the rows seen is W − U/seen.
+    For sparse rows the vectors are interleaved, so that all weights of a feature share a cache line.
+    """
+
+    W: Array
+    b: Array | None
+    U: Array | None = None
+    c: Array | None = None
+    interleaved: bool = False
+    seen: int = 0
+    largest: float = 0.0
+
+    @staticmethod
+    def zeros(vectors: int, p: int, *, intercept: bool = True, averaged: bool = False) -> Weights:
+        """All weights zero."""
+        b, c = (np.zeros(vectors) if wanted else None for wanted in (intercept, intercept and averaged))
+        return Weights(np.zeros((vectors, p)), b, np.zeros((vectors, p)) if averaged else None, c)
+
+    @property
+    def coef(self) -> Array:
+        """The weights, one row a vector."""
+        return self.W.T if self.interleaved else self.W
+
+    @property
+    def intercept(self) -> Array:
+        """The constant terms, one a vector."""
+        return np.zeros(len(self.coef)) if self.b is None else self.b
+
+    def copy(self) -> Weights:
+        """The same weights in arrays of their own."""
+        b, U, c = (None if a is None else a.copy() for a in (self.b, self.U, self.c))
+        return replace(self, W=self.W.copy(), b=b, U=U, c=c)
+
+    def average(self) -> tuple[Array, Array]:
+        """The mean, over all rows seen, of the weights and constant terms after each row."""
+        if self.U is None:
+            raise ValueError("These weights were not averaged on the way.")
+        T = max(self.seen, 1)
+        W = self.W - self.U / T
+        b = self.intercept if self.b is None or self.c is None else self.b - self.c / T
+        return W.T if self.interleaved else W, b
+
+    def arrange(self, interleaved: bool) -> None:
+        """Lay the vectors out for dense or for sparse rows."""
+        if self.interleaved != interleaved:
+            self.W = np.ascontiguousarray(self.W.T)
+            self.U = None if self.U is None else np.ascontiguousarray(self.U.T)
+            self.interleaved = interleaved
+
+
+@dataclass(frozen=True, slots=True)
+class Mistakes:
+    """The mistakes of a stretch of the walk, in order.
+
+    ``rows`` are indices in the whole data set, ``codes`` the classes they belong to, ``rivals`` those they were
+    mistaken for, ``times`` the number of rows seen, this one included. ``local`` are the indices in the ``block``.
+    """
+
+    rows: Integers
+    codes: Codes
+    rivals: Codes
+    times: Integers
+    local: Integers
+    block: Block
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def scan(
+    rows: Rows,
+    weights: Weights,
+    *,
+    order: Integers | None = None,
+    most: int | None = None,
+    measure: bool = False,
+) -> Iterator[Mistakes]:
+    """One pass over rows whose targets are codes, correcting the weights in place; mistakes come as they are made.
+
+    What a mistake is, and how it is corrected, says `kernels.reference.scan`. ``order`` walks the rows of a data set
+    in memory in that order. At most ``most`` mistakes come at a time, and the weights are then those after the last
+    of them. ``measure`` looks at the size of the rows and raises ExtraordinarySize where their products do not fit a
+    float64; one pass in a fit has to.
+    """
+    for block in _stretches(rows) if order is None else (whole(rows),):
+        if block.weight is not None:
+            raise ValueError(
+                "These rows have weights, and a perceptron that learns row by row takes none: leave them out, or use "
+                "BatchPerceptron."
+            )
+        steps = len(block) if order is None else len(order)
+        weights.arrange(is_sparse(block.X))
+        at = 0
+        while at < steps:
+            found, walked = _walk(block, at, order, weights, most, measure)
+            at += walked
+            if len(found):
+                yield found
+    if measure and not ordinary(weights.largest):
+        raise ExtraordinarySize
+
+
+def in_memory(rows: Rows) -> bool:
+    """Whether the rows are all here, and not read anew at each pass."""
+    return in_memory(rows.rows) if isinstance(rows, MappedRows) else isinstance(rows, LocalRows | SparseRows)
+
+
+def whole(rows: Rows) -> Block:
+    """All rows as one block; refused for rows that only come one block at a time."""
+    if isinstance(rows, MappedRows):
+        return rows.change(whole(rows.rows))
+    if not isinstance(rows, LocalRows | SparseRows):
+        raise ValueError("Rows that come one block at a time cannot be shuffled: use shuffle=False.")
+    return rows.block(0, len(rows))
+
+
+def _stretches(rows: Rows) -> Iterator[Block]:
+    if isinstance(rows, LocalRows):
+        step = max(256, _CELLS // max(len(rows.names), 1))
+    elif isinstance(rows, SparseRows):
+        step = max(256, len(rows) * _CELLS // max(rows.X.nnz, 1))
+    else:
+        yield from rows
+        return
+    for start in range(0, len(rows), step):
+        yield rows.block(start, min(start + step, len(rows)))
+
+
+def _walk(
+    block: Block, at: int, order: Integers | None, weights: Weights, most: int | None, measure: bool
+) -> tuple[Mistakes, int]:
+    X, codes = block.X, block.y
+    assert codes is not None
+    if order is None:
+        X = part(X, at, len(block)) if weights.interleaved else X[at:]
+        labels, some, steps = codes[at:], None, len(block) - at
+    else:
+        labels, some = codes, order[at : at + _STEPS]
+        steps = len(some)
+    room = min(_ROOM if most is None else most, steps)
+    found, rivals = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int32)
+    done = kernels.scan(
+        X, labels, some, weights.W, weights.b, weights.U, weights.c, weights.seen, room, measure, found, rivals
+    )
+    found = found[: done.found]
+    times = weights.seen + found + 1
+    weights.seen += done.walked
+    weights.largest = max(weights.largest, done.largest)
+    if not done.finite:
+        refuse_bad_numbers(block)
+        raise ExtraordinarySize
+    local = found + at if some is None else some[found]
+    own = codes[local]
+    mistaken_for = rivals[: done.found].copy() if len(weights.coef) > 1 else 1 - own
+    return Mistakes(block.number(local), own, mistaken_for, times, local, block), done.walked

@@ -1,0 +1,111 @@
+"""The trail of a perceptron's weights scored on all rows, many at a time: the pocket algorithm's search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse
+
+from linearly.algorithm.perceptron.error_counts import errors
+from linearly.algorithm.perceptron.mistake_log import ROOM, Best, MistakeLog, better, candidates_at_once, followed
+from linearly.algorithm.perceptron.online_pass import Array, Codes, Integers, Mistakes
+from linearly.dataset.rows.block import Rows
+from linearly.dataset.rows.safe_scaling import times_power
+from linearly.kernels.matrices import is_sparse
+
+
+class Steps(NamedTuple):
+    """Some updates in order: the rows that made them, which they are, their classes and rivals, and when."""
+
+    features: Any
+    rows: Integers
+    codes: Codes
+    rivals: Codes
+    times: Integers
+
+    @classmethod
+    def of(cls, found: Mistakes) -> Self:
+        """The updates that a stretch of the walk made."""
+        return cls(found.block.X[found.local], found.rows, found.codes, found.rivals, found.times)
+
+    @classmethod
+    def joined(cls, parts: list[Steps]) -> Self:
+        """All updates of some stretches."""
+        sparse = is_sparse(parts[0].features)
+        stack = [part.features for part in parts]
+        features = scipy.sparse.vstack(stack, format="csr") if sparse else np.concatenate(stack)
+        return cls(features, *(np.concatenate(column) for column in list(zip(*parts, strict=True))[1:]))
+
+    def cut(self, start: int, stop: int) -> Steps:
+        """Updates start … stop − 1."""
+        some = slice(start, stop)
+        return Steps(self.features[some], self.rows[some], self.codes[some], self.rivals[some], self.times[some])
+
+
+class Trail:
+    """The weights after each update; the first with the fewest errors on all rows is in the pocket.
+
+    ``path`` holds the errors of the weights at the start and after each update. One fold scores up to 64 vectors of
+    weights, so following the trail costs a product of matrices, not a pass over the rows for each update.
+    """
+
+    def __init__(self, rows: Rows, W: Array, b: Array, *, intercept: bool, most: int) -> None:
+        self.rows, self.W, self.b = rows, W, b
+        self.start = W, b
+        self.intercept, self.most = intercept, most
+        wrong, self.total = errors(rows, W[None], b[None])
+        self.best, self.path = Best(0, float(wrong), W, b), [float(wrong)]
+        self._at_once = candidates_at_once(*W.shape)
+        self._waiting: list[Steps] = []
+        self._steps: list[Steps] = []
+
+    @property
+    def updates(self) -> int:
+        """Updates scored."""
+        return len(self.path) - 1
+
+    @property
+    def ended(self) -> bool:
+        """Whether the pocket holds weights without errors, or all updates are spent."""
+        return self.best.errors == 0 or self.updates >= self.most
+
+    def follow(self, found: Mistakes) -> None:
+        """Take the updates that a stretch of the walk made, and score them as soon as they fill a fold."""
+        self._waiting.append(Steps.of(found))
+        if sum(len(steps.rows) for steps in self._waiting) >= self._at_once:
+            self.score(least=self._at_once)
+
+    def score(self, least: int = 1) -> None:
+        """Score the updates that wait, while there are `least`; those beyond the end of the trail were never made."""
+        if not self._waiting:
+            return
+        steps, at = Steps.joined(self._waiting), 0
+        while len(steps.rows) - at >= min(least, self.most - self.updates) and at < len(steps.rows) and not self.ended:
+            some = steps.cut(at, at + min(self._at_once, self.most - self.updates))
+            coef, constants = followed(self.W, self.b, some.features, some.codes, some.rivals, self.intercept)
+            wrong = errors(self.rows, coef, constants)[:-1]
+            made = int(np.argmin(wrong)) + 1 if (wrong == 0).any() else len(wrong)
+            self.best = better(self.best, self.updates, coef, constants, wrong)
+            self.path += wrong[:made].tolist()
+            self.W, self.b = coef[made - 1], constants[made - 1]
+            self._steps.append(some.cut(0, made))
+            at += made
+        self._waiting = [steps.cut(at, len(steps.rows))] if at < len(steps.rows) else []
+
+    def log(self, exponent: int) -> MistakeLog:
+        """The updates as a log, for rows that came as X · 2^−exponent; it keeps the mistaken rows if there is room."""
+        k, p = self.W.shape
+        start = np.ldexp(self.start[0], -exponent), self.start[1]
+        none = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)) * 2
+        steps = (
+            Steps.joined(self._steps) if self._steps else Steps(np.empty((0, p)), none[0], none[1], none[1], none[0])
+        )
+        seen = int(steps.times[-1]) if len(steps.times) else 0
+        log = MistakeLog(steps.rows, steps.codes, steps.rivals, steps.times, seen, k, p, self.intercept, start=start)
+        entries = steps.features.nnz if is_sparse(steps.features) else steps.features.size
+        if 8 * entries > ROOM:
+            return log
+        features = times_power(steps.features, -exponent) if exponent else steps.features
+        return replace(log, features=features, which=np.arange(len(log)))

@@ -1,0 +1,116 @@
+"""The training of an online perceptron: passes of the scan over rows, with a record of the mistakes."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from linearly.algorithm.perceptron.mistake_log import ROOM, MistakeLog, Recorder
+from linearly.algorithm.perceptron.online_pass import Array, Weights, in_memory, scan, whole
+from linearly.algorithm.perceptron.parameter_mixing import Mixture, Shard
+from linearly.dataset.cluster.partitions import partitions_of
+from linearly.dataset.rows.block import Rows
+from linearly.dataset.rows.safe_scaling import ExtraordinarySize, ordinary
+
+_MOST_LOGGED = 2**21  # mistakes on rows that are not in memory: 50 MB of log, whatever n
+
+
+class Training:
+    """Weights that learn, pass by pass; the rows of a pass may be those of the pass before, or `new_rows`.
+
+    ``start`` are weights and constant terms to begin with, zero if None. ``shuffle``, a NumPy RandomState, draws a
+    new order for each pass. ``room`` is for the mistaken rows, in bytes. ``exponent`` says that rows come as X ·
+    2^−exponent; the coefficients are given for X. ``mixes`` says that the model can do without its log: rows on a
+    cluster are then learnt where they are, by iterative parameter mixing, and the log of rows in files is given up
+    where it would fill the memory. Otherwise rows come here in order and all mistakes are kept.
+    """
+
+    def __init__(
+        self,
+        vectors: int,
+        p: int,
+        *,
+        intercept: bool = True,
+        averaged: bool = False,
+        start: tuple[Array, Array] | None = None,
+        shuffle: Any = None,
+        room: float = ROOM,
+        exponent: int = 0,
+        mixes: bool = False,
+    ) -> None:
+        self.weights = Weights.zeros(vectors, p, intercept=intercept, averaged=averaged)
+        self.exponent, self.shuffle, self.mixes = exponent, shuffle, mixes
+        self.mistakes: list[int] = []
+        self.updates = 0
+        if start is not None:
+            self.weights.W[:], self.weights.intercept[:] = start
+            start = np.ldexp(start[0], -exponent), start[1].copy()
+        self.record: Recorder | None = Recorder(start, room)
+        self._before = 0  # rows of a stream before these
+        self._measured = False
+
+    def copy(self) -> Training:
+        """The training so far, to go on apart from this one; both draw their orders from one generator."""
+        other = copy(self)
+        other.weights, other.mistakes = self.weights.copy(), self.mistakes.copy()
+        other.record = None if self.record is None else self.record.copy()
+        return other
+
+    def one_pass(self, rows: Rows) -> int:
+        """Walk the rows once; the number of mistakes made."""
+        if self.mixes and self.shuffle is None and (partitions_of(rows) or 0) > 1:
+            return self._mixed_pass(rows)
+        order = None if self.shuffle is None else self.shuffle.permutation(len(whole(rows))).astype(np.int64)
+        made = 0
+        for found in scan(rows, self.weights, order=order, measure=not self._measured):
+            made += len(found)
+            if self.record is not None:
+                self.record.add(found, before=self._before, exponent=self.exponent)
+                if self.mixes and self.updates + made > _MOST_LOGGED and not in_memory(rows):
+                    self.record = None
+        self._measured = True
+        self.mistakes.append(made)
+        self.updates += made
+        return made
+
+    def _mixed_pass(self, rows: Any) -> int:
+        self.record = None
+        mixture: Mixture = rows.fold_partitions(Shard(self.weights))
+        if not ordinary(max(self.weights.largest, mixture.largest)):
+            raise ExtraordinarySize
+        mixture.follow(self.weights)
+        self._measured = True
+        self.mistakes.append(mixture.mistakes)
+        self.updates += mixture.mistakes
+        return mixture.mistakes
+
+    def new_rows(self) -> None:
+        """The next pass is over other rows, which follow those seen so far."""
+        self._before, self._measured = self.weights.seen, False
+        if self.record is not None:
+            self.record.forget_rows_known()
+
+    def last(self) -> tuple[Array, Array]:
+        """The weights and constant terms now."""
+        return self._in_units_of_x(self.weights.coef.copy()), self.weights.intercept.copy()
+
+    def average(self) -> tuple[Array, Array]:
+        """Their mean over all rows seen."""
+        W, b = self.weights.average()
+        return self._in_units_of_x(W), b
+
+    def _in_units_of_x(self, W: Array) -> Array:
+        return np.ldexp(W, -self.exponent) if self.exponent else W
+
+    def log(self) -> MistakeLog:
+        """The mistakes so far."""
+        if self.record is None:
+            raise AttributeError(
+                "There is no mistake log: partial_fit keeps none, as memory would grow with the stream, and neither "
+                f"does a model file, or training on the partitions of a cluster, or on files after {_MOST_LOGGED} "
+                "mistakes."
+            )
+        k, p = self.weights.coef.shape
+        return self.record.log(self.weights.seen, k, p, self.weights.b is not None)

@@ -1,0 +1,225 @@
+"""A proven lower bound on the training errors of any hyperplane: disjoint sets of rows, none of which it can get right.
+
+A witness (Σ λ a = 0, λ > 0) forces a·v ≤ 0 for one of its rows, whatever v. That is an error unless the row lies on
+the hyperplane and ties go its way (sign(0) = +1 for two classes, the first of equal scores for K > 2). With an
+intercept ties do not matter: rows without error stay without error when the intercepts move a little against the
+classes that win ties, and then no row is on the hyperplane, which a witness forbids. Without an intercept a witness
+counts only if it has a row whose rival wins ties: either some row has a·v < 0, an error, or all have a·v = 0, and that
+row is one. Both directions hold (Motzkin), so a floor of 0 means that some hyperplane makes no error, unless a budget
+ended the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linearly.algorithm.separability.budget import BUDGET, OutOfBudget, checked_budget, within
+from linearly.algorithm.separability.certificate import Relation
+from linearly.algorithm.separability.exact_search import Mask, Multipliers, Search, Span, outside
+from linearly.algorithm.separability.halfspaces import Halfspaces, Ids
+from linearly.algorithm.separability.integer_algebra import null_space, primitive
+from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.row_hash import hash_rows
+from linearly.kernels.matrices import dense
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorFloor:
+    """At least `value` rows are misclassified by any hyperplane: one in each of the disjoint `witnesses`.
+
+    `stopped_after` is the budget, in operations, that ended the search for more; None if the search came to its end.
+    """
+
+    witnesses: tuple[Relation, ...]
+    n_rows: int
+    X: Any
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    fit_intercept: bool
+    stopped_after: float | None = None
+
+    @property
+    def value(self) -> int:
+        """The number of errors that nobody can avoid."""
+        return len(self.witnesses)
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"ErrorFloor({self.value} of {self.n_rows} rows{self._stopped()})"
+
+    def sentence(self) -> str:
+        """The bound in words."""
+        errors = f"{self.value} error{'s' * (self.value != 1)}"
+        return f"Every hyperplane makes at least {errors} on these {self.n_rows} rows{self._stopped()}."
+
+    def _stopped(self) -> str:
+        return "" if self.stopped_after is None else f"; the search stopped after {self.stopped_after:.3g} operations"
+
+    def check(self, X: Any = None, y: Any = None) -> bool:
+        """Whether every witness holds in exact arithmetic, can be an error, and shares no row with another."""
+        if (X is None) != (y is None):
+            raise ValueError("check() needs both X and y, or neither.")
+        X, y = (self.X, self.y) if X is None else (X, y)
+        H = Halfspaces(X, y, fit_intercept=self.fit_intercept, classes=self.classes)
+        rows = [int(i) for witness in self.witnesses for i in np.unique(witness.rows)]
+        return len(rows) == len(set(rows)) and all(
+            witness.holds(H) and _can_err(H, witness) for witness in self.witnesses
+        )
+
+
+@quiet_blas()
+def error_floor(
+    X: Any, y: ArrayLike, *, fit_intercept: bool = True, limit: int | None = None, budget: float | None = BUDGET
+) -> ErrorFloor:
+    """A lower bound on the training errors of any hyperplane, as disjoint witnesses; at most `limit` of them.
+
+    The bound is proven, and seldom the best possible: each witness takes up to p + 2 rows and proves one error. The
+    search ends with what it has proven when it has taken ``budget`` operations (about a billion per second); None lets
+    it come to its end.
+
+    >>> floor = error_floor([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+    >>> floor, floor.check()
+    (ErrorFloor(1 of 4 rows), True)
+    """
+    budget = checked_budget(budget)
+    H = Halfspaces(X, y, fit_intercept=fit_intercept)
+    alive = np.ones(H.n, dtype=bool)
+    witnesses: list[Relation] = []
+    stopped_after = None
+    try:
+        with within(budget):
+            for found in _witnesses(H, alive):
+                if limit is not None and len(witnesses) >= limit:
+                    break
+                witnesses.append(Relation.of(H, found))
+                alive[witnesses[-1].rows] = False
+    except OutOfBudget:
+        stopped_after = budget
+    return ErrorFloor(tuple(witnesses), H.n, H.X, H.classes[H.codes], H.classes, fit_intercept, stopped_after)
+
+
+def _witnesses(H: Halfspaces, alive: Mask) -> Iterator[Multipliers]:
+    """Witnesses among the rows that are alive; the caller strikes out the rows of each before asking for the next."""
+    for i in np.flatnonzero(~H.nonzero_rows()):
+        ids = np.arange(i * (H.K - 1), (i + 1) * (H.K - 1))
+        if _wins_ties(H, ids).any():
+            yield {int(ids[_wins_ties(H, ids)][0]): 1}
+        else:
+            alive[i] = False  # always right
+    for twins in contradictions(H):
+        if alive[H.pair(twins)[0]].all():
+            yield {int(i): 1 for i in twins}
+    search = Search(H)
+    # A row that a good hyperplane gets wrong, with rows that it gets right, makes a witness that spends one error only.
+    value = H.scores(search.first_guess).reshape(H.n, -1).min(axis=1)
+    right = value > 0
+    for i in np.flatnonzero(~right)[np.argsort(value[~right])]:
+        if alive[i]:
+            rows = alive & right
+            rows[i] = True
+            found = _witness(search, H.of_rows(rows))
+            if found is not None:
+                yield found
+    while True:
+        found = _witness(search, H.of_rows(alive))
+        if found is None:
+            return
+        yield found
+
+
+def _witness(search: Search, active: Mask) -> Multipliers | None:
+    """A minimal relation among active inequalities that proves an error, or None if a hyperplane makes none."""
+    H = search.H
+    ties = _wins_ties(H, np.arange(H.N))
+    span = Span(H)
+    remaining = active.copy()
+    while remaining.any():
+        found = search.strict(remaining, span)
+        if isinstance(found, dict):
+            errors = [i for i in found if H.fit_intercept or ties[i]]
+            if errors and not span.relation:
+                return found
+            span = span.grow(found)
+            if errors:
+                return _reduced(H, span.relation, errors[0])
+            remaining = active & outside(span)
+            # A row in the span of rows that tie in their favour can do no better than tie.
+            for i in np.flatnonzero(active & ties & ~remaining).tolist():
+                if span.holds(i):
+                    return _reduced(H, span.grow({i: 1}).relation, i)
+                remaining[i] = True
+        else:
+            wrong = active & (H.signs(found, active) < 0)
+            if not wrong.any():
+                return None
+            remaining |= wrong
+    return None
+
+
+def _reduced(H: Halfspaces, found: Multipliers, keep: int) -> Multipliers:
+    """A minimal relation among the inequalities of one, with a given inequality in it (Carathéodory)."""
+    while True:
+        ids = list(found)
+        B, _ = null_space(H.lattice(np.array(ids, dtype=np.intp))[0].T)
+        if B.shape[1] == 1:
+            return found
+        k = ids.index(keep)
+        a, b = B[:, 0], B[:, 1]
+        mu = a * b[k] - b * a[k] if a[k] or b[k] else a
+        mu = mu if max(mu) > 0 else -mu
+        weights = np.array(list(found.values()), dtype=object)
+        # The largest step along μ that leaves all multipliers positive or zero; μ is zero at `keep`.
+        steps = {i: Fraction(int(w), int(m)) for i, (w, m) in enumerate(zip(weights, mu, strict=True)) if m > 0}
+        out = min(steps, key=lambda i: steps[i])
+        weights = primitive(weights * mu[out] - mu * weights[out])
+        found = {i: int(t) for i, t in zip(ids, weights, strict=True) if t}
+
+
+def _can_err(H: Halfspaces, witness: Relation) -> bool:
+    ids = witness.ids(H)
+    return ids is not None and (H.fit_intercept or bool(_wins_ties(H, ids).any()))
+
+
+def _wins_ties(H: Halfspaces, ids: Ids) -> Mask:
+    rows, rivals = H.pair(ids)
+    return rivals == 1 if H.K == 2 else rivals < H.codes[rows]
+
+
+def contradictions(H: Halfspaces) -> Iterator[Ids]:
+    """Disjoint pairs of inequalities that are two rows with the same x and different labels."""
+    hashes = hash_rows(H.X)
+    order = np.lexsort((H.codes, hashes))
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    starts = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)) == 1)
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(np.int8)) == -1)
+    for start, end in zip(starts, ends, strict=True):
+        group = order[start : end + 1]
+        if H.codes[group[0]] == H.codes[group[-1]]:
+            continue
+        values = dense(H.X[group])
+        while len(group):  # two different rows may share a hash
+            twins = (values == values[0]).all(axis=1)
+            yield from _pairs(H, group[twins])
+            group, values = group[~twins], values[~twins]
+
+
+def _pairs(H: Halfspaces, twins: NDArray[np.intp]) -> Iterator[Ids]:
+    """As many disjoint pairs of different labels as equal rows can make."""
+    waiting = {k: twins[H.codes[twins] == k].tolist() for k in np.unique(H.codes[twins])}
+    while True:
+        a, b = sorted(waiting, key=lambda k: len(waiting[k]))[-2:] if len(waiting) > 1 else (0, 0)
+        if a == b or not waiting[a]:
+            return
+        i, j = waiting[a].pop(0), waiting[b].pop(0)
+        yield H.index(np.array([i, j]), np.array([b, a]))

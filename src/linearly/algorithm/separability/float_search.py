@@ -1,0 +1,177 @@
+"""What floats suggest about separability; `relations` proves it or throws it away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from numpy.typing import NDArray
+
+from linearly.algorithm.separability.budget import spend
+from linearly.algorithm.separability.halfspaces import Floats, Halfspaces
+from linearly.algorithm.separability.min_norm_point import Corral
+from linearly.kernels.matrices import dense
+
+
+@dataclass
+class Hint:
+    """What floats suggest: a direction v, or the inequalities whose hull seems to hold the origin."""
+
+    v: Floats | None
+    ids: list[int]
+    weights: Floats
+
+
+def approach(
+    H: Halfspaces,
+    frame: Floats,
+    active: NDArray[np.bool_],
+    guess: Floats | None = None,
+    gap: float | None = None,
+    steps: int = 10**9,
+) -> Hint:
+    """Search by cutting planes in the coordinates x, v = frame·x: the rows that oppose v most join until none does.
+
+    With a gap, until no hyperplane has a margin larger by more than that share (margins measured by ‖x‖).
+    """
+    d = frame.shape[1]
+    corral = Corral(d)
+    ids = np.empty(0, dtype=np.intp)
+    v = guess
+    goal = np.inf if gap is not None else 0.0
+    while True:
+        value = np.zeros(H.N) if v is None else H.scores(v)
+        low = np.flatnonzero(active & (value <= goal))
+        if not len(low):
+            return Hint(v, ids[corral.members].tolist(), corral.weights)
+        batch = 2 * d + 20
+        if not len(ids) and np.count_nonzero(active) <= 4 * batch:
+            low, batch = np.flatnonzero(active), H.N
+        new = low[np.argpartition(value[low], batch)[:batch]] if len(low) > batch else low
+        new = np.setdiff1d(new, ids)
+        if not len(new):
+            return Hint(None, ids[corral.members].tolist(), corral.weights)
+        ids = np.concatenate([ids, new])
+        spend(0.2 * len(new) * frame.size)
+        corral.add(H.rows(new) @ frame)
+        settled = corral.settle(gap, steps)
+        if corral.touches or (not settled and gap is None):
+            return Hint(None, ids[corral.members].tolist(), corral.weights)
+        v = frame @ corral.x
+        if not settled:
+            return Hint(v, ids[corral.members].tolist(), corral.weights)
+        goal = (1 - 2 * gap) * float(corral.x @ corral.x) if gap is not None else 0.0
+
+
+def whiten(H: Halfspaces) -> Floats:
+    """T with Z T of orthonormal columns (up to √n), as many as the rank that floats see."""
+    D = np.ldexp(1.0, -np.frexp(H.top)[1])
+    if H.n < H.m:
+        Z = H.dense(slice(None)) * D
+        squares, U = _principal(Z @ Z.T, lambda U: Z.T @ U, H.n)
+        V = D[:, None] * (Z.T @ (U / np.sqrt(H.n * squares)))
+    else:
+        G = H.Z.T @ H.Z
+        G = dense(G)
+        if H.fit_intercept:
+            total = np.asarray(H.Z.sum(axis=0)).reshape(-1, 1)
+            G = np.block([[G, total], [total.T, np.array([[H.n]])]])
+        squares, V = _principal(D[:, None] * G * D, lambda V: values(H, D[:, None] * V), H.n)
+        V = D[:, None] * V
+    return np.asarray(V / np.sqrt(squares))
+
+
+def _principal(G: Floats, values: Callable[[Floats], Floats], n: int) -> tuple[Floats, Floats]:
+    """Eigenvalues of G/n, G = A'A, and eigenvectors, without those that vanish; values(V) is A V.
+
+    G knows small spreads to 1e-16 of the largest *square* only, and a direction of spread 1e-9 may be the one that
+    separates. Another look at A in those directions sees them to 1e-16.
+    """
+    squares, V = np.linalg.eigh(G / n)
+    small = squares < 1e-10 * squares[-1]
+    if small.any():
+        F = values(V[:, small])
+        squares[small], U = np.linalg.eigh(F.T @ F / n)
+        V[:, small] = V[:, small] @ U
+    keep = squares > (1e-15 * len(G)) ** 2 * squares.max()
+    return squares[keep], V[:, keep]
+
+
+def least_squares(H: Halfspaces, whitening: Floats) -> Floats:
+    """The v of least squares on class indicators: one pass, and often enough to separate."""
+    Y = np.zeros((H.n, H.K))
+    Y[np.arange(H.n), H.codes] = 1.0
+    return _beyond_first(whitening @ (whitening.T @ _moments(H, Y)) / H.n)
+
+
+def descend(H: Halfspaces, whitening: Floats) -> Floats:
+    """The v of the smallest logistic loss met in some L-BFGS steps, or the first v on the way that separates.
+
+    7291 rows, 256 columns, 10 classes: separated after 23 evaluations, 2 s, where the nearest point takes minutes.
+    """
+    each = np.arange(H.n)
+    best, W_best = np.inf, np.zeros((H.m, H.K))
+
+    def loss(u: Floats) -> tuple[float, Floats]:
+        nonlocal best, W_best
+        spend(H.n * H.K * (2 * H.m + 20))
+        W = whitening @ u.reshape(-1, H.K)
+        D = values(H, W)
+        D -= D[each, H.codes][:, None]
+        D[each, H.codes] = -np.inf
+        worst = D.max(axis=1)
+        if best == -np.inf or worst.max() < 0:
+            W_best = W if best > -np.inf else W_best
+            best = -np.inf
+            return 0.0, np.zeros(len(u))  # nothing left to gain: the search ends
+        base = np.maximum(worst, 0.0)
+        E = np.exp(D - base[:, None])
+        total = E.sum(axis=1) + np.exp(-base)
+        P = E / total[:, None]
+        P[each, H.codes] = -P.sum(axis=1)
+        value = float((base + np.log(total)).sum())
+        if value < best:
+            best, W_best = value, W
+        return value, (whitening.T @ _moments(H, P)).ravel()
+
+    start = np.zeros(whitening.shape[1] * H.K)
+    evaluations = max(30, min(100, 10**9 // (H.n * H.M)))  # some seconds at most
+    with np.errstate(all="ignore"):
+        scipy.optimize.minimize(
+            loss,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxfun": evaluations, "maxcor": 20, "ftol": 0, "gtol": 0},
+        )
+    return _beyond_first(W_best)
+
+
+def values(H: Halfspaces, V: Floats) -> Floats:
+    """z·v for every row z and every column v of V."""
+    F: Floats = H.Z @ V[: H.p]
+    return F + V[H.p] if H.fit_intercept else F
+
+
+def _moments(H: Halfspaces, Y: Floats) -> Floats:
+    M: Floats = H.Z.T @ Y
+    return np.vstack([M, Y.sum(axis=0)]) if H.fit_intercept else M
+
+
+def _beyond_first(W: Floats) -> Floats:
+    """v from one column (w, b) a class: what each class has beyond the first."""
+    return np.asarray((W[:, 1:] - W[:, :1]).T.ravel())
+
+
+def per_class(K: int, T: Floats) -> Floats:
+    """Coordinates T of one (w, b), for K of them: v of K centred scores, orthonormal between classes.
+
+    v is what each class has beyond the first, so plain coordinates would favour the first class.
+    """
+    if K == 2:
+        return T
+    basis = scipy.linalg.helmert(K)
+    return np.asarray(np.kron((basis[:, 1:] - basis[:, :1]).T, T), dtype=np.float64)

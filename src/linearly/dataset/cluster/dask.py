@@ -1,0 +1,509 @@
+"""Rows on Dask: arrays, data frames and bags of blocks, folded by the workers that hold them.
+
+Every partition is one block. Its worker applies the function, neighbours are added up on the workers, and only the sum
+comes here. A `distributed.Client` in use is used; without one Dask's threads are. A worker that dies takes nothing
+with it: Dask does its partitions again, and the tree of merging does not depend on who did them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, TypeVar
+from uuid import uuid4
+
+import cloudpickle
+import dask
+import narwhals.stable.v2 as nw
+import numpy as np
+from dask._task_spec import DataNode, Task, TaskRef
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
+from numpy.typing import NDArray
+
+from linearly.dataset.cluster.partitions import (
+    Each,
+    Starts,
+    after,
+    answer,
+    answer_of_zeros,
+    not_empty,
+    pairs,
+    plus,
+    refuse_workers,
+    told,
+)
+from linearly.dataset.rows.array_checks import refuse_extreme_weights
+from linearly.dataset.rows.block import (
+    Block,
+    LocalRows,
+    OneBlock,
+    Place,
+    Rows,
+    as_frame,
+    as_rows,
+    float_column,
+    numbered,
+    refuse_large_integers,
+)
+from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.tables import Chunk
+
+with suppress(ImportError):
+    import distributed
+
+    # Dask imports it while it optimizes an expression over Arrow's file system, and then restores its own settings:
+    # those of `distributed` are lost, and every later computation ends in a KeyError.
+    if dask.config.get("distributed", None) is None:
+        dask.config.update_defaults(distributed.config.defaults)
+
+S = TypeVar("S")
+
+# What a partition is made into on its worker: (its number, its first row, the parts it consists of) → blocks.
+Bring = Callable[..., list[Any]]
+
+
+def dask_rows(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False) -> DaskRows:
+    """What `linearly.dataset.cluster.partitions.from_dask` says; without ``labels``, y must be numbers."""
+    if isinstance(X, (list, tuple)) or type(X).__name__ == "Bag":
+        if y is not None or weight is not None:
+            raise ValueError("Blocks bring their own targets and weights: leave y and weight out.")
+        return _rows_of_blocks(X)
+    what = "y", "sample_weight"
+    for name, given in zip(what, (y, weight), strict=True):
+        if given is not None and not hasattr(given, "to_delayed"):
+            raise ValueError(
+                f"X is on Dask and {name} is not: pass {name} as a Dask array or series with the partitions of X."
+            )
+    X, names = _checked(X)
+    bring = partial(_block, names=names, labels=labels)
+    if hasattr(X, "columns"):
+        return DaskRows(_beside(X, y, weight), names, bring, None, y, narrow=X[[X.columns[0]]])
+    lengths = X.chunks[0] if _known(X) else None
+    return DaskRows(_beside(X, y, weight), names, bring, lengths, y)
+
+
+def _checked(X: Any) -> tuple[Any, tuple[str, ...]]:
+    """A data frame, or an array that is not cut between columns, with the names of its columns."""
+    if hasattr(X, "columns"):
+        as_rows(X._meta)  # refuses what is not numeric by name
+        return X, tuple(map(str, X.columns))
+    if not hasattr(X, "chunks"):
+        raise TypeError(f"Rows on Dask are an array, a data frame or a bag of blocks, not {type(X).__name__}.")
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (rows, columns), not {X.ndim}. Reshape your data.")
+    if X.shape[1] == 0 or X.shape[0] == 0:
+        raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
+    return X.rechunk({1: -1}), numbered(X.shape[1])
+
+
+def dask_answers(X: Any, ask: Callable[[Rows], NDArray[Any]], labels: Callable[[int], Sequence[Any]]) -> Any:
+    """What an estimator answers for the rows of X, computed where they are when it is asked for.
+
+    An array has the chunks of X, a series or data frame its partitions and its index.
+    """
+    X, names = _checked(X)
+    example = answer_of_zeros(ask, names)
+    sent = {"ask": ask, "names": names, "none": example[:0]}
+    if hasattr(X, "divisions"):
+        import pandas as pd
+
+        index, none = X._meta.index, example[:0]
+        columns = None if none.ndim == 1 else list(labels(none.shape[1]))
+        meta = (
+            pd.Series(none, index) if columns is None else pd.DataFrame(dict(zip(columns, none.T, strict=True)), index)
+        )
+        return X.map_partitions(_answered_frame, **sent, like=meta, meta=meta, enforce_metadata=False)
+    shape = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (X.chunks[0], (example.shape[1],))}
+    return X.map_blocks(_answered_array, **sent, **shape, dtype=example.dtype, meta=example[:0])
+
+
+def _rows_of_blocks(blocks: Any) -> DaskRows:
+    parts = list(blocks) if isinstance(blocks, (list, tuple)) else list(blocks.to_delayed())
+    if not parts:
+        raise ValueError("There are no rows: nothing to fold over.")
+    first: list[Any] = next((found for part in parts if (found := _as_list(_run(part)))), [])
+    if not first or not isinstance(first[0], Block):
+        raise TypeError(f"A bag of rows holds linearly blocks, not {type(first[0]).__name__ if first else 'nothing'}.")
+    names = first[0].names or numbered(first[0].X.shape[1])
+    none = replace(first[0], X=first[0].X[:0], y=None if first[0].y is None else first[0].y[:0], weight=None)
+    return DaskRows([(part,) for part in parts], names, partial(_blocks, names=names, none=none), None, first[0].y)
+
+
+class DaskRows:
+    """Rows in partitions on Dask; each is one block (a bag's may be several)."""
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[Any, ...]],
+        names: tuple[str, ...],
+        bring: Bring,
+        lengths: Sequence[int] | None = None,
+        y: Any = None,
+        narrow: Any = None,
+    ) -> None:
+        self.names, self.y = names, y
+        self._partitions = _Partitions(parts, bring, lengths, narrow)
+
+    @property
+    def n_partitions(self) -> int:
+        """How many partitions there are."""
+        return len(self._partitions)
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self._partitions)
+
+    def fold(self, f: Callable[[Block], S]) -> S:
+        value: S = self._partitions.fold(Each(f))
+        return value
+
+    def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+        """The sum of f over the partitions, each given as its blocks in order."""
+        return self._partitions.fold(f)
+
+
+class DaskTables:
+    """A Dask data frame, one chunk a partition."""
+
+    def __init__(self, frame: Any) -> None:
+        if not hasattr(frame, "columns"):
+            raise TypeError(f"Columns with names are in a Dask data frame, not in a Dask {type(frame).__name__}.")
+        if not all(isinstance(name, str) for name in frame.columns):
+            frame = frame.copy()
+            frame.columns = list(map(str, frame.columns))  # as of a frame that is here
+        self.frame = frame
+        self.schema = dict(as_frame(frame._meta).schema)
+        self._cut: _Partitions | None = None
+
+    @property
+    def n_partitions(self) -> int:
+        """How many partitions there are."""
+        return int(self.frame.npartitions)
+
+    def select(self, columns: Sequence[str]) -> DaskTables:
+        return DaskTables(self.frame[list(columns)])
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return iter(self._partitions())
+
+    def fold(self, f: Callable[[Chunk], S]) -> S:
+        value: S = self._partitions().fold(Each(f))
+        return value
+
+    def fold_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
+        """The sum of f over the partitions, each given as its chunks in order."""
+        return self._partitions().fold(f)
+
+    def answered(
+        self, f: Callable[[Chunk], NDArray[Any]], kinds: Mapping[str, NDArray[Any]], keep: Sequence[str] = ()
+    ) -> Any:
+        """A data frame of some columns and what f answers for each row, with the partitions and index of this one.
+
+        ``kinds`` are the names of the answers, with examples of them. A single one without columns is a series.
+        """
+        columns, answers = list(keep), {name: kind[:0] for name, kind in kinds.items()}
+        meta = self.frame._meta[columns].assign(**answers)
+        found = self.frame.map_partitions(
+            _answered_chunk, f=f, keep=columns, like=meta, meta=meta, enforce_metadata=False
+        )
+        return found if columns or len(answers) > 1 else found[next(iter(answers))]
+
+    def _partitions(self) -> _Partitions:
+        if self._cut is None:
+            one = self.frame[[self.frame.columns[0]]] if len(self.frame.columns) else self.frame
+            self._cut = _Partitions([(part,) for part in _parts(self.frame)], _chunk, None, one)
+        return self._cut
+
+
+class _Partitions:
+    def __init__(
+        self,
+        parts: Sequence[tuple[Any, ...]],
+        bring: Bring,
+        lengths: Sequence[int] | None = None,
+        narrow: Any = None,
+    ) -> None:
+        self.parts, self.bring, self.narrow = parts, bring, narrow
+        self.starts = Starts(self._count, lengths)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __iter__(self) -> Iterator[Any]:
+        return not_empty(self._in_order())
+
+    def _in_order(self) -> Iterator[Any]:
+        start = 0
+        for k, parts in enumerate(self.parts):
+            for block in _run(dask.delayed(self.bring, pure=False)(k, start, *parts)):
+                yield block
+                start += len(block)
+
+    def fold(self, f: Callable[[Iterable[Any]], S]) -> S:
+        task = cloudpickle.dumps(f)
+        value: S = self.starts(lambda: told(_run(self._graph(task))))
+        return value
+
+    def _graph(self, task: bytes) -> Delayed:
+        # Written out by hand: the same graph by `dask.delayed` takes twice the time at 4096 partitions.
+        name = f"linearly-fold-{uuid4().hex}"
+        sent = (name, "task")
+        graph: dict[Any, Any] = {sent: DataNode(sent, task)}
+        leaves = []
+        for k, parts in enumerate(self.parts):
+            key = (name, 0, k)
+            own = (TaskRef(part.key) for part in parts)
+            graph[key] = Task(key, _leaf, TaskRef(sent), self.bring, k, self.starts.of(k), *own)
+            leaves.append(key)
+
+        def met(a: Any, b: Any) -> Any:
+            key = (name, a[1] + 1, a[2] // 2)
+            graph[key] = Task(key, plus, TaskRef(a), TaskRef(b))
+            return key
+
+        root = pairs(leaves, met)
+        needed = [part for parts in self.parts for part in parts]
+        return Delayed(root, HighLevelGraph.from_collections(name, graph, dependencies=needed), layer=name)
+
+    def _count(self) -> list[int]:
+        # One column is enough to count the rows, unless a filter has left the parts of it cut otherwise.
+        narrow = [] if self.narrow is None else [(part,) for part in _parts(self.narrow)]
+        return _lengths(narrow if len(narrow) == len(self.parts) else self.parts)
+
+
+def _run(delayed: Any) -> Any:
+    try:
+        return delayed.compute()
+    except ModuleNotFoundError as failure:
+        if (failure.name or "").partition(".")[0] == "linearly":
+            refuse_workers("Dask", failure)
+        raise
+
+
+class Beside(NamedTuple):
+    """The rows of a partition of X, with their targets and weights where there are any."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+
+def _beside(X: Any, y: Any, weight: Any) -> list[tuple[Any, ...]]:
+    """The parts of each partition: all in one, or those of X, of y and of the weights."""
+    named = {name: one for name, one in (("y", y), ("weight", weight)) if one is not None}
+    if all(hasattr(one, "divisions") and one.npartitions == X.npartitions for one in (X, *named.values())):
+        # One expression of all: a file is read once for X, y and weights.
+        whole = X.map_partitions(
+            _together, *named.values(), names=tuple(named), align_dataframes=False, enforce_metadata=False,
+            meta=("beside", object),
+        ) if named else X  # fmt: skip
+        return [(part,) for part in _parts(whole)]
+    columns = [_parts(X)]
+    for name, given in (("y", y), ("sample_weight", weight)):
+        if given is None:
+            columns.append([_NOTHING] * len(columns[0]))
+            continue
+        if _known(X) and _known(given):
+            _refuse_lengths(name, sum(given.chunks[0]), sum(X.chunks[0]))
+            given = given.rechunk({0: X.chunks[0], **dict.fromkeys(range(1, given.ndim), -1)})
+        parts = _parts(given)
+        if len(parts) != len(columns[0]):
+            if hasattr(X, "divisions") != hasattr(given, "divisions"):
+                raise ValueError(
+                    f"{name} has {len(parts)} partitions and X has {len(columns[0])}: cut both the same way "
+                    "(repartition or rechunk), or pass both as arrays or as columns of one data frame."
+                )
+            parts = _recut(name, parts, columns[0])
+        columns.append(parts)
+    return list(zip(*columns, strict=True))
+
+
+def _refuse_lengths(name: str, given: int, rows: int) -> None:
+    if given != rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {name} has {given} rows, X has {rows}."
+        )
+
+
+def _recut(name: str, parts: list[Any], own: list[Any]) -> list[Any]:
+    """The rows of y or of the weights in the partitions of X: Dask's optimizer cuts columns of one frame differently.
+
+    Row i belongs to row i of X. Where both have an index, a worker compares them.
+    """
+    lengths = _lengths([(part,) for part in (*parts, *own)])
+    theirs, ours = lengths[: len(parts)], lengths[len(parts) :]
+    _refuse_lengths(name, sum(theirs), sum(ours))
+    edges = list(pairwise(accumulate(theirs, initial=0)))
+    found = []
+    for k, (start, stop) in enumerate(pairwise(accumulate(ours, initial=0))):
+        met = [(i, max(start, a) - a, min(stop, b) - a) for i, (a, b) in enumerate(edges) if a < stop and b > start]
+        met = met or [(0, 0, 0)]
+        pieces = [parts[i] for i, _, _ in met]
+        found.append(dask.delayed(_joined, pure=False)(own[k], name, k, [cut for _, *cut in met], pieces))
+    return found
+
+
+def _known(collection: Any) -> bool:
+    return hasattr(collection, "chunks") and not any(n != n for n in collection.chunks[0])
+
+
+def _parts(collection: Any) -> list[Any]:
+    """The partitions of a collection as it is cut, whatever columns are asked of it.
+
+    Dask's optimizer would join partitions of few columns: X and y of one frame no longer had the same ones, nor had the
+    columns of two passes. Simplifying leaves the partitions alone, and reads no column that is not needed.
+    """
+    if not hasattr(collection, "divisions"):
+        return list(np.ravel(collection.to_delayed()).tolist())
+    parts = list(collection.simplify().to_delayed(optimize_graph=False))
+    _refuse_lost(parts)
+    return parts
+
+
+def _refuse_lost(parts: list[Delayed]) -> None:
+    """Refuse partitions that nobody computes: Dask may lose some where it joins those of Parquet files and persists."""
+    graph = dict(parts[0].__dask_graph__()) if parts else {}
+    lost = any(part.key not in graph for part in parts)
+    if lost or any(not graph.keys() >= getattr(task, "dependencies", set()) for task in graph.values()):
+        raise ValueError(
+            "Partitions of a data frame were lost when Dask persisted it. Persist it within "
+            'dask.config.set({"optimization.tune.active": False}).'
+        )
+
+
+_NOTHING = dask.delayed(None, name="linearly-nothing")
+
+
+# --- what runs on the workers ---------------------------------------------------------------------
+
+
+def _leaf(task: bytes, bring: Bring, k: int, start: int, *parts: Any) -> Any:
+    return answer(lambda: cloudpickle.loads(task)(bring(k, start, *parts)))
+
+
+def _answered_chunk(
+    frame: Any, *, f: Callable[[Chunk], NDArray[Any]], keep: list[str], like: Any, partition_info: Any = None
+) -> Any:
+    if not len(frame):
+        return like
+    with quiet_blas():
+        found = f(_chunk(partition_info["number"], 0, frame)[0])
+    columns = found.T if found.ndim == 2 else [found]
+    answers = dict(zip(like.columns[len(keep) :], columns, strict=True))
+    kinds = {name: like.dtypes[name] for name in answers}
+    return frame[keep].assign(**answers).astype(kinds)
+
+
+def _answered_frame(X: Any, *, like: Any, partition_info: Any = None, **sent: Any) -> Any:
+    found = _answered_block(partition_info["number"], X, **sent)
+    return type(like)(found, index=X.index, **({"columns": like.columns} if found.ndim == 2 else {}))
+
+
+def _answered_array(X: Any, *, block_id: Any = None, **sent: Any) -> NDArray[Any]:
+    return _answered_block(block_id[0], X, **sent)
+
+
+def _answered_block(
+    k: int, X: Any, *, ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...], none: NDArray[Any]
+) -> NDArray[Any]:
+    if not len(X):
+        return none
+    with quiet_blas():
+        return ask(OneBlock(_block(k, 0, X, names=names, labels=False)[0]))
+
+
+def _chunk(k: int, start: int, frame: Any) -> list[Chunk]:
+    return [Chunk(nw.from_native(frame, eager_only=True), start, Place(f"partition {k}"))]
+
+
+def _together(X: Any, *others: Any, names: tuple[str, ...]) -> Beside:
+    return Beside(X, **dict(zip(names, others, strict=True)))
+
+
+def _joined(X: Any, name: str, k: int, cuts: list[list[int]], parts: list[Any]) -> Any:
+    pieces = [getattr(part, "iloc", part)[start:stop] for part, (start, stop) in zip(parts, cuts, strict=True)]
+    if not hasattr(X, "index"):
+        return np.concatenate(pieces)
+    import pandas as pd
+
+    joined = pd.concat(pieces)
+    if not joined.index.equals(X.index):
+        raise ValueError(
+            f"{name} and X are cut differently and their indexes differ, in partition {k}. Take both from one data "
+            "frame, or repartition them alike."
+        )
+    return joined
+
+
+def _block(
+    k: int, start: int, X: Any, y: Any = None, weight: Any = None, *, names: tuple[str, ...], labels: bool
+) -> list[Block]:
+    if isinstance(X, Beside):
+        X, y, weight = X
+    place = Place(f"partition {k}")
+    for name, given in (("y", y), ("sample_weight", weight)):
+        if given is not None and len(given) != X.shape[0]:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: {name} has {len(given)} rows in "
+                f"partition {k}, X has {X.shape[0]}."
+            )
+    local = as_rows(X, names=names)
+    assert isinstance(local, LocalRows)
+    block = replace(local.block(0, len(local)), start=start, place=place)
+    target = None if y is None else np.asarray(y) if labels else _numbers(y, k)
+    return [replace(block, y=target, weight=None if weight is None else _weights(weight, place))]
+
+
+def _numbers(y: Any, k: int) -> NDArray[np.float64]:
+    if hasattr(y, "dtype") and not isinstance(y, np.ndarray):
+        column = nw.from_native(y, series_only=True)
+        if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+            raise ValueError(f"The target y is {column.dtype} in partition {k}, not numbers: use a classifier.")
+        return float_column(column, Place(f"partition {k}").where)
+    values = np.asarray(y)
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"The target y is {values.dtype} in partition {k}, not numbers: use a classifier.")
+    if values.ndim > 2:
+        raise ValueError(f"y must have one or two dimensions, not {values.ndim}.")
+    refuse_large_integers(values if values.ndim == 2 else values[:, None], Place(f"partition {k}").where, "y")
+    return values.astype(np.float64)
+
+
+def _weights(weight: Any, place: Place) -> NDArray[np.float64]:
+    values = np.ascontiguousarray(weight, dtype=np.float64)
+    bad = ~(values >= 0) | np.isinf(values)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ValueError(
+            f"Negative or missing values in sample_weight: {place.where(i)} has {values[i]}. Weights must be 0 or more."
+        )
+    refuse_extreme_weights(values, place.where, "sample_weight")
+    return values
+
+
+def _blocks(k: int, start: int, blocks: Any, *, names: tuple[str, ...], none: Block) -> list[Block]:
+    found, seen = [], 0
+    for block in _as_list(blocks) or [none]:
+        place = Place(f"partition {k}", first=seen)
+        found.append(replace(block, start=after(start, seen), names=names, place=place))
+        seen += len(block)
+    return found
+
+
+def _as_list(blocks: Any) -> list[Block]:
+    return [blocks] if isinstance(blocks, Block) else list(blocks)
+
+
+def _length(X: Any, *_: Any) -> int:
+    if isinstance(X, Beside):
+        X = X.X
+    if isinstance(X, (list, tuple, Block)):
+        return sum(map(len, _as_list(X)))
+    return int(X.shape[0])
+
+
+def _lengths(parts: Iterable[tuple[Any, ...]]) -> list[int]:
+    return list(dask.compute(*(dask.delayed(_length, pure=False)(*part) for part in parts)))

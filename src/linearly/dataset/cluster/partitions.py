@@ -1,0 +1,285 @@
+"""Elsewhere: what rows on a cluster have in common, whoever runs it.
+
+They lie in partitions. A fold sends a function to each partition, and the answers meet two by two in the tree of
+`MergeTree` over the numbers of the partitions, so the bits are those of a local fold over the same blocks, whatever the
+workers did and in which order.
+
+How many rows there are before a partition is known only after a pass, and few functions ask. So blocks come with an
+`UnknownStart`; a function that asks for it is answered by `StartsNeeded`, the partitions are counted, once, and the
+fold is made again.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.dataset.rows.block import Block, OneBlock, Rows
+from linearly.dataset.rows.reduce import MergeTree, quiet_blas
+
+if TYPE_CHECKING:
+    from linearly.dataset.cluster.dask import DaskRows
+    from linearly.dataset.design.design import DesignRows
+
+S = TypeVar("S")
+
+
+def partitions_of(rows: Any) -> int | None:
+    """The number of partitions of rows on a cluster; None for rows that are here."""
+    return getattr(rows, "n_partitions", None)
+
+
+@dataclass(frozen=True)
+class Each:
+    """f of every block of a partition, added up."""
+
+    f: Callable[[Any], Any]
+
+    def __call__(self, blocks: Iterable[Any]) -> Any:
+        tree: MergeTree[Any] = MergeTree()
+        for index, block in enumerate(blocks):
+            tree.add(index, self.f(block))
+        return tree.total()
+
+
+@dataclass(frozen=True)
+class Changed:
+    """f of the blocks that a function makes of those of a partition."""
+
+    change: Callable[[Any], Any]
+    f: Callable[[Iterable[Any]], Any]
+
+    def __call__(self, blocks: Iterable[Any]) -> Any:
+        return self.f(map(self.change, blocks))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an estimator answers for the rows of a chunk, one answer for each.
+
+    Where rows with missing values are dropped, they keep their place: their answer is NaN, or None.
+    """
+
+    design: Any
+    ask: Callable[[Rows], NDArray[Any]]
+
+    def __call__(self, chunk: Any) -> NDArray[Any]:
+        answer = self.ask(OneBlock(self.design.block(chunk)))
+        complete = self.design.complete(chunk) if self.design.missing == "drop" else None
+        if complete is None:
+            return answer
+        shape = (len(chunk), *answer.shape[1:])
+        missing = np.full(shape, np.nan) if answer.dtype.kind == "f" else np.full(shape, None, dtype=object)
+        missing[complete] = answer
+        return missing
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is wrong with the rows of a partition: an answer like another, of which the first one counts.
+
+    It would be wrong again on any worker, so it is told, not tried again; other failures are for the cluster to mend.
+    """
+
+    cause: Exception
+
+    @staticmethod
+    def of(cause: Exception) -> Failure:
+        """The failure, in a form that can travel."""
+        try:
+            pickle.loads(pickle.dumps(cause))
+        except Exception:
+            return Failure(ValueError(str(cause)))
+        return Failure(cause)
+
+
+def answer(f: Callable[[], Any]) -> Any:
+    """f(), or why the rows do not let it."""
+    with quiet_blas():
+        try:
+            return f()
+        except (ValueError, TypeError, StartsNeeded) as cause:
+            return Failure.of(cause)
+
+
+def plus(a: Any, b: Any) -> Any:
+    """The sum of two answers."""
+    if isinstance(a, Failure) or isinstance(b, Failure):
+        return a if isinstance(a, Failure) else b
+    return answer(lambda: a + b)
+
+
+def told(answer: Any) -> Any:
+    """The answer, or the failure raised."""
+    if isinstance(answer, Failure):
+        raise answer.cause
+    return answer
+
+
+class StartsNeeded(Exception):
+    """A function asked for the index of a row, and the rows before its partition were not counted yet."""
+
+
+class UnknownStart:
+    """The index of a first row that nobody has counted up to: whoever computes with it, or prints it, is told."""
+
+    def _needed(self, *_: Any) -> NoReturn:
+        raise StartsNeeded
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mod__ = __rmod__ = __mul__ = __rmul__ = _needed
+    __index__ = __int__ = __float__ = __array__ = __str__ = __format__ = __lt__ = __le__ = __gt__ = __ge__ = _needed
+
+
+UNKNOWN = cast(int, UnknownStart())
+
+
+def after(start: int, n: int) -> int:
+    """The index n rows after a start that may be unknown."""
+    return start if isinstance(start, UnknownStart) else start + n
+
+
+class Starts:
+    """The first row of each partition: unknown, until a fold needs them and they are counted."""
+
+    def __init__(self, count: Callable[[], Sequence[int]], lengths: Sequence[int] | None = None) -> None:
+        self._count, self._starts = count, None if lengths is None else _starts(lengths)
+
+    @property
+    def known(self) -> bool:
+        """Whether they have been counted."""
+        return self._starts is not None
+
+    def of(self, k: int) -> int:
+        """Rows before partition k, or `UNKNOWN`."""
+        return UNKNOWN if self._starts is None else self._starts[k]
+
+    def __call__(self, fold: Callable[[], S]) -> S:
+        """fold(), and once more with known starts if it asks for them."""
+        try:
+            return fold()
+        except StartsNeeded:
+            if self.known:
+                raise
+            self._starts = _starts(self._count())
+            return fold()
+
+
+def _starts(lengths: Sequence[int]) -> list[int]:
+    return list(accumulate(map(int, lengths), initial=0))
+
+
+def pairs(summaries: Sequence[S], plus: Callable[[S, S], S]) -> S:
+    """The sum of some summaries by neighbours, the odd one passing up: the tree of `MergeTree`, level by level."""
+    while len(summaries) > 1:
+        merged = [plus(*two) for two in zip(summaries[::2], summaries[1::2], strict=False)]
+        summaries = [*merged, summaries[-1]] if len(summaries) % 2 else merged
+    return summaries[0]
+
+
+def not_empty(blocks: Iterable[S]) -> Iterator[S]:
+    """The blocks that have rows; the last one if none has any."""
+    block, found = None, False
+    for block in blocks:
+        if len(block):  # type: ignore[arg-type]
+            found = True
+            yield block
+    if not found and block is not None:
+        yield block
+
+
+def from_dask(X: Any, y: Any = None, weight: Any = None) -> DaskRows:
+    """Rows of a Dask array, of a Dask data frame of numbers, or of a bag (or list of delayed) of `Block`.
+
+    ``y`` and ``weight`` are Dask arrays, or columns of a data frame, with the rows of X in the same order. Estimators
+    take them as they are too: ``fit(X, y)``. A data frame with categories goes to ``ly.fit(frame, target=...)``.
+    """
+    try:
+        from linearly.dataset.cluster.dask import dask_rows
+    except ModuleNotFoundError as missing:
+        raise ImportError(f"Rows on Dask need {missing.name}: pip install 'linearly[dask]'.") from missing
+    return dask_rows(X, y, weight, labels=True)
+
+
+def from_spark(
+    frame: Any,
+    *,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    missing: str = "error",
+) -> DesignRows:
+    """Rows of a Spark DataFrame for any estimator's ``fit``: text columns are categories, decimals become float64.
+
+    All columns but target and weight are features unless ``features`` names them. Rows with NULL are an "error", or are
+    left out (``missing="drop"``). Levels of categories are found in a pass over those columns. ``frame.persist()`` it
+    first if it is dear to compute: every pass computes it anew.
+    """
+    try:
+        from linearly.dataset.cluster.spark import SparkTables
+    except ModuleNotFoundError as absent:
+        raise ImportError(f"Rows on Spark need {absent.name}: pip install 'linearly[spark]'.") from absent
+    from linearly.dataset.design.design import DesignRows, design_of
+    from linearly.dataset.design.zero_weights import learnt
+
+    tables = SparkTables(frame)
+    design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
+    return DesignRows(tables, learnt(design, tables))
+
+
+def rows_elsewhere(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False) -> Rows | None:
+    """Rows of X on Dask with its y and weights; None if X is here. ``labels`` says that y need not be numbers."""
+    home = type(X).__module__.partition(".")[0]
+    if home in ("dask", "dask_expr"):
+        from linearly.dataset.cluster.dask import dask_rows
+
+        return dask_rows(X, y, weight, labels=labels)
+    if home == "pyspark":
+        raise TypeError(
+            "A Spark DataFrame holds features and target together: call fit(ly.from_spark(frame, target=...)), or "
+            "ly.fit(frame, target=...)."
+        )
+    return None
+
+
+def answers_elsewhere(
+    X: Any, ask: Callable[[Rows], NDArray[Any]], what: str, labels: Callable[[int], Sequence[Any]]
+) -> Any | None:
+    """What an estimator answers for rows on a cluster, as a collection there that keeps answers with their rows.
+
+    It is an array or a data frame on Dask for one on Dask, and for columns of a table (`from_spark`) that table with
+    ``what``, or what[label] for each of k labels; None for all other rows.
+    """
+    home = type(X).__module__.partition(".")[0]
+    if home in ("dask", "dask_expr") and hasattr(X, "ndim"):
+        from linearly.dataset.cluster.dask import dask_answers
+
+        return dask_answers(X, ask, labels)
+    tables: Any = getattr(X, "tables", None)
+    if not hasattr(tables, "answered"):
+        return None
+    rows: Any = X
+    design = rows.design.for_new_rows()
+    names, example = [what], answer_of_zeros(ask, design.names)
+    if example.ndim == 2:
+        names = [f"{what}[{label}]" for label in labels(example.shape[1])]
+    kinds = dict(zip(names, example.T if example.ndim == 2 else [example], strict=True))
+    return tables.answered(Asked(design, ask), kinds)
+
+
+def answer_of_zeros(ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...]) -> NDArray[Any]:
+    """What an estimator answers for one row: what its answers look like, before any row is read."""
+    return ask(OneBlock(Block(np.zeros((1, len(names))), names=names)))
+
+
+def refuse_workers(cluster: str, cause: BaseException) -> NoReturn:
+    """Say that workers lack the package."""
+    raise ImportError(
+        f"The {cluster} workers cannot import linearly: install it, in the same version as here, in the Python that "
+        "they run."
+    ) from cause

@@ -1,0 +1,243 @@
+"""Formulas as in R: "Sales ~ . + Income:Advertising + C(region) + poly(age, 3) + log(price)".
+
+The text is cut into pieces and checked for size first. What the signs do is worked out by `signs`, what stands between
+them is read by `expression` and becomes a factor here, and the answer is a `Design`. Nothing is ever given to Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import narwhals.stable.v2 as nw
+
+from linearly.dataset.design.design import Design, Target, factor_of, target_of
+from linearly.dataset.design.terms import Category, Factor, Level, Numeric, Term
+from linearly.dataset.design.transforms import HIGHEST_DEGREE, Centred, Coded, Computed, Orthogonal, Powers
+from linearly.dataset.formula.expression import (
+    Call,
+    Expression,
+    Name,
+    columns_of,
+    constant,
+    parse_tokens,
+    refuse_unless_numeric,
+)
+from linearly.dataset.formula.operators import Key, expanded
+from linearly.dataset.formula.tokens import Token, tokens_of
+from linearly.dataset.rows.tables import known_columns
+
+Schema = Mapping[str, nw.dtypes.DType]
+
+LONGEST_FORMULA = 10_000  # characters; an expression that is written anew may be somewhat longer
+
+_CATEGORY = ("C", "factor", "as.factor")
+_TREATMENT = ("Treatment", "contr.treatment")
+_CENTRED = ("center", "scale", "standardize")
+_WHOLE_TERM = (*_CATEGORY, *_CENTRED, "poly")
+
+
+def formula_design(text: str, schema: Schema, *, unseen: str = "error", without: Sequence[str] = ()) -> Design:
+    """The design that a formula means for columns of these kinds; `.` is all of them but the target and `without`."""
+    tokens = tokens_of(text, LONGEST_FORMULA)
+    left, right = _sides(text, tokens)
+    target = _target(parse_tokens(left), schema)
+    variables = _Variables(schema, unseen, [*target.factor.needs, *without])
+    total = expanded(text, right, variables)
+    intercept = total.intercept is not False
+    terms = _coded(variables.terms(total.terms), intercept)
+    if not terms:
+        raise ValueError(f"The formula {text!r} has no term to learn from: name a column after the ~.")
+    design = Design(terms, target, None, intercept, formula=text)
+    for name in target.factor.needs:
+        if name in design.features:
+            raise ValueError(f"The target {name!r} cannot be a feature too.")
+    return design
+
+
+def _sides(text: str, tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
+    middles = [i for i, token in enumerate(tokens) if token.text == "~"]
+    if len(middles) != 1:
+        raise ValueError(f"A formula has one ~, between the target and the terms; {text[:60]!r} has {len(middles)}.")
+    left, right = tokens[: middles[0]], tokens[middles[0] + 1 :]
+    if not left or not right:
+        missing = "target before" if not left else "term after"
+        raise ValueError(f"The formula {text[:60]!r} has no {missing} the ~.")
+    return left, right
+
+
+def _target(tree: Expression, schema: Schema) -> Target:
+    if isinstance(tree, Name):
+        known_columns([tree.name], dict(schema), "target column")
+        target = target_of(tree.name, schema)
+        assert target is not None
+        return target
+    if isinstance(tree, Call) and tree.function in _WHOLE_TERM:
+        raise ValueError(f"The target cannot be {tree}: give a column, or a plain expression such as log(y).")
+    return Target(Computed(_numeric(tree, schema)))
+
+
+class _Variables:
+    """The factors of a formula in order of appearance, each once."""
+
+    def __init__(self, schema: Schema, unseen: str, taken: Sequence[str]) -> None:
+        self.schema, self.unseen = schema, unseen
+        self.rest = [name for name in schema if name not in taken]  # what the dot means
+        self.factors: list[Factor | ValueError] = []
+        self.references: dict[str, Level] = {}
+        self._number: dict[str, int] = {}
+        self._keys: list[Key] = []
+        self._rest: dict[Key, None] | None = None
+
+    def keep(self, tree: Expression) -> str:
+        """A word that stands for a name or call in what formulaic sees."""
+        if isinstance(tree, Name):
+            known_columns([tree.name], dict(self.schema))
+            self._keys.append(self._column(tree.name))
+        else:
+            self._keys.append(self._enter(self._factor(tree)))
+        return f"a{len(self._keys) - 1}"
+
+    def keep_rest(self) -> str:
+        """The same for the dot: the columns that it means are entered where it stands first."""
+        if self._rest is None:
+            self._rest = {self._column(name): None for name in self.rest}
+        return "."
+
+    def named(self, word: str) -> dict[Key, None]:
+        """The terms that a word stands for."""
+        if word == ".":
+            assert self._rest is not None
+            return dict(self._rest)
+        return {self._keys[int(word[1:])]: None}
+
+    def terms(self, keys: Mapping[Key, None]) -> tuple[Term, ...]:
+        """Terms in R's order: by the number of their factors, then as they appeared."""
+        return tuple(Term(tuple(self._settled(number) for number in sorted(key))) for key in sorted(keys, key=len))
+
+    def words(self, key: Key) -> str:
+        """A term as R writes it."""
+        labels = list(self._number)
+        return ":".join(labels[number] for number in sorted(key))
+
+    def _column(self, name: str) -> Key:
+        # A column of no use matters only if it stays: `. - date` is fine.
+        try:
+            return self._enter(factor_of(name, self.schema[name], self.unseen))
+        except ValueError as refusal:
+            return self._enter(refusal, name)
+
+    def _enter(self, factor: Factor | ValueError, name: str = "") -> Key:
+        label = name if isinstance(factor, ValueError) else factor.label
+        if label not in self._number:
+            self._number[label] = len(self.factors)
+            self.factors.append(factor)
+        return frozenset([self._number[label]])
+
+    def _settled(self, number: int) -> Factor:
+        factor = self.factors[number]
+        if isinstance(factor, ValueError):
+            raise factor
+        if isinstance(factor, Category) and factor.name in self.references:
+            return replace(factor, reference=self.references[factor.name])
+        return factor
+
+    def _factor(self, tree: Expression) -> Factor:
+        if isinstance(tree, Call):
+            if tree.function in _CATEGORY:
+                return self._category(tree)
+            if tree.function in _CENTRED:
+                _refuse_options(tree, 1, ())
+                return Centred(_numeric(tree.arguments[0], self.schema), tree.function != "center")
+            if tree.function == "poly":
+                return _polynomial(tree, self.schema)
+        return Computed(_numeric(tree, self.schema))
+
+    def _category(self, call: Call) -> Factor:
+        _refuse_options(call, 2, ("reference",))
+        column = call.arguments[0]
+        if not isinstance(column, Name):
+            raise ValueError(f"{call.function}() takes a column, not {column}.")
+        known_columns([column.name], dict(self.schema))
+        plain = factor_of(column.name, self.schema[column.name], self.unseen)
+        given = [*call.arguments[1:], *(value for _, value in call.options)]
+        if given:
+            self._refer(column.name, _reference(given, call))
+        return plain if isinstance(plain, Category) else Coded(plain.name, unseen=self.unseen)
+
+    def _refer(self, name: str, reference: Level) -> None:
+        if self.references.setdefault(name, reference) != reference:
+            both = f"{self.references[name]!r} and {reference!r}"
+            raise ValueError(f"Column {name!r} is given two reference levels, {both}: a column has one.")
+
+
+def _reference(given: Sequence[Expression], call: Call) -> Level:
+    choice = given[0]
+    if len(given) == 1 and isinstance(choice, Call) and choice.function in _TREATMENT:
+        inside = [*choice.arguments, *(value for name, value in choice.options if name in ("reference", "base"))]
+        if len(inside) == 1 and len(choice.arguments) + len(choice.options) == 1:
+            choice = inside[0]
+    level = constant(choice)
+    if len(given) > 1 or level is None:
+        raise ValueError(
+            f'{call} is not understood: name a reference level as in C({call.arguments[0]}, reference="a").'
+        )
+    return level
+
+
+def _polynomial(call: Call, schema: Schema) -> Factor:
+    _refuse_options(call, 2, ("degree", "raw"))
+    options = dict(call.options)
+    if len(call.arguments) == 2 and "degree" in options:
+        raise ValueError(f"{call} gives the degree twice.")
+    given = call.arguments[1] if len(call.arguments) == 2 else options.get("degree")
+    degree = 1.0 if given is None else constant(given)
+    if not isinstance(degree, float) or not degree.is_integer() or not 1 <= degree <= HIGHEST_DEGREE:
+        raise ValueError(f"The degree of a polynomial is a whole number from 1 to {HIGHEST_DEGREE}, not {given}.")
+    raw = constant(options["raw"]) if "raw" in options else False
+    if not isinstance(raw, bool):
+        raise ValueError(f"raw must be True or False, not {options['raw']}.")
+    expression = _numeric(call.arguments[0], schema)
+    return Powers(expression, int(degree)) if raw else Orthogonal(expression, int(degree))
+
+
+def _refuse_options(call: Call, most: int, known: Sequence[str]) -> None:
+    if not 1 <= len(call.arguments) <= most:
+        raise ValueError(f"{call.function}() takes {'one argument' if most == 1 else 'one or two arguments'}: {call}.")
+    for name, _ in call.options:
+        if name not in known:
+            hint = f"it has {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"{call.function}() has no option {name!r}; {hint}.")
+
+
+def _numeric(tree: Expression, schema: Schema) -> Expression:
+    refuse_unless_numeric(tree, _WHOLE_TERM)
+    known_columns(columns_of(tree), dict(schema))
+    for name in columns_of(tree):
+        if not isinstance(factor_of(name, schema[name]), Numeric):
+            raise ValueError(f"Column {name!r} holds text, which {tree} cannot compute with.")
+    return tree
+
+
+def _coded(terms: Sequence[Term], intercept: bool) -> tuple[Term, ...]:
+    """The terms with their coding: a category leaves out its reference where the rest of its term is there before.
+
+    That is R's rule. "There" means that an earlier term spans it: one with the same numeric factors and at least the
+    same categories, or the intercept where nothing is left.
+    """
+    there: dict[frozenset[str], dict[frozenset[str], None]] = {}  # by numeric factors: the categories
+    if intercept:
+        there[frozenset()] = {frozenset(): None}
+    coded = []
+    for term in terms:
+        labels = [factor.label for factor in term.factors]
+        categories = frozenset(f.label for f in term.factors if isinstance(f, Category))
+        before = there.setdefault(frozenset(labels) - categories, {})
+        full = tuple(label in categories and not _spanned(categories - {label}, before) for label in labels)
+        coded.append(replace(term, full=full))
+        before[categories] = None
+    return tuple(coded)
+
+
+def _spanned(categories: frozenset[str], before: Mapping[frozenset[str], None]) -> bool:
+    return categories in before or any(categories <= others for others in before)

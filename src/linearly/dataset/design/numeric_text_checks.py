@@ -1,0 +1,88 @@
+"""Doubts about text: a column of it that was meant for numbers is refused before it becomes a level for each number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+from linearly.dataset.design.design import Design
+from linearly.dataset.design.numeric_text import Misread, misread
+from linearly.dataset.design.terms import Level
+from linearly.dataset.rows.tables import Tables
+from linearly.formatting import shown
+
+_ZERO_FIRST = re.compile(r"0\d\d+")  # not 07, which may well be a month
+
+
+def refuse_numbers_as_text(design: Design, tables: Tables, *, certain: bool = True) -> list[str]:
+    """Refuse columns of text that were meant for numbers; return what is to be said of codes such as 00501.
+
+    A target is refused only if it is not `certain` that it holds labels. C(column) in a formula, or a categorical
+    column, makes it certain that a column holds levels.
+    """
+    remarks, schema = [], tables.schema
+    for name, levels in {factor.name: factor.levels for factor in design.categories}.items():
+        found = _doubted(name, levels, schema)
+        if found is None or _insisted(name, design.formula):
+            continue
+        if found.code:
+            if found.words or found.marked:
+                other = (*found.words, *found.marked)[0]
+                told = f"{found}. {shown(other)} is a level like the others"
+                remarks.append(f"Column {name!r} is text, and becomes {len(levels)} levels: {told}.")
+            continue
+        raise ValueError(
+            f"Column {name!r} is text and would become {len(levels)} levels, though {found}. {found.remedy}, leave the "
+            f"column out, or write C({_in_formula(name)}) in a formula to keep its levels."
+        )
+    integers = [term.plain for term in design.terms if term.plain and schema[term.plain].is_integer()]
+    for name, cell in leading_zeros(tables, integers).items():
+        remarks.append(
+            f"Column {name!r} is read as numbers, but has leading zeros ({shown(cell)}): a code, not a quantity. Leave "
+            f"it out, or write C({_in_formula(name)}) in a formula to have its levels."
+        )
+    target = design.target
+    if target is not None and target.labels and not certain:
+        name = target.factor.needs[0]
+        found = _doubted(name, target.classes, schema, integers=True)
+        if found is not None and not found.code:
+            raise ValueError(
+                f"The target {name!r} is text, though {found}. {found.remedy}; or, if these are labels, choose "
+                'model="logistic".'
+            )
+    return remarks
+
+
+def leading_zeros(tables: Any, columns: Sequence[str]) -> dict[str, str]:
+    """Columns of integers that the first rows of a text file write with leading zeros, each with such a cell."""
+    while hasattr(tables, "tables"):
+        tables = tables.tables
+    files: Any = getattr(tables, "files", ())
+    texts = getattr(files[0], "texts", None) if files else None
+    if texts is None or files[0].one_shot:
+        return {}
+    cells: dict[str, list[str]] = texts() if columns else {}
+    found = ((name, next(filter(_ZERO_FIRST.fullmatch, cells.get(name, ())), None)) for name in columns)
+    return {name: cell for name, cell in found if cell is not None}
+
+
+def _doubted(
+    name: str, levels: tuple[Level, ...], schema: Mapping[str, Any], *, integers: bool = False
+) -> Misread | None:
+    """Why a column of text is doubted. Plain `integers` are not: people write them as text to have them as levels."""
+    found = misread(levels) if levels and schema.get(name) == nw.String else None
+    if found is None or found.words or found.marked or found.code or integers:
+        return found
+    return None if all(str(level).lstrip("+-").isdigit() for level in levels) else found
+
+
+def _insisted(name: str, formula: str | None) -> bool:
+    """Whether the formula says C(column)."""
+    return formula is not None and bool(re.search(rf"\b(?:C|factor)\(\s*`?{re.escape(name)}`?\s*[,)]", formula))
+
+
+def _in_formula(name: str) -> str:
+    return name if name.isidentifier() else f"`{name}`"

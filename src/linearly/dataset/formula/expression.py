@@ -1,0 +1,380 @@
+"""Expressions: the small arithmetic that a formula may hold, such as log(price) or (x + z)^2.
+
+Text becomes an immutable tree by a grammar of six things: numbers, quoted text, names, a minus sign, + - * / ^, and
+calls. There is no attribute, no index, no lambda and no way to reach Python: a name is a column or nothing. Trees are
+checked for size when they are made and evaluated with NumPy, so a formula from a stranger can do no harm.
+
+Names follow R: dots belong to them (Sepal.Length), and backticks quote any other column (`net price`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.dataset.formula.tokens import DEEPEST, Token, tokens_of
+from linearly.dataset.rows.block import float_column
+from linearly.dataset.rows.tables import Chunk
+
+Array = NDArray[np.float64]
+
+MOST_NODES = 200
+LARGEST_EXPONENT = 16
+
+FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "I": np.asarray,
+    "abs": np.abs,
+    "cos": np.cos,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "sin": np.sin,
+    "sqrt": np.sqrt,
+    "tan": np.tan,
+}
+
+_PLAIN_NAME = re.compile(r"\.?[^\W\d][\w.]*")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A constant."""
+
+    value: float
+
+    def __str__(self) -> str:
+        whole = self.value.is_integer() and abs(self.value) < 1e15
+        return str(int(self.value)) if whole else repr(self.value)
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text in quotes: the name of a level."""
+
+    value: str
+
+    def __str__(self) -> str:
+        return f"'{self.value}'" if '"' in self.value else f'"{self.value}"'
+
+
+@dataclass(frozen=True)
+class Name:
+    """A column."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if _PLAIN_NAME.fullmatch(self.name) else f"`{self.name}`"
+
+
+@dataclass(frozen=True)
+class Negative:
+    """Minus something."""
+
+    of: Expression
+
+    def __str__(self) -> str:
+        return f"-{_bracketed(self.of, 3)}"
+
+
+@dataclass(frozen=True)
+class Binary:
+    """Two things and one of + - * / ^ between them."""
+
+    sign: str
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        strength = _STRENGTH[self.sign]
+        if self.sign == "^":
+            return f"{_bracketed(self.left, strength + 1)}^{_bracketed(self.right, 3)}"
+        return f"{_bracketed(self.left, strength)} {self.sign} {_bracketed(self.right, strength + 1)}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of some things, and of options with names."""
+
+    function: str
+    arguments: tuple[Expression, ...] = ()
+    options: tuple[tuple[str, Expression], ...] = ()
+
+    def __str__(self) -> str:
+        inside = [*map(str, self.arguments), *(f"{name}={value}" for name, value in self.options)]
+        return f"{self.function}({', '.join(inside)})"
+
+
+Expression = Number | Text | Name | Negative | Binary | Call
+
+_STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2, "^": 4}  # a minus sign before something: 3
+
+
+def _bracketed(tree: Expression, least: int) -> str:
+    strength = 5
+    if isinstance(tree, Binary):
+        strength = _STRENGTH[tree.sign]
+    elif isinstance(tree, Negative):
+        strength = 3
+    return str(tree) if strength >= least else f"({tree})"
+
+
+def parse(text: str) -> Expression:
+    """The tree of an expression."""
+    return parse_tokens(tokens_of(text))
+
+
+def parse_tokens(tokens: Sequence[Token]) -> Expression:
+    """The tree of an expression that is in pieces already."""
+    parser = _Parser(tokens)
+    tree = parser.sum()
+    parser.finish()
+    return tree
+
+
+class _Parser:
+    """Recursive descent; what has been read is behind `at`, and every node counts towards the limit."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens, self.at, self.nodes, self.depth = tokens, 0, 0, 0
+
+    def sum(self) -> Expression:
+        tree = self.product()
+        while (sign := self.sign("+", "-")) is not None:
+            tree = self.counted(Binary(sign, tree, self.product()))
+        return tree
+
+    def product(self) -> Expression:
+        tree = self.signed()
+        while (sign := self.sign("*", "/")) is not None:
+            tree = self.counted(Binary(sign, tree, self.signed()))
+        return tree
+
+    def signed(self) -> Expression:
+        # A minus sign or an exponent may hold another: their depth counts like that of brackets.
+        self.depth += 1
+        if self.depth > 3 * DEEPEST:
+            raise ValueError(f"The expression {self.whole()} is nested too deeply: simplify it.")
+        sign = self.sign("+", "-")
+        if sign is None:
+            tree = self.power()
+        else:
+            of = self.signed()
+            tree = of if sign == "+" else self.counted(Negative(of))
+        self.depth -= 1
+        return tree
+
+    def power(self) -> Expression:
+        base = self.atom()
+        if self.sign("^") is None:
+            return base
+        exponent = self.signed()
+        value = constant(exponent)
+        if not isinstance(value, float) or abs(value) > LARGEST_EXPONENT:
+            raise ValueError(
+                f"The exponent in {self.whole()} must be a number from -{LARGEST_EXPONENT} to {LARGEST_EXPONENT}; "
+                "write exp(…) for powers that depend on a column."
+            )
+        return self.counted(Binary("^", base, exponent))
+
+    def atom(self) -> Expression:
+        token = self.take()
+        if token.kind == "number":
+            return self.counted(Number(_number(token.text)))
+        if token.kind == "text":
+            return self.counted(Text(token.text[1:-1]))
+        if token.kind == "quoted":
+            return self.counted(Name(token.text[1:-1]))
+        if token.kind == "name":
+            return self.counted(self.call(token.text) if self.sign("(") else Name(token.text))
+        if token.text in "({":
+            tree = self.sum()
+            self.expect(")" if token.text == "(" else "}")
+            return tree
+        raise ValueError(f"{token.text!r} is not expected there: {self.whole()}.")
+
+    def call(self, function: str) -> Call:
+        arguments: list[Expression] = []
+        options: dict[str, Expression] = {}
+        while self.sign(")") is None:
+            if arguments or options:
+                self.expect(",")
+            name = self.option()
+            if name is None:
+                if options:
+                    raise ValueError(f"In {self.whole()} an argument without a name follows one with a name.")
+                arguments.append(self.sum())
+            elif name in options:
+                raise ValueError(f"In {self.whole()} the option {name} is given twice.")
+            else:
+                options[name] = self.sum()
+        return Call(function, tuple(arguments), tuple(options.items()))
+
+    def option(self) -> str | None:
+        if self.at + 1 < len(self.tokens) and self.tokens[self.at + 1].text == "=":
+            token = self.take()
+            self.take()
+            if token.kind != "name":
+                raise ValueError(f"{token.text!r} cannot be the name of an option: {self.whole()}.")
+            return token.text
+        return None
+
+    def sign(self, *wanted: str) -> str | None:
+        if self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            if token.kind == "sign" and token.text in wanted:
+                self.at += 1
+                return token.text
+        return None
+
+    def take(self) -> Token:
+        if self.at >= len(self.tokens):
+            raise ValueError(f"The expression {self.whole()} ends where a number or a column is expected.")
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def expect(self, text: str) -> None:
+        if self.sign(text) is None:
+            found = f"{self.tokens[self.at].text!r}" if self.at < len(self.tokens) else "its end"
+            raise ValueError(f"{text!r} is expected in {self.whole()}, not {found}.")
+
+    def finish(self) -> None:
+        if self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            spaces = " A name with spaces goes in `backticks`." if token.kind == "name" else ""
+            raise ValueError(f"{token.text!r} is not expected there: {self.whole()}.{spaces}")
+
+    def counted(self, tree: Expression) -> Expression:
+        self.nodes += 1
+        if self.nodes > MOST_NODES:
+            raise ValueError(f"The expression {self.whole()} has more than {MOST_NODES} parts: simplify it.")
+        return tree
+
+    def whole(self) -> str:
+        text = "".join(f" {t.text} " if t.text in ("+", "-", "*", "/", ",") else t.text for t in self.tokens[:40])
+        if any(a.kind == b.kind == "name" for a, b in itertools.pairwise(self.tokens[:40])):
+            text = " ".join(t.text for t in self.tokens[:40])
+        return repr(text.strip()[:60] + (" …" if len(text) > 60 or len(self.tokens) > 40 else ""))
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"The number {text[:20]} is beyond float64.")
+    return value
+
+
+def constant(tree: Expression) -> float | str | bool | None:
+    """The number, text or truth value that a tree is; None if it is anything else."""
+    if isinstance(tree, (Number, Text)):
+        return tree.value
+    if isinstance(tree, Negative):
+        value = constant(tree.of)
+        return -value if isinstance(value, float) else None
+    if isinstance(tree, Binary) and tree.sign == "/":
+        match constant(tree.left), constant(tree.right):
+            case float(above), float(below) if below:
+                return above / below
+    if isinstance(tree, Name) and tree.name in ("True", "TRUE", "False", "FALSE"):
+        return tree.name.upper() == "TRUE"
+    return None
+
+
+def parts(tree: Expression) -> Iterator[Expression]:
+    """The tree and all that is in it, from left to right."""
+    yield tree
+    inside: tuple[Expression, ...] = ()
+    if isinstance(tree, Negative):
+        inside = (tree.of,)
+    elif isinstance(tree, Binary):
+        inside = (tree.left, tree.right)
+    elif isinstance(tree, Call):
+        inside = (*tree.arguments, *(value for _, value in tree.options))
+    for part in inside:
+        yield from parts(part)
+
+
+def columns_of(tree: Expression) -> tuple[str, ...]:
+    """The columns that it reads, each once."""
+    return tuple(dict.fromkeys(part.name for part in parts(tree) if isinstance(part, Name)))
+
+
+def refuse_unless_numeric(tree: Expression, others: Sequence[str] = ()) -> None:
+    """Refuse what cannot be computed row by row: unknown functions, options, text. `others` are known elsewhere."""
+    for part in parts(tree):
+        if isinstance(part, Text):
+            raise ValueError(f"Text cannot be computed with: {part} in {tree}. A column goes in `backticks`.")
+        if isinstance(part, Call):
+            _refuse_call(part, tree, others)
+    if not columns_of(tree):
+        raise ValueError(f"The expression {tree} has no column in it: it is the same in every row.")
+
+
+def _refuse_call(call: Call, tree: Expression, others: Sequence[str]) -> None:
+    if call.function in others:
+        raise ValueError(f"{call.function}() must stand alone in its term, not inside {tree}.")
+    if call.function not in FUNCTIONS:
+        known = sorted([*FUNCTIONS, *others])
+        near = get_close_matches(call.function.rpartition(".")[2], known, n=2, cutoff=0.6)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(known)}."
+        raise ValueError(f"There is no function {call.function!r}. {hint}")
+    if len(call.arguments) != 1 or call.options:
+        raise ValueError(f"{call.function}() takes one argument: {call}.")
+
+
+def computed(tree: Expression, chunk: Chunk) -> Array:
+    """The numbers of an expression for the rows of a chunk, as they come: infinite or NaN where they have no value."""
+    columns = {name: float_column(chunk.frame[name], chunk.where) for name in columns_of(tree)}
+    with np.errstate(all="ignore"):
+        return np.asarray(_value(tree, columns), dtype=np.float64)
+
+
+def _value(tree: Expression, columns: dict[str, Array]) -> Array:
+    match tree:
+        case Name(name):
+            return columns[name]
+        case Number(value):
+            return np.float64(value)  # type: ignore[return-value]
+        case Negative(of):
+            return -_value(of, columns)
+        case Binary("+", left, right):
+            return _value(left, columns) + _value(right, columns)
+        case Binary("-", left, right):
+            return _value(left, columns) - _value(right, columns)
+        case Binary("*", left, right):
+            return _value(left, columns) * _value(right, columns)
+        case Binary("/", left, right):
+            return _value(left, columns) / _value(right, columns)
+        case Binary("^", left, right):
+            return np.asarray(_value(left, columns) ** _value(right, columns))
+        case Call(function, (argument,), ()) if function in FUNCTIONS:
+            return FUNCTIONS[function](_value(argument, columns))
+    raise ValueError(f"{tree} cannot be computed.")
+
+
+def refuse_not_finite(values: Array, tree: Expression, chunk: Chunk, label: str | None = None) -> None:
+    """Refuse a value that is not finite, naming what it was made of, its row, and the values there."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    i = int(np.argmin(finite))
+    cells = {name: float_column(chunk.frame[name], chunk.where)[i] for name in columns_of(tree)}
+    for name, cell in cells.items():
+        if np.isnan(cell):
+            raise ValueError(
+                f'Column {name!r} is missing in {chunk.where(i)}. Fill the gap, or choose missing="drop" to leave such '
+                "rows out."
+            )
+    given = ", ".join(f"{name} is {float(cell)!r}" for name, cell in cells.items())
+    value = "not a number" if np.isnan(values[i]) else "infinite"
+    raise ValueError(f"{label or tree} is {value} in {chunk.where(i)}, where {given}.")

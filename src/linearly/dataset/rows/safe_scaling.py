@@ -1,0 +1,91 @@
+"""Rows of ordinary size: what keeps the products of a perceptron from overflowing or vanishing.
+
+A perceptron compares sums of products of two rows, so it runs on the user's own numbers as long as the largest |x| is
+between 1e-100 and 1e100, and a worked example comes out digit for digit. Beyond that all features together are
+measured in one power of two, which makes the largest about 1; the constant feature of the intercept stays 1. So rows
+times 1e200 or 1e-200 behave as the rows themselves would at size 1, and only the unit of the coefficients differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linearly.dataset.rows.block import Block, Rows, refuse_bad_numbers
+from linearly.dataset.rows.views import MappedRows
+from linearly.kernels.matrices import is_sparse
+
+T = TypeVar("T")
+
+LARGE, SMALL = 2.0**332, 2.0**-332
+# Rows of 2^±1000 can be brought to size 1 and their weights back without leaving float64.
+_LARGEST_EXPONENT = 1000
+
+
+class ExtraordinarySize(Exception):
+    """Rows so large or so small that their products would not fit a float64."""
+
+
+def ordinary(largest: float) -> bool:
+    """Whether rows with this largest |x| can be multiplied with each other as they are."""
+    return largest == 0 or SMALL <= largest <= LARGE
+
+
+def in_ordinary_units(rows: Rows, learn: Callable[[Rows, int], T]) -> tuple[T, int]:
+    """learn(rows, 0) and 0; or, where it raises ExtraordinarySize, learn(rows · 2^−e, e) and that e."""
+    try:
+        return learn(rows, 0), 0
+    except ExtraordinarySize:
+        e = exponent(largest(rows))
+        return learn(in_unit(rows, e), e), e
+
+
+def exponent(size: float) -> int:
+    """The power of two just above a size, 0 if the size is ordinary."""
+    if ordinary(size):
+        return 0
+    return int(np.clip(np.frexp(size)[1], -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+
+
+def fits_unit(size: float, e: int) -> bool:
+    """Whether rows of this size are not too large for rows that are measured in 2^e."""
+    with np.errstate(over="ignore"):
+        return bool(np.ldexp(size, -e) <= LARGE)
+
+
+def in_unit(rows: Rows, e: int) -> Rows:
+    """The rows with X · 2^−e in place of X."""
+    return rows if e == 0 else MappedRows(rows, lambda block: replace(block, X=times_power(block.X, -e)))
+
+
+def times_power(X: Any, e: int) -> Any:
+    """X · 2^e, exactly unless it under- or overflows."""
+    if not is_sparse(X):
+        return np.ldexp(X, e)
+    result = X.copy()
+    result.data = np.ldexp(X.data, e)
+    return result
+
+
+def largest(rows: Rows) -> float:
+    """The largest |x|, in one fold that also refuses NaN and infinity by row and column."""
+    return rows.fold(_largest_of).value
+
+
+@dataclass(frozen=True, slots=True)
+class _Largest:
+    value: float
+
+    def __add__(self, other: _Largest) -> _Largest:
+        return _Largest(max(self.value, other.value))
+
+
+def _largest_of(block: Block) -> _Largest:
+    cells = block.X.data if is_sparse(block.X) else block.X
+    value = max(float(cells.max(initial=0.0)), -float(cells.min(initial=0.0)))
+    if not np.isfinite(value):
+        refuse_bad_numbers(block)
+    return _Largest(value)

@@ -1,0 +1,158 @@
+"""Tables: columns with names, as users have them, wherever they live.
+
+A `Chunk` is some consecutive rows of a table, as a narwhals data frame. `Tables` hands out chunks in order, or sends a
+function to them and adds up the answers, just as `Rows` does with blocks of numbers; a `Design` makes the one of the
+other. Whatever has columns becomes `Tables` by `as_tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher, get_close_matches
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.dataset.rows.block import Place, as_frame, in_words
+from linearly.dataset.rows.object_columns import unboxed
+from linearly.dataset.rows.reduce import fold
+
+S = TypeVar("S")
+
+_ROWS = 2**16  # in a chunk of a frame
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some consecutive rows: a data frame, the index of its first row, and where that row is for messages.
+
+    Where rows were left out, `kept` says which of the consecutive ones these are. Rows of weight 0 are `absent`: they
+    keep their place, and may have levels that nobody knows.
+    """
+
+    frame: nw.DataFrame[Any]
+    start: int = 0
+    place: Place | None = None
+    kept: NDArray[np.intp] | None = None
+    absent: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def where(self, i: int) -> str:
+        """Row i of the chunk, in words."""
+        return in_words(i, self.start, self.place, self.kept)
+
+    def pieces(self, step: int) -> Iterator[Chunk]:
+        """The chunk in pieces of so many rows; itself if it has no more."""
+        if len(self) <= step:
+            yield self
+            return
+        for at in range(0, len(self), step):
+            place = None if self.place is None else self.place.after(at)
+            kept = None if self.kept is None else self.kept[at : at + step] - at
+            yield Chunk(self.frame[at : at + step], self.start + at, place, kept)
+
+    def rows(self, keep: Any) -> Chunk:
+        """The chunk with only the rows where `keep` holds."""
+        kept = np.flatnonzero(keep) if self.kept is None else self.kept[keep]
+        return replace(self, frame=self.frame.filter(keep.tolist()), kept=kept)
+
+
+class Tables(Protocol):
+    """Columns with names and kinds that can be walked in order or folded where they live."""
+
+    schema: dict[str, nw.dtypes.DType]
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """The chunks in order; each call is a new pass."""
+        ...
+
+    def fold(self, f: Callable[[Chunk], S]) -> S:
+        """The sum of f over the chunks, in a fixed order of merging."""
+        ...
+
+    def select(self, columns: Sequence[str]) -> Tables:
+        """The same rows with some of the columns: the others are not read."""
+        ...
+
+
+class FrameTables:
+    """A data frame in this process: pandas, polars, Arrow, or anything else that narwhals knows."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame if isinstance(frame, nw.DataFrame) else unboxed(as_frame(_named(frame)))
+        self.schema = dict(self.frame.schema)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def _chunk(self, start: int) -> Chunk:
+        return Chunk(self.frame[start : start + _ROWS], start)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return map(self._chunk, range(0, max(len(self.frame), 1), _ROWS))
+
+    def fold(self, f: Callable[[Chunk], S]) -> S:
+        return fold((partial(self._chunk, start) for start in range(0, max(len(self.frame), 1), _ROWS)), f)
+
+    def select(self, columns: Sequence[str]) -> FrameTables:
+        return FrameTables(self.frame.select(list(columns)))
+
+
+def _named(frame: Any) -> Any:
+    """The frame with text for names: pandas has numbers, and tuples of several levels, too."""
+    if nw.dependencies.is_pandas_dataframe(frame) and not all(isinstance(name, str) for name in frame.columns):
+        return frame.set_axis(list(map(str, frame.columns)), axis=1)
+    return frame
+
+
+def with_text(tables: Tables, columns: Sequence[str]) -> Tables:
+    """The same rows, with some columns as text: files without types guess them from the rows that they have.
+
+    Of the levels 1, 2 and X a file may hold 1 and 2 only, and these are text too. Columns that are not there, and
+    tables that know their types, are left as they are.
+    """
+    known: Tables = tables.with_text(columns) if hasattr(tables, "with_text") else tables
+    return known
+
+
+def _spelt_alike(name: str, known: str) -> bool:
+    """Whether somebody may have meant the other name: 'yy' for 'y', but not 'target' for 'age'."""
+    return name[:1].lower() == known[:1].lower() or SequenceMatcher(None, name, known).ratio() >= 0.7
+
+
+def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "column") -> None:
+    """Refuse a column that is not there, naming the ones that are spelt alike."""
+    if isinstance(wanted, str):
+        raise TypeError(f"Columns are given as a list of names, not as one text: write [{wanted!r}].")
+    for name in wanted:
+        if not isinstance(name, str):
+            raise TypeError(f"A {what} is given by its name, a text, not by {name!r}.")
+        if name not in schema:
+            near = [known for known in get_close_matches(name, schema, n=3) if _spelt_alike(name, known)]
+            alike = [known for known in schema if known.lower() == name.lower()]
+            hint = f"Did you mean {' or '.join(map(repr, alike or near))}?" if alike or near else _listed(schema)
+            raise ValueError(f"There is no {what} {name!r}. {hint}")
+
+
+def _listed(schema: dict[str, Any]) -> str:
+    names = list(schema)
+    return f"The columns are {', '.join(names[:12])}{' …' if len(names) > 12 else ''}."
+
+
+def missing_in(column: nw.Series[Any], *, search: bool) -> NDArray[np.bool_] | None:
+    """Where a column is missing, None if nowhere. NaN among floats is looked for only if `search`: a fit finds it."""
+    gaps: NDArray[np.bool_] | None = None
+    if column.null_count():
+        gaps = np.asarray(column.is_null().to_numpy(), dtype=bool)
+    if search and column.dtype.is_float():
+        values = column.to_numpy()
+        nan = np.isnan(np.asarray(values, dtype=np.float64))
+        if nan.any():
+            gaps = nan if gaps is None else gaps | nan
+    return gaps

@@ -1,0 +1,56 @@
+"""Rows seen through a function of their blocks: labels as codes, numbers in another unit; and rows that are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from linearly.dataset.cluster.partitions import Changed, partitions_of
+from linearly.dataset.rows.block import Block, Rows
+
+S = TypeVar("S")
+
+
+class MappedRows:
+    """The blocks of other rows, each passed through `change` where it is needed."""
+
+    def __init__(self, rows: Rows, change: Callable[[Block], Block]) -> None:
+        self.rows, self.change, self.names = rows, change, rows.names
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether the rows can be had once only."""
+        return getattr(self.rows, "one_shot", False)
+
+    def __iter__(self) -> Iterator[Block]:
+        return map(self.change, self.rows)
+
+    def fold(self, f: Callable[[Block], S]) -> S:
+        change = self.change
+        return self.rows.fold(lambda block: f(change(block)))
+
+    @property
+    def n_partitions(self) -> int | None:
+        """How many partitions there are; None for rows that are here."""
+        return partitions_of(self.rows)
+
+    def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+        """The sum of f over the partitions, each given as its blocks in order."""
+        rows: Any = self.rows
+        value: S = rows.fold_partitions(Changed(self.change, f))
+        return value
+
+
+class CountedRows:
+    """Other rows as they are; `passes` says how often they were folded or walked."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows, self.names, self.passes = rows, rows.names, 0
+
+    def __iter__(self) -> Iterator[Block]:
+        self.passes += 1
+        return iter(self.rows)
+
+    def fold(self, f: Callable[[Block], S]) -> S:
+        self.passes += 1
+        return self.rows.fold(f)

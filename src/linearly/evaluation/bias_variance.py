@@ -1,0 +1,247 @@
+"""`bias_variance`: expected prediction error = noise + bias² + variance, against the complexity of a model (S3).
+
+Refits are cheap because they are read off summaries (see `Family`): data sets with the same x are targets of one Gram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.algorithm.least_squares.polynomial_families import Family
+from linearly.dataset.rows.reduce import quiet_blas
+from linearly.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+_TARGETS_AT_ONCE = 64
+_FEWEST_RESAMPLES = 20
+
+
+@quiet_blas()
+def bias_variance(
+    x: Any,
+    y: Any = None,
+    *,
+    truth: Callable[[Any], Any] | None = None,
+    noise: float | None = None,
+    degrees: Sequence[int] | None = None,
+    alphas: Sequence[float] | None = None,
+    degree: int | None = None,
+    at: Any = None,
+    resamples: int = 200,
+    random_state: Any = None,
+) -> BiasVariance:
+    """Noise, bias² and variance of polynomial fits of each degree, or of ridge fits with each penalty.
+
+    Where the truth is known, pass it: ``bias_variance(x, truth=f, noise=sd)`` draws ``resamples`` sets of targets
+    ``f(x) + noise`` and fits each. ``epe`` is measured on targets drawn afresh, to be compared with the sum of the
+    three.
+
+    Where there are only data, ``bias_variance(x, y)`` refits on bootstrap samples of the rows and predicts those that
+    each leaves out. The spread of these predictions is ``variance``; the squared error of their mean is ``epe``, since
+    the mean of the refits is as good as a fit to all rows but that one. Noise and bias² come only as a sum. To part
+    them the noise must be known (``noise=sd``); else it is the residual variance of the most flexible fit, which a
+    note says. Rows are drawn, not only targets: x varies too, which few rows and high degrees feel at the ends.
+
+    Parameters
+    ----------
+    x : one column of numbers, or features (n × p) with ``alphas``.
+    y : what was observed. Leave it out where ``truth`` is given.
+    truth : function of x, the mean of y.
+    noise : standard deviation of y about its mean.
+    degrees : polynomial degrees to fit, 0 … 10 by default.
+    alphas : ridge penalties to fit, instead of degrees.
+    degree : with ``alphas`` and one column: fit a polynomial of this degree, in Legendre polynomials of x scaled to
+        [−1, 1].
+    at : where predictions are judged; at x by default. For a known truth only.
+    resamples : how many sets of targets or bootstrap samples.
+    random_state : seed or generator of the draws.
+
+    Returns
+    -------
+    BiasVariance
+        With ``table``: a row for each degree or alpha, ``noise, bias2, variance, epe, train_error``; and ``plot()``.
+
+    Examples
+    --------
+    >>> import numpy as np, linearly as ly
+    >>> x = np.linspace(0, 1, 30)
+    >>> result = ly.bias_variance(x, truth=lambda x: np.sin(6 * x), noise=0.3, degrees=range(8), random_state=0)
+    >>> result.best
+    3
+    """
+    if not isinstance(resamples, (int, np.integer)) or resamples < _FEWEST_RESAMPLES:
+        raise ValueError(f"resamples must be a whole number from {_FEWEST_RESAMPLES} on, not {resamples!r}.")
+    if noise is not None and not 0 <= noise < np.inf:
+        raise ValueError(f"noise must be a standard deviation, a number from 0 on, not {noise!r}.")
+    if (truth is None) == (y is None):
+        raise ValueError("Pass either y (what was observed) or truth= (the function that y would be drawn from).")
+    from sklearn.utils import check_random_state
+
+    draw = check_random_state(random_state)
+    family = Family.of(x, degrees, alphas, degree)
+    if truth is not None:
+        if noise is None:
+            raise ValueError("A known truth needs noise=, the standard deviation of y about it.")
+        return _from_truth(family, x, truth, float(noise), at, int(resamples), draw)
+    if at is not None:
+        raise ValueError("at= is for a known truth; data are judged at their own rows.")
+    return _from_data(family, _targets(y, len(family.basis)), noise, int(resamples), draw)
+
+
+@dataclass(frozen=True, repr=False)
+class BiasVariance:
+    """What `bias_variance` found.
+
+    Attributes
+    ----------
+    table : Table with a row for each complexity (``degree`` or ``alpha``): ``noise, bias2, variance``, their sum as
+        measured on new rows ``epe``, and the error on the rows of the fit ``train_error``.
+    complexity : "degree" or "alpha".
+    resamples : how many refits each row is from.
+    """
+
+    table: Table
+    complexity: str
+    resamples: int
+
+    @property
+    def best(self) -> Any:
+        """The degree or alpha with the smallest expected prediction error."""
+        return self.table.row(int(np.argmin(self.table["epe"])))[self.complexity]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The curves against complexity, growing to the right, on matplotlib axes."""
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError("BiasVariance.plot needs matplotlib: pip install matplotlib") from error
+            _, ax = plt.subplots()
+        at = self.table[self.complexity]
+        for name, label, style in (
+            ("epe", "expected prediction error", "C3-"),
+            ("train_error", "training error", "C0-"),
+            ("bias2", "bias²", "C1--"),
+            ("variance", "variance", "C2--"),
+            ("noise", "noise", "C7:"),
+        ):
+            ax.plot(at, self.table[name], style, marker=".", label=label)
+        if self.complexity == "alpha":
+            ax.set_xscale("symlog" if (at == 0).any() else "log")
+            ax.invert_xaxis()
+        # One wild high degree must not flatten the rest of the picture.
+        ax.set_ylim(0, 1.05 * float(min(self.table["epe"].max(), 6 * np.median(self.table["epe"]))) or 1.0)
+        ax.axvline(self.best, color="C3", alpha=0.2, lw=4)
+        ax.set_xlabel("polynomial degree" if self.complexity == "degree" else "alpha (complexity grows to the right)")
+        ax.set_ylabel("mean squared error")
+        ax.legend()
+        return ax
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def _from_truth(
+    family: Family, x: Any, truth: Callable[[Any], Any], noise: float, at: Any, resamples: int, draw: Any
+) -> BiasVariance:
+    n = len(family.basis)
+    mean = _targets(truth(np.asarray(x)), n)
+    where, mean_at = family.basis, mean
+    if at is not None:
+        where = family.design(at)
+        mean_at = _targets(truth(np.asarray(at)), len(where))
+    # At each point Σ(ŷ − truth) and Σ(ŷ − truth)² over resamples; and squared errors on fresh and on training targets.
+    L, m = len(family.levels), len(where)
+    first, second = np.zeros((L, m)), np.zeros((L, m))
+    fresh, training = np.zeros(L), np.zeros(L)
+    for start in range(0, resamples, _TARGETS_AT_ONCE):
+        k = min(_TARGETS_AT_ONCE, resamples - start)
+        Y = mean[:, None] + noise * draw.standard_normal((n, k))
+        new = noise * draw.standard_normal((m, k))
+        for level, (coef, intercept) in enumerate(family.fits(family.gram(Y))):
+            off = where @ coef + intercept - mean_at[:, None]
+            first[level] += off.sum(axis=1)
+            second[level] += (off**2).sum(axis=1)
+            fresh[level] += ((new - off) ** 2).mean(axis=0).sum()
+            training[level] += ((Y - family.basis @ coef - intercept) ** 2).mean(axis=0).sum()
+    variance = (second - first**2 / resamples) / (resamples - 1)
+    # The square of a mean of resamples is too large by its variance.
+    bias2 = (first / resamples) ** 2 - variance / resamples
+    notes = [f"{resamples} sets of targets drawn from the truth; epe is measured on others, drawn afresh."]
+    return _result(
+        family, resamples, notes, np.full(L, noise**2), bias2.mean(axis=1), variance.mean(axis=1),
+        fresh / resamples, training / resamples,
+    )  # fmt: skip
+
+
+def _from_data(family: Family, y: Array, noise: float | None, resamples: int, draw: Any) -> BiasVariance:
+    n, L = len(y), len(family.levels)
+    left_out = np.zeros(n)
+    first, second, training = np.zeros((L, n)), np.zeros((L, n)), np.zeros(L)
+    shifted = y - y.mean()  # about their mean, squares of predictions keep their digits
+    for _ in range(resamples):
+        weight = np.bincount(draw.randint(n, size=n), minlength=n).astype(np.float64)
+        out = weight == 0
+        left_out += out
+        for level, (coef, intercept) in enumerate(family.fits(family.gram(shifted, weight))):
+            prediction = (family.basis @ coef + intercept)[:, 0]
+            training[level] += weight @ (shifted - prediction) ** 2 / n
+            first[level] += np.where(out, prediction, 0.0)
+            second[level] += np.where(out, prediction**2, 0.0)
+    rows = left_out >= 2
+    times, first, second = left_out[rows], first[:, rows], second[:, rows]
+    mean = first / times
+    variance = np.maximum(second - first * mean, 0.0) / (times - 1)
+    # A single refit errs by `variance` once more: it varies about the fit to all rows as that does about the truth.
+    epe = ((shifted[rows] - mean) ** 2 - variance / times).mean(axis=1)
+    variance = variance.mean(axis=1)
+    sigma2 = family.residual_variance(y) if noise is None else noise**2
+    notes = [f"{resamples} bootstrap samples, judged on the rows that each leaves out."]
+    if noise is None:
+        which = f"degree {family.levels.max()}" if family.complexity == "degree" else f"alpha {family.levels.min():g}"
+        notes.append(f"noise is not known: it is the residual variance of {which}, and bias2 what is left of epe.")
+    return _result(
+        family, resamples, notes, np.full(L, sigma2), epe - variance - sigma2, variance, epe, training / resamples
+    )
+
+
+def _result(
+    family: Family, resamples: int, notes: list[str],
+    noise: Array, bias2: Array, variance: Array, epe: Array, train_error: Array,
+) -> BiasVariance:  # fmt: skip
+    if (bias2 < 0).any():
+        notes.append("bias2 below 0 by chance is given as 0.")
+    columns = {
+        family.complexity: family.levels,
+        "noise": noise,
+        "bias2": np.maximum(bias2, 0.0),
+        "variance": variance,
+        "epe": epe,
+        "train_error": train_error,
+    }
+    return BiasVariance(Table(columns, notes=notes), family.complexity, resamples)
+
+
+def _targets(y: Any, n: int) -> Array:
+    target = np.asarray(y, dtype=np.float64)
+    target = target[:, 0] if target.ndim == 2 and target.shape[1] == 1 else target
+    if target.shape != (n,):
+        raise ValueError(f"One number for each of the {n} rows is needed, not an array of shape {target.shape}.")
+    bad = np.flatnonzero(~np.isfinite(target))
+    if len(bad):
+        raise ValueError(f"The targets contain {target[bad[0]]} in row {bad[0]}.")
+    return target

@@ -1,0 +1,324 @@
+"""From tallies to the figures of an evaluation: what is read off a confusion matrix, losses and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.evaluation.accumulators import ClassTally, ErrorTally, Kept, LabelTally
+from linearly.evaluation.intervals import (
+    UNDEFINED,
+    Area,
+    Array,
+    Interval,
+    RowMean,
+    average,
+    average_precision,
+    correlation,
+    effective,
+    matched_wilson,
+    reach,
+    share,
+    wilson,
+    wilson_f1,
+)
+from linearly.table import Table
+
+BINS = 10  # of a calibration table
+
+
+class Figures(NamedTuple):
+    """The tables of an evaluation, and its notes."""
+
+    metrics: Table
+    confusion: Table | None
+    per_class: Table | None
+    calibration: Table | None
+    notes: list[str]
+
+
+class Rates(NamedTuple):
+    """Precision, recall and F1 of each label, from its counts of hits, predictions and actual rows."""
+
+    precision: list[Interval]
+    recall: list[Interval]
+    f1: list[Interval]
+    notes: list[str]
+
+    @staticmethod
+    def of(sums: Array, squares: Array, labels: Sequence[Any], level: float) -> Rates:
+        """From Σw and Σw² of (hits, predicted, actual), each 3 × K."""
+        hits, predicted, actual = sums
+        union, union2 = predicted + actual - hits, squares[1] + squares[2] - squares[0]
+        rows = range(len(labels))
+
+        def proportion(k: int, of: int) -> Interval:
+            n = effective(float(sums[of, k]), float(squares[of, k]))
+            return wilson(share(float(hits[k]), float(sums[of, k])), n, level)
+
+        def harmonic(k: int) -> Interval:
+            n = effective(float(union[k]), float(union2[k]))
+            return wilson_f1(float(hits[k]), float(union[k]), n, level)
+
+        notes = []
+        for name, whole, why in (
+            ("precision", predicted, "never predicted"),
+            ("recall", actual, "in no row"),
+            ("F1", union, "neither predicted nor in any row"),
+        ):
+            empty = [labels[k] for k in rows if not whole[k] > 0]
+            if empty:
+                notes.append(f"{_listed(empty)}: {why}, so {name} is 0/0, defined as 0.")
+        precision, recall = ([proportion(k, of) for k in rows] for of in (1, 2))
+        return Rates(precision, recall, [harmonic(k) for k in rows], notes)
+
+
+def class_figures(tally: ClassTally, kept: Kept | None, labels: list[Any], level: float, *, probable: bool) -> Figures:
+    """Two or more labels, one a row; of two, the first is the positive one."""
+    counts, squares, K = tally.counts, tally.squares, len(labels)
+    total, hits = float(counts.sum()), np.diagonal(counts)
+    n = effective(total, float(squares.sum()))
+    rates = Rates.of(_margins(counts), _margins(squares), labels, level)
+    present = [k for k in range(K) if counts[k].sum() > 0]
+    metrics = {
+        "accuracy": wilson(float(hits.sum()) / total, n, level),
+        "balanced_accuracy": average([rates.recall[k] for k in present], None, "Wilson, averaged"),
+    }
+    if K == 2:
+        metrics |= {"precision": rates.precision[0], "recall": rates.recall[0], "f1": rates.f1[0]}
+    else:
+        metrics |= _macro(rates, _f1_covariance(counts, squares))
+        metrics["micro_f1"] = metrics["accuracy"]
+    notes = _baseline(counts, labels)
+    notes += rates.notes
+    if len(present) < K:
+        absent = _listed([labels[k] for k in range(K) if k not in present])
+        notes.append(f"Balanced accuracy is over the labels that occur, without {absent}.")
+    calibration = None
+    if probable:
+        metrics |= _losses(tally.losses, level)
+        if tally.impossible:
+            notes.append(f"Rows whose label was given probability 0: {tally.impossible}; log-loss counts it as 2e-16.")
+    areas: list[Interval] = []
+    if kept is not None:
+        truth = kept.actual[:, None] == np.arange(1 if K == 2 else K)
+        areas, ranked = _rank_figures(truth, kept.score, kept.weight, level, alone=K == 2)
+        metrics |= ranked
+        if np.isnan(metrics["roc_auc" if K == 2 else "macro_roc_auc"].value):
+            notes.append("All rows have one label: areas under curves are undefined.")
+    if kept is not None and probable:
+        sure = kept.score[:, 0] if K == 2 else kept.score[np.arange(tally.n), kept.predicted]
+        right = kept.actual == (0 if K == 2 else kept.predicted)
+        calibration, metrics["calibration_error"], chance = _calibration(sure, right, kept.weight, level)
+        notes.append(f"With perfect calibration the calibration error would be about {chance:.2g} by chance.")
+    if not probable:
+        notes.append("The model gives no probabilities: no log-loss, Brier score or calibration.")
+    weighted = bool(np.any(squares != counts))
+    table: dict[str, Any] = {"actual": [str(label) for label in labels]}
+    matrix = counts if weighted else np.rint(counts).astype(int)
+    table |= {f"predicted {label}": matrix[:, k] for k, label in enumerate(labels)}
+    confusion = Table(table, title="Confusion matrix: rows actual, columns predicted" + ", weighted" * weighted)
+    per_class = _per_class(labels, counts.sum(axis=1), rates, areas if K > 2 else [], weighted)
+    return Figures(_metrics(metrics), confusion, per_class, calibration, notes)
+
+
+def label_figures(tally: LabelTally, kept: Kept | None, labels: list[Any], level: float, *, probable: bool) -> Figures:
+    """Any subset of labels a row: each label for itself, averaged, and all together."""
+    L, n = len(labels), effective(tally.weight, tally.squares)
+    sums, squares = tally.sums, tally.sums2.reshape(3, L)
+    rates = Rates.of(sums, squares, labels, level)
+    wrong = np.repeat([-2.0, 1.0, 1.0], L) / L  # a row's share of wrong labels as a combination of v
+    of_wrong = [wrong @ sums.ravel(), wrong @ tally.sums2, wrong @ tally.moments @ wrong]
+    hamming = RowMean.of(np.array([tally.weight, tally.squares, *of_wrong]))
+    hits, predicted, actual = (float(part) for part in sums.sum(axis=1))
+    identity = np.eye(L)
+
+    def influence(value: Array, of: Array, parts: tuple[float, float, float]) -> Array:
+        """Coefficients of v in the influence of a row on hits·parts[0] / (parts[1]·predicted + parts[2]·actual)."""
+        per = np.where(of > 0, 1 / np.where(of > 0, of, 1.0), 0.0)
+        a, b, c = parts
+        return np.hstack([a * identity, -b * value[:, None] * identity, -c * value[:, None] * identity]) * per[:, None]
+
+    def covariance(which: list[Interval], of: Array, parts: tuple[float, float, float]) -> Array:
+        A = influence(np.array([part.value for part in which]), of, parts)
+        return np.asarray(A @ tally.moments @ A.T)
+
+    def pooled(of: float, parts: tuple[float, float, float]) -> Interval:
+        value = share(parts[0] * hits, of)
+        a = influence(np.full(L, value), np.full(L, of), parts).sum(axis=0)
+        return matched_wilson(value, float(a @ tally.moments @ a), n, level)
+
+    precise, complete, both = (1.0, 1.0, 0.0), (1.0, 0.0, 1.0), (2.0, 1.0, 1.0)
+    metrics = {
+        "subset_accuracy": wilson(tally.exact[0] / tally.weight, n, level),
+        "hamming_loss": matched_wilson(hamming.value, hamming.error**2, n, level),
+        "micro_precision": pooled(predicted, precise),
+        "micro_recall": pooled(actual, complete),
+        "micro_f1": pooled(predicted + actual, both),
+    }
+    metrics |= _macro(
+        rates,
+        covariance(rates.f1, sums[1] + sums[2], both),
+        covariance(rates.precision, sums[1], precise),
+        covariance(rates.recall, sums[2], complete),
+    )
+    notes = list(rates.notes)
+    if probable:
+        metrics |= _losses(tally.losses, level)
+        if tally.impossible:
+            notes.append(f"Labels given probability 0 wrongly: {tally.impossible}; log-loss counts it as 2e-16.")
+    areas: list[Interval] = []
+    if kept is not None:
+        areas, ranked = _rank_figures(kept.actual == 1, kept.score, kept.weight, level, alone=False)
+        metrics |= ranked
+    weighted = bool(np.any(sums.ravel() != tally.sums2))
+    cells = {"true_positive": sums[0], "false_negative": sums[2] - sums[0], "false_positive": sums[1] - sums[0]}
+    cells["true_negative"] = tally.weight - sums[1] - sums[2] + sums[0]
+    table: dict[str, Any] = {"label": [str(label) for label in labels]}
+    table |= {name: cell if weighted else np.rint(cell).astype(int) for name, cell in cells.items()}
+    confusion = Table(table, title="Right and wrong, label by label" + ", weighted" * weighted)
+    return Figures(_metrics(metrics), confusion, _per_class(labels, sums[2], rates, areas, weighted), None, notes)
+
+
+def regression_figures(tally: ErrorTally, unit: Array, targets: list[str], level: float) -> Figures:
+    """RMSE, MAE and R² of each target."""
+    z = reach(level)
+    names, found = ["rmse", "mae", "r_squared"], []
+    for t, (absolute, squared, (r2, error)) in enumerate(
+        zip(tally.mean_power(1), tally.mean_power(2), tally.r_squared(), strict=True)
+    ):
+        u = float(unit[t])
+        mse, mae = squared.interval(level), absolute.interval(level)
+        root, low, high = (float(np.sqrt(part)) * u for part in (mse.value, mse.low, mse.high))
+        found += [
+            Interval(root, low, high, mse.method),
+            Interval(mae.value * u, mae.low * u, mae.high * u, mae.method),
+            Interval(r2, r2 - z * error, min(r2 + z * error, 1.0) if r2 == r2 else r2, "delta"),
+        ]
+    k = len(unit)
+    notes = [] if all(part.value == part.value for part in found) else ["y does not vary: R² is undefined."]
+    columns: dict[str, Any] = {"target": np.repeat(targets, 3)} if k > 1 else {}
+    return Figures(Table(columns | _columns(names * k, found)), None, None, None, notes)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _margins(counts: Array) -> Array:
+    return np.stack([np.diagonal(counts), counts.sum(axis=0), counts.sum(axis=1)])
+
+
+def _f1_covariance(counts: Array, squares: Array) -> Array:
+    """Of the F1 of the classes: a wrong row lowers those of two."""
+    hits, predicted, actual = _margins(counts)
+    size = predicted + actual
+    per = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
+    f = 2 * hits * per
+    covariance = (squares + squares.T) * np.outer(f * per, f * per)
+    wrong = squares.sum(axis=0) + squares.sum(axis=1) - 2 * np.diagonal(squares)
+    np.fill_diagonal(covariance, (np.diagonal(squares) * (2 - 2 * f) ** 2 + wrong * f**2) * per**2)
+    return np.asarray(covariance)
+
+
+def _macro(rates: Rates, f1: Array, precision: Array | None = None, recall: Array | None = None) -> dict[str, Interval]:
+    parts = (("precision", rates.precision, precision), ("recall", rates.recall, recall), ("f1", rates.f1, f1))
+    return {
+        f"macro_{name}": average(found, None if covariance is None else correlation(covariance), "Wilson, averaged")
+        for name, found, covariance in parts
+    }
+
+
+def _losses(sums: Array, level: float) -> dict[str, Interval]:
+    log_loss, brier = (RowMean.of(part).interval(level) for part in sums)
+    return {"log_loss": log_loss, "brier_score": brier}
+
+
+def _rank_figures(
+    truth: NDArray[np.bool_], score: Array, weight: Array, level: float, *, alone: bool
+) -> tuple[list[Interval], dict[str, Interval]]:
+    """Areas under the ROC and precision-recall curves of each label against the rest, and their means unless alone."""
+    areas = [Area.of(score[:, k], truth[:, k], weight) for k in range(truth.shape[1])]
+    defined = [k for k, area in enumerate(areas) if area.value == area.value]
+    intervals = [area.interval(level) for area in areas]
+    precisions = []
+    for k in defined:
+        value = average_precision(score[:, k], truth[:, k], weight)
+        precisions.append(wilson(value, areas[k].n_positive, level, "Wilson on positives"))
+    if alone:
+        return intervals, {"roc_auc": intervals[0], "average_precision": precisions[0] if precisions else UNDEFINED}
+    influence = np.array([areas[k].influence for k in defined])
+    R = correlation(influence @ influence.T) if defined else None
+    return intervals, {
+        "macro_roc_auc": average([intervals[k] for k in defined], R, "DeLong, averaged"),
+        "macro_average_precision": average(precisions, R, "Wilson, averaged"),
+    }
+
+
+def _calibration(p: Array, right: NDArray[np.bool_], weight: Array, level: float) -> tuple[Table, Interval, float]:
+    """Predicted and observed frequency in bins of equal width, the expected calibration error, and chance's part in it.
+
+    Gaps of either sign add up, so even a perfect model's error is above 0: the interval reaches down by that much.
+    """
+    bin_of = np.minimum((p * BINS).astype(int), BINS - 1)
+    squares = weight**2
+    w, w2, wp, hits, noise = (
+        np.bincount(bin_of, part, BINS) for part in (weight, squares, weight * p, weight * right, squares * p * (1 - p))
+    )
+    used = np.flatnonzero(w > 0)
+    observed = [wilson(float(hits[b] / w[b]), effective(float(w[b]), float(w2[b])), level) for b in used]
+    # Given the signs of the gaps the error is a mean over rows, which gives it a standard error.
+    gap = np.sign(hits - wp)[bin_of] * (right - p)
+    value, error = RowMean.of(RowMean.sums(gap, weight))
+    chance = float(np.sqrt(2 / np.pi * noise).sum() / w.sum())
+    half = reach(level) * error
+    table = Table(
+        {
+            "bin": [f"{b / BINS:.1f} to {(b + 1) / BINS:.1f}" for b in used],
+            "n": np.bincount(bin_of, minlength=BINS)[used],
+            "predicted": wp[used] / w[used],
+            "observed": [part.value for part in observed],
+            "conf_low": [part.low for part in observed],
+            "conf_high": [part.high for part in observed],
+        },
+        title="Calibration: predicted probability and observed frequency",
+    )
+    return (
+        table,
+        Interval(value, max(value - chance - half, 0.0), min(value + half, 1.0), "normal, less chance"),
+        chance,
+    )
+
+
+def _baseline(counts: Array, labels: list[Any]) -> list[str]:
+    actual = counts.sum(axis=1)
+    most = int(np.argmax(actual))
+    return [f"Always answering {labels[most]!r} has accuracy {actual[most] / actual.sum():.4g} here."]
+
+
+def _metrics(found: dict[str, Interval]) -> Table:
+    return Table(_columns(list(found), list(found.values())))
+
+
+def _columns(names: list[str], found: list[Interval]) -> dict[str, Any]:
+    value, low, high, method = zip(*found, strict=True)
+    return {"metric": np.array(names), "value": value, "conf_low": low, "conf_high": high, "method": list(method)}
+
+
+def _per_class(labels: list[Any], actual: Array, rates: Rates, areas: list[Interval], weighted: bool) -> Table:
+    columns: dict[str, Any] = {"label": [str(label) for label in labels]}
+    columns["weight" if weighted else "n"] = actual if weighted else np.rint(actual).astype(int)
+    parts = {"precision": rates.precision, "recall": rates.recall, "f1": rates.f1}
+    if areas:
+        parts["roc_auc"] = areas
+    for name, found in parts.items():
+        columns |= {name: [part.value for part in found], f"{name}_low": [part.low for part in found]}
+        columns[f"{name}_high"] = [part.high for part in found]
+    return Table(columns, title="Each label against the rest")
+
+
+def _listed(labels: list[Any]) -> str:
+    told = ", ".join(repr(label) for label in labels[:5])
+    return told + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")

@@ -1,0 +1,112 @@
+"""Self-test vectors: three made-up rows of the design and what the model says of them, checked when a file is loaded.
+
+The rows are no rows of the data. They lie about the means where the model knows them, and otherwise where its scores
+are of ordinary size.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.algorithm.least_squares.class_grams import ByClass
+from linearly.algorithm.least_squares.qr import Triangle
+from linearly.dataset.rows.block import Block, OneBlock
+from linearly.export.arrays import Numbers
+from linearly.export.codec import Label, Listed, Record, Refused
+from linearly.kernels.double_double import rounded
+from linearly.models.estimability import NotEstimableWarning
+
+Array = NDArray[np.float64]
+
+ROWS = 3
+_CLOSE = 1e-9  # of the size of the scores: another machine may add up in another order
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Rows of the design, the predictions for them, and the scores behind those (for a regression the same)."""
+
+    rows: Array
+    predictions: tuple[Any, ...]
+    scores: Array
+
+    @staticmethod
+    def of(estimator: Any, names: tuple[str, ...]) -> Vectors:
+        """Vectors for a fitted estimator."""
+        center, spread = about(estimator)
+        j = np.arange(len(center))
+        steps = np.array([(i + j) % ROWS - 1.0 for i in range(ROWS)])
+        rows = np.ascontiguousarray(center + 0.5 * steps * spread)
+        predictions, scores = _asked(estimator, names, rows)
+        return Vectors(rows, tuple(predictions.tolist()), scores)
+
+    def check(self, estimator: Any, names: tuple[str, ...]) -> None:
+        """Refuse an estimator that does not say the same."""
+        predictions, scores = _asked(estimator, names, self.rows)
+        size = max(float(np.abs(self.scores).max(initial=0.0)), float(np.abs(scores).max(initial=0.0)), 1e-300)
+        if scores.shape != self.scores.shape or not (np.abs(scores - self.scores) <= _CLOSE * size).all():
+            raise Refused("the self-test failed: the model does not give the scores that the file expects of it")
+        clear = np.ones(ROWS, dtype=bool) if not hasattr(estimator, "classes_") else _clear(scores, size)
+        told = predictions.tolist()
+        for i in np.flatnonzero(clear):
+            same = told[i] == self.predictions[i] if hasattr(estimator, "classes_") else True
+            if not same or type(told[i]) is not type(self.predictions[i]):
+                raise Refused(f"the self-test failed: row {i} is {told[i]!r}, and the file expects another answer")
+
+
+VECTORS = Record(
+    Vectors,
+    {
+        "rows": Numbers(("vectors", "p")),
+        "predictions": Listed(Label(), size="vectors"),
+        "scores": Numbers(("vectors", "scores")),
+    },
+)
+
+
+def _asked(estimator: Any, names: tuple[str, ...], rows: Array) -> tuple[NDArray[Any], Array]:
+    block = OneBlock(Block(rows, names=names))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotEstimableWarning)  # made-up rows need not be related as the fitted ones are
+        predictions = estimator.predict(block)
+        scores = estimator.decision_function(block) if hasattr(estimator, "classes_") else predictions
+    return predictions, np.asarray(scores, dtype=np.float64).reshape(len(rows), -1)
+
+
+def _clear(scores: Array, size: float) -> NDArray[np.bool_]:
+    """Rows whose class rounding cannot change."""
+    if scores.shape[1] == 1:
+        return np.asarray(np.abs(scores[:, 0]) > 1e-6 * size)
+    top = np.sort(scores, axis=1)
+    return np.asarray(top[:, -1] - top[:, -2] > 1e-6 * size)
+
+
+def about(estimator: Any) -> tuple[Array, Array]:
+    """A value of each column to start from, and how far to go from it."""
+    summary = getattr(estimator, "summary_", None)
+    if summary is not None:
+        return _moments(summary.total() if isinstance(summary, ByClass) else summary)
+    if hasattr(estimator, "coef_"):
+        weight = np.abs(estimator.coef_).max(axis=0)
+        with np.errstate(divide="ignore", over="ignore"):
+            reach = 1.0 / weight
+        reach = np.where((weight > 0) & np.isfinite(reach), reach, 1.0)
+        return reach / len(weight), reach
+    features = estimator.mistake_log_.features
+    if len(features) == 0:
+        return np.zeros(estimator.n_features_in_), np.ones(estimator.n_features_in_)
+    return features.mean(axis=0), np.asarray(np.abs(features - features.mean(axis=0)).mean(axis=0))
+
+
+def _moments(summary: Any) -> tuple[Array, Array]:
+    p, gauge = summary.p, summary.gauge
+    mean = summary.R[0, 1:] / (summary.R[0, 0] or 1.0) if isinstance(summary, Triangle) else rounded(summary.mean)
+    center = mean[:p] * gauge.unit[:p] + gauge.shift[:p]
+    with np.errstate(over="ignore"):
+        spread = summary.lengths / np.sqrt(float(rounded(summary.weight)))
+    return center, np.where(np.isfinite(spread), spread, np.abs(center))

@@ -1,0 +1,72 @@
+"""What may be said about a perceptron: its mistakes beside what is proven about the rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from linearly.algorithm.separability.decide import separability
+from linearly.algorithm.separability.error_floor import ErrorFloor, error_floor
+from linearly.models.label_encoding import checked_labels, shown
+from linearly.table import Summary, Table
+
+
+def explain(model: Any, X: Any = None, y: Any = None) -> Summary:
+    """The answer to `model.explain(X, y)`."""
+    check_is_fitted(model)
+    if (X is None) != (y is None):
+        raise ValueError("explain() needs both X and y, or neither.")
+    facts = {
+        "classes": shown(model.classes_),
+        "passes": model.n_passes_,
+        "updates": model.n_updates_,
+        **_error(model, X, y),
+    }
+    notes = [f"Stopped: {model.stopped_because_}."]
+    if X is not None:
+        certificate = separability(X, y, fit_intercept=model.fit_intercept)
+        facts["verdict"] = certificate.verdict
+        notes.append(certificate.sentence())
+        if certificate.verdict == "separable":
+            facts["margin found"] = certificate.margin
+            bound = certificate.mistake_bound()
+            if model._novikoff():
+                facts["Novikoff's bound on updates"] = bound
+                notes.append(_within(model.n_updates_, bound))
+        else:
+            floor = error_floor(X, y, fit_intercept=model.fit_intercept)
+            facts["error floor"] = int(floor)
+            notes.append(_beside(floor, facts.get("errors on these rows")))
+    told = Table({"what": list(facts), "value": list(map(_told, facts.values()))})
+    return Summary(f"What {type(model).__name__} did", (told,), tuple(notes))
+
+
+def _told(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _error(model: Any, X: Any, y: Any) -> dict[str, Any]:
+    if X is not None:
+        labels = checked_labels(y)
+        wrong = int(np.count_nonzero(model.predict(X) != labels))
+        return {"errors on these rows": wrong, "rows": len(labels)}
+    error = getattr(model, "training_error_", math.nan)
+    return {} if math.isnan(error) else {"training error": error}
+
+
+def _within(updates: int, bound: float) -> str:
+    made = f"{updates} update{'s' * (updates != 1)}"
+    if updates <= bound:
+        return f"{made}, within Novikoff's bound of {bound:.6g}: a perceptron started at zero cannot need more."
+    return (
+        f"{made} exceed Novikoff's bound of {bound:.6g}: these are not the rows of the training, or "
+        "rounding decided some of them."
+    )
+
+
+def _beside(floor: ErrorFloor, wrong: Any) -> str:
+    beside = f" This model makes {wrong}." if wrong is not None else ""
+    return floor.sentence() + beside

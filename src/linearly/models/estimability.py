@@ -1,0 +1,60 @@
+"""Warn of predictions that the fitted rows do not determine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.dataset.rows.block import Block
+from linearly.exceptions import remark
+from linearly.kernels.matrices import dense_numbers
+
+_NAMED = 3  # rows that a warning names
+
+_gathering: ContextVar[NotEstimable | None] = ContextVar("gathering", default=None)
+
+
+class NotEstimableWarning(UserWarning):
+    """A prediction depends on coefficients that the fitted rows do not determine."""
+
+
+class NotEstimable:
+    """Collects the rows whose predictions are not estimable, and warns of them once, when the outermost one ends."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, None] = {}
+        self.counts: dict[int, int] = {}  # by the first row of a block: a block may be looked at twice
+
+    def __enter__(self) -> Self:
+        outer = _gathering.get()
+        self._outer = outer
+        self._token: Token[NotEstimable | None] = _gathering.set(outer or self)
+        return self
+
+    def __exit__(self, failed: Any, *_: Any) -> None:
+        _gathering.reset(self._token)
+        if self._outer is not None:
+            self._outer.named |= self.named
+            self._outer.counts |= self.counts
+        elif self.named and failed is None:
+            n = sum(self.counts.values())
+            where = ", ".join([*self.named][:_NAMED]) + (f" and {n - _NAMED:,} more" if n > _NAMED else "")
+            remark(
+                f"The prediction is not estimable at {where}: it depends on coefficients that the fitted rows "
+                "do not determine. Drop the columns that the fit named, or predict where columns "
+                "and levels occur together as in the fitted rows.",
+                NotEstimableWarning,
+            )
+
+    def look(self, block: Block, estimable: Callable[[Any], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        """Return which rows of a block are estimable; the others are noted."""
+        known = estimable(dense_numbers(block.X))
+        rows = np.flatnonzero(~known)
+        if len(rows):
+            self.counts[block.start] = len(rows)
+            self.named |= dict.fromkeys(block.where(int(i)) for i in rows[:_NAMED])
+        return known

@@ -1,0 +1,246 @@
+"""Pictures of what a regression leaves over: is it bent, normal, even, and does a row weigh too much?
+
+Every function draws on the axes it is given, or on new ones, and returns them. The rows, and
+`sample_weight` if there was one, must be those of the fit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from linearly.inference.normality import anderson_darling
+from linearly.inference.tidy import augment
+from linearly.inference.unwrap import estimator_in
+from linearly.plots import style
+from linearly.plots.style import BLACK, BLUE, GREY, ORANGE, VERMILION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+SIZE = (5.4, 4.1)
+_MOST_DRAWN = 5000
+_CLEAR = 3.0  # standard errors from which on a bend or a trend is called one
+_BEYOND = 0.5  # standard deviations by which an end of heavy tails is off the line
+_NAMED = 3  # rows that get their number
+STRONG = 0.5  # Cook's distance from which on a row moves the fit
+
+
+def plot_residuals(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
+    """Residuals against fitted values: a trend that bends is evidence against a straight line."""
+    told = _rows(model, X, y, sample_weight)
+    return draw_residuals(ax, told["fitted"], told["residual"])
+
+
+def plot_qq(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
+    """Standardised residuals against what normal ones would be: points off the line are evidence against normality."""
+    return draw_qq(ax, _rows(model, X, y, sample_weight)["standardized_residual"])
+
+
+def plot_scale_location(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
+    """The size of residuals against fitted values: a line that rises or falls is evidence of unequal variance."""
+    told = _rows(model, X, y, sample_weight)
+    return draw_scale_location(ax, told["fitted"], told["standardized_residual"])
+
+
+def plot_leverage(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
+    """Standardised residuals against leverage, with the lines from which on a row alone moves the fit."""
+    told = _rows(model, X, y, sample_weight)
+    solution = estimator_in(model).solution_
+    k = int(solution.rank) + int(solution.has_intercept)
+    number = np.arange(len(told["fitted"]))
+    return draw_leverage(ax, told["leverage"], told["standardized_residual"], told["cooks_distance"], number, k)
+
+
+def draw_residuals(ax: Axes | None, fitted: Array, residual: Array) -> Axes:
+    """Residuals against fitted values."""
+    ax = style.axes(ax, SIZE)
+    ax.axhline(0, color=GREY, linewidth=1, linestyle=":")
+    x, y = _few(fitted, residual)
+    style.dots(ax, x, y)
+    _draw_trend(ax, fitted, residual)
+    t = bend(fitted, residual)
+    message = "No clear bend"
+    if not np.isfinite(t):
+        message = "Residuals against fitted values"
+    elif abs(t) > _CLEAR:
+        message = f"The residuals bend {'up' if t > 0 else 'down'} at both ends: a straight line misses something"
+    return style.frame(ax, message, "fitted value", "residual")
+
+
+def draw_qq(ax: Axes | None, standardized: Array) -> Axes:
+    """Quantiles of the residuals against those of the normal distribution."""
+    ax = style.axes(ax, SIZE)
+    values = np.sort(standardized[np.isfinite(standardized)])
+    n = len(values)
+    expected = ndtri((np.arange(1, n + 1) - 0.5) / max(n, 1))
+    reach = 1.08 * max(float(np.abs(expected).max(initial=1.0)), 1.0)
+    ax.plot([-reach, reach], [-reach, reach], color=GREY, linewidth=1, linestyle=":")
+    x, y = _few(expected, values)
+    style.dots(ax, x, y)
+    p = anderson_darling(values).p_value if n >= 8 and np.ptp(values) > 0 else np.nan
+    message = "Residuals against normal ones"
+    if p >= 0.05:
+        message = "Close to the line: no evidence against normal residuals"
+    elif np.isfinite(p):
+        message = f"Off the line: the residuals {_shape_of(values, expected)}"
+    return style.frame(ax, message, "what a normal residual would be", "standardised residual")
+
+
+def _shape_of(values: Array, expected: Array) -> str:
+    """How sorted residuals that are not normal differ from what normal ones would be."""
+    skew = float((values**3).mean() / (values**2).mean() ** 1.5)
+    tails = float((values**4).mean() / (values**2).mean() ** 2)
+    # A few outliers make any skewness: residuals lean only if one end falls short of the line.
+    if min(expected[0] - values[0], values[-1] - expected[-1]) > _BEYOND:
+        return "have heavy tails"
+    return "lean to one side" if abs(skew) > 0.7 else "have heavy tails" if tails > 3.5 else "are not normal"
+
+
+def draw_scale_location(
+    ax: Axes | None, fitted: Array, standardized: Array, test: tuple[str, float] | None = None
+) -> Axes:
+    """The root of the size of residuals against fitted values; `test` is one of equal variance, and its p-value."""
+    ax = style.axes(ax, SIZE)
+    known = np.isfinite(standardized)
+    fitted, size = fitted[known], np.sqrt(np.abs(standardized[known]))
+    x, y = _few(fitted, size)
+    style.dots(ax, x, y)
+    _draw_trend(ax, fitted, size)
+    t = _slope(fitted, size)
+    message = "No clear change of the spread"
+    if not np.isfinite(t):
+        message = "Size of residuals against fitted values"
+    elif abs(t) > _CLEAR:
+        message = f"The spread {'grows' if t > 0 else 'falls'} with the fitted value"
+        if test is not None and test[1] >= 0.05:
+            message = f"The spread seems to {'grow' if t > 0 else 'fall'}, but {test[0]} finds no change"
+    ax.set_ylim(bottom=0)
+    return style.frame(ax, message, "fitted value", "√|standardised residual|")
+
+
+def draw_leverage(
+    ax: Axes | None, leverage: Array, standardized: Array, cooks: Array, number: NDArray[Any], k: int
+) -> Axes:
+    """Residuals against leverage, contours of Cook's distance for k coefficients, and the numbers of the worst rows."""
+    ax = style.axes(ax, SIZE)
+    known = np.isfinite(standardized) & np.isfinite(leverage)
+    leverage, standardized, cooks, number = leverage[known], standardized[known], cooks[known], number[known]
+    ax.axhline(0, color=GREY, linewidth=1, linestyle=":")
+    x, y = _few(leverage, standardized)
+    style.dots(ax, x, y)
+    right, top = _reach(leverage, standardized)
+    for distance, along, edge in cook_lines(leverage, standardized, k):
+        for sign in (1, -1):
+            ax.plot(along, sign * edge, color=VERMILION, linewidth=1, linestyle="--" if distance < 1 else "-")
+        ax.text(
+            along[-1], min(edge[-1], top), f" {distance:g}", color=BLACK, fontsize=style.SMALL, va="center",
+            clip_on=False,
+        )  # fmt: skip
+    worst = np.argsort(-cooks, kind="stable")[:_NAMED]
+    places = {i: (float(leverage[i] / right), float((standardized[i] / top + 1) / 2)) for i in worst.tolist()}
+    taken = [(x - 0.013, y - 0.015, x + 0.013, y + 0.015) for x, y in places.values()]  # by the rings themselves
+    for i, at in places.items():
+        strong = cooks[i] > STRONG
+        ax.plot(
+            leverage[i], standardized[i], marker="o", markersize=7, linestyle="", markerfacecolor="none",
+            color=VERMILION if strong else BLUE,
+        )  # fmt: skip
+        aside = _beside(at, str(number[i]), taken)
+        ax.annotate(
+            str(number[i]), (leverage[i], standardized[i]), xytext=aside,
+            textcoords="offset points", fontsize=style.SMALL, color=BLACK, ha="left" if aside[0] > 0 else "right",
+        )  # fmt: skip
+    ax.set_xlim(0, right)
+    ax.set_ylim(-top, top)
+    strong = np.flatnonzero(cooks > STRONG)
+    message = "No row moves the fit on its own"
+    if len(strong):
+        several = style.count(len(strong), "row alone moves", "rows alone move")
+        message = f"{several} the fit: beyond the dashed line"
+    return style.frame(ax, message, "leverage", "standardised residual")
+
+
+def cook_lines(leverage: Array, standardized: Array, k: int) -> list[tuple[float, Array, Array]]:
+    """The Cook's distances whose contours cross the picture, each with its contour."""
+    right, top = _reach(leverage, standardized)
+    along = np.linspace(right / 200, min(right, 0.999), 200)
+    # D = r² h / (k (1 − h)), solved for r.
+    edges = [(distance, np.sqrt(distance * k * (1 - along) / along)) for distance in (STRONG, 1.0)]
+    return [(distance, along, edge) for distance, edge in edges if edge.min() < top]
+
+
+def _reach(leverage: Array, standardized: Array) -> tuple[float, float]:
+    """How far the axes of leverage and of residuals go."""
+    known = np.isfinite(standardized) & np.isfinite(leverage)
+    return 1.12 * float(leverage[known].max(initial=0.02)), 1.25 * float(np.abs(standardized[known]).max(initial=2.0))
+
+
+def _beside(at: tuple[float, float], text: str, taken: list[tuple[float, float, float, float]]) -> tuple[int, int]:
+    """By how many points a name is moved from its own so that it covers no other; `at` is in shares of the axes."""
+    point = 0.0038  # of the height; widths are those of letters of 8.5 points
+    wide, high = 0.018 * len(text), 11 * point
+    for right, up in ((6, 4), (6, -12), (-6, 4), (-6, -12), (6, 18), (6, -26), (-6, 18), (-6, -26)):
+        x = at[0] + 0.017 if right > 0 else at[0] - 0.017 - wide
+        y = at[1] + (up - 2) * point
+        box = (x, y, x + wide, y + high)
+        inside = x >= 0 and box[2] <= 1.04 and y >= 0 and box[3] <= 1
+        if inside and all(box[2] < a or c < x or box[3] < b or d < y for a, b, c, d in taken):
+            taken.append(box)
+            return right, up
+    return 6, 4
+
+
+def _rows(model: Any, X: Any, y: Any, sample_weight: Any) -> dict[str, Array]:
+    """What `augment` says of the rows of the fit; others are refused."""
+    table = augment(model, X, y, sample_weight)
+    return {name: np.asarray(table[name], dtype=np.float64) for name in table.columns}
+
+
+def _few(x: Array, y: Array) -> tuple[Array, Array]:
+    step = -(-len(x) // _MOST_DRAWN) or 1
+    return x[::step], y[::step]
+
+
+def _draw_trend(ax: Axes, x: Array, y: Array) -> None:
+    """Means of neighbouring rows, where there are enough of them for a line."""
+    if len(x) < 20:
+        return
+    order = np.argsort(x, kind="stable")
+    groups = np.array_split(order, int(np.clip(len(x) // 12, 4, 14)))
+    ax.plot([x[g].mean() for g in groups], [y[g].mean() for g in groups], color=ORANGE, linewidth=2)
+
+
+def bend(x: Array, y: Array) -> float:
+    """How clearly y bends with x: the t statistic of x² beside 1 and x."""
+    spread = float(x.std())
+    if len(x) < 8 or spread == 0:
+        return float("nan")
+    z = (x - x.mean()) / spread
+    return _last_t(np.column_stack([np.ones_like(z), z, z**2]), y)
+
+
+def _slope(x: Array, y: Array) -> float:
+    """The t statistic of x beside 1."""
+    spread = float(x.std()) if len(x) else 0.0
+    if len(x) < 8 or spread == 0:
+        return float("nan")
+    return _last_t(np.column_stack([np.ones_like(x), (x - x.mean()) / spread]), y)
+
+
+def _last_t(Z: Array, y: Array) -> float:
+    Q, R = np.linalg.qr(Z)
+    if abs(R[-1, -1]) < 1e-9 * len(y) ** 0.5:
+        return float("nan")
+    c = Q.T @ y
+    rss = float(((y - Q @ c) ** 2).sum())
+    if rss <= 0:
+        return float("nan")
+    b = np.linalg.solve(R, c)
+    error = np.sqrt(rss / (len(y) - Z.shape[1])) / abs(R[-1, -1])
+    return float(b[-1] / error)

@@ -1,0 +1,252 @@
+"""Numbers in words, and the parts that a page is made of: texts, tables and figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from linearly.plots.style import count, percent
+
+__all__ = ["Finding", "Page", "Part", "Section", "count", "percent"]
+
+NOTHING = "–"
+THIN = "\N{NARROW NO-BREAK SPACE}"
+WIDEST = 8  # columns of a table of rows
+
+# Last columns that explain the others: on a narrow screen they stand below them, and need no heading.
+_ASIDE = ("meaning", "in words", "what it asks")
+
+Part = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a reader must know before trusting the model, and what to do about it."""
+
+    mark: str  # good, look or bad
+    sentence: str
+    action: str = ""
+    where: str = ""  # the section that shows it
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands under it."""
+
+    name: str
+    title: str
+    parts: list[Part] = field(default_factory=list)
+    scripted: bool = False  # whether it means nothing without the script
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a report says, before it is HTML."""
+
+    title: str
+    fitted: list[str]
+    good: list[str]
+    findings: list[Finding]
+    sections: list[Section]
+    refit: dict[str, Any] | None = None
+
+    @property
+    def actions(self) -> list[tuple[str, str]]:
+        """What to do next, and the section that says why."""
+        return [(finding.action, finding.where) for finding in self.findings if finding.action]
+
+
+def evaluate_call(facts: dict[str, Any]) -> str:
+    """How whoever wrote the page judges a model on other rows."""
+    return "linearly evaluate MODEL NEW_DATA" if facts.get("commands") else "model.evaluate(new_rows)"
+
+
+def predict_call(facts: dict[str, Any]) -> str:
+    """How whoever wrote the page predicts other rows."""
+    return "linearly predict MODEL NEW_DATA" if facts.get("commands") else "model.predict(new_rows)"
+
+
+def option(facts: dict[str, Any], name: str, value: Any) -> str:
+    """How whoever wrote the page asks for a model or a parameter of it."""
+    if not facts.get("commands"):
+        return f'{name}="{value}"' if isinstance(value, str) else f"{name}={value!r}"
+    return f"--{name} {value}" if name in ("model", "alpha") else f"--param {name}={value}"
+
+
+def held_out(facts: dict[str, Any]) -> str:
+    """The rows on which a model was judged, where somebody held them out of the fit."""
+    n = facts["held_out"]["n"]
+    return f"{whole(n)} row{'s' * (n != 1)} held out of the fit"
+
+
+def qualified(facts: dict[str, Any], term: str, said: str, estimate: str) -> str:
+    """What a coefficient means, given what it would mean on its own: a term may be part of something larger."""
+    part = facts["shared"].get(term)
+    if part is None:
+        return said
+    if part["kind"] == "curve":
+        return f"part of a curve in {listed(part['of'])}: read with its other terms"
+    if part["kind"] == "main":
+        return f"{said} where {listed(part['where'])}; the effect depends on {listed(part['depends'])}"
+    first, *others = part["parts"]
+    return f"the effect of {first} changes by {estimate} with {listed(others)}"
+
+
+def clustered_option(facts: dict[str, Any]) -> str:
+    """How standard errors clustered by a column are asked for."""
+    return "--groups COLUMN" if facts.get("commands") else 'covariance="cluster" with groups='
+
+
+def text(*sentences: str) -> Part:
+    """A paragraph."""
+    return {"kind": "text", "text": " ".join(sentence for sentence in sentences if sentence)}
+
+
+def table(
+    caption: str,
+    head: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    words: Sequence[int] = (),
+    left: Sequence[int] = (),
+    small: bool = False,
+) -> Part:
+    """A table whose first column heads its rows; `words` are the columns that hold sentences, `left` single words."""
+    plain = {"mark": "", "shade": ""}
+    cells = [[plain | (cell if isinstance(cell, dict) else {"text": cell}) for cell in row] for row in rows]
+    look = "small" if small else ""
+    kinds = ["words" if j in words else "left" if j in left else "" for j in range(len(head))]
+    figures = len(head) - 1 if head[-1] in _ASIDE else 0
+    return {
+        "kind": "table", "caption": caption, "head": list(head), "rows": cells, "kinds": kinds, "look": look,
+        "figures": figures,
+    }  # fmt: skip
+
+
+def figure(svg: str, caption: str) -> Part:
+    """A picture and the sentence under it."""
+    return {"kind": "figure", "svg": svg, "caption": caption}
+
+
+def grid(*figures: Part | None) -> Part:
+    """Pictures side by side where there is room."""
+    return {"kind": "grid", "figures": [part for part in figures if part is not None]}
+
+
+def told(value: float | None, n: int = 4) -> str:
+    """A number to n digits, written out from a ten-thousandth up to ten millions, with a true minus."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    size = abs(value)
+    if size and not 1e-4 <= size < 1e7:
+        return f"{value:.{n - 1}e}".replace("-", "−").replace("e+0", "e").replace("e−0", "e−")
+    if size >= 10 ** (n - 1):
+        return f"{value:,.0f}".replace("-", "−").replace(",", THIN)
+    return f"{value:.{n}g}".replace("-", "−")
+
+
+def whole(n: float | None) -> str:
+    """A count, in groups of three digits; with decimals only where it is a sum of weights."""
+    if n is None:
+        return NOTHING
+    return f"{n:,.0f}".replace("-", "−").replace(",", THIN) if float(n).is_integer() else told(n, 6)
+
+
+def aligned(values: Sequence[float | None], n: int = 3) -> list[str]:
+    """Numbers of one column with as many decimals as the smallest needs for n digits; or each for itself."""
+    known = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
+    if not known or max(known) >= 1e7 or min(known) < 1e-4 or max(known) / min(known) > 1e5:
+        return [told(value, n + 1) for value in values]
+    if all(float(value).is_integer() for value in known):
+        return [whole(value) for value in values]
+    decimals = max(0, n - 1 - math.floor(math.log10(min(known))))
+    decimals = min(decimals, max(0, 7 - math.floor(math.log10(max(known)))))
+    return [
+        NOTHING
+        if value is None or not math.isfinite(value)
+        else f"{value:,.{decimals}f}".replace("-", "−").replace(",", THIN)
+        for value in values
+    ]
+
+
+def digits(value: float | None) -> str:
+    """Whole digits, rounded down."""
+    return NOTHING if value is None else str(int(value))
+
+
+def p_told(p: float | None) -> str:
+    """A p-value."""
+    if p is None or not math.isfinite(p):
+        return NOTHING
+    return "< 0.0001" if p < 1e-4 else f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
+
+
+def interval(low: float | None, high: float | None, n: int = 3) -> str:
+    """From low to high."""
+    return NOTHING if low is None or high is None else f"{told(low, n)} to {told(high, n)}"
+
+
+def factor_told(value: float | None) -> str:
+    """A factor to three digits, and to two of what it differs from 1: 1.0021 is not 1."""
+    if value is None or not 1e-9 < abs(value - 1) < 0.05:
+        return told(value, 3)
+    return f"{value:.{1 - math.floor(math.log10(abs(value - 1)))}f}"
+
+
+def factor_interval(low: float | None, high: float | None) -> str:
+    """From low to high, of factors."""
+    return NOTHING if low is None or high is None else f"{factor_told(low)} to {factor_told(high)}"
+
+
+def listed(names: Sequence[Any], most: int = 5) -> str:
+    """a, b and c; or a, b, c and 7 more."""
+    shown = [str(name) for name in names[:most]]
+    if len(names) > most:
+        return f"{', '.join(shown)} and {len(names) - most} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "none"
+
+
+def rows_part(found: dict[str, Any], target: str, answers: Sequence[tuple[str, str]], n: int) -> list[Part]:
+    """The sample of rows as a table: the target, what the model says, and the first columns."""
+    names = found["names"][:WIDEST]
+    head = ["row", target, *(title for title, _ in answers), *names]
+    columns = [found["y"], *(found[key] for _, key in answers), *zip(*found["X"], strict=True)]
+    left = [1 + j for j, column in enumerate(columns[: 1 + len(answers)]) if any(isinstance(v, str) for v in column)]
+    rows = list(zip(found["place"], *(_cells(column) for column in columns[: len(head) - 1]), strict=True))
+    more = len(found["names"]) - len(names)
+    shown = len(found["place"])
+    return [
+        text(
+            f"{shown} of {whole(n)} rows, drawn at random, the same ones every time."
+            if shown < n
+            else f"All {n} rows.",
+            f"{count(more, 'column')} more not shown." if more else "",
+            "Numbers are those that the model sees: categories are 0 and 1.",
+        ),
+        table(f"Rows and what the model says of them: {shown} of {whole(n)}", head, rows, left=left, small=True),
+    ]
+
+
+def _cells(values: Sequence[Any]) -> list[str]:
+    numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    return aligned(values) if numeric else [str(value) for value in values]
+
+
+def computed_part(facts: dict[str, Any], more: Sequence[tuple[str, str, str]] = ()) -> list[Part]:
+    """How the fit was done."""
+    rows = [
+        ["Estimator", facts["model"], "The class of linearly that was fitted."],
+        *([["Formula", facts["formula"], "Which columns the model sees, and how."]] if facts["formula"] else []),
+        ["Rows", whole(facts["n"]), "Rows of positive weight."],
+        *map(list, more),
+    ]
+    if facts["passes"] is not None:
+        rows.append(["Passes", str(facts["passes"]), "How often the fit went over the rows."])
+    if facts["n_dropped"]:
+        rows.append(["Left out", str(facts["n_dropped"]), "Rows with missing values."])
+    parameters = ", ".join(f"{name}={value!r}" for name, value in facts["parameters"].items())
+    rows.append(["Parameters", parameters, "As the estimator was asked to fit."])
+    rows.append(["Version", facts["version"], "Of linearly. The same version, model and rows give the same page."])
+    return [table("How the model was computed", ["what", "value", "meaning"], rows, words=(1, 2))]

@@ -1,0 +1,304 @@
+"""Tables of results: ordered named columns that read well in a terminal and in a notebook, and go anywhere.
+
+Every result of more than one number is a `Table`; `summary()` returns a `Summary`: some tables under a title.
+Rendering takes two steps: columns → grids of strings, grid → text or HTML.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.formatting import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+__all__ = ["Summary", "Table"]
+
+WIDTH = 100  # of text; wider tables go on below
+LONGEST = 40  # rows shown in full; of longer tables, the first HEAD and the last TAIL
+HEAD, TAIL = 20, 5
+MISSING = "–"
+
+
+class Table:
+    """Named columns of equal length, in order, not to be changed.
+
+    Parameters
+    ----------
+    columns: name → one-dimensional array (not copied) or list, of numbers or strings; None is missing
+    title: a line above
+    notes: lines below
+
+    >>> table = Table({"term": ["Intercept", "x"], "estimate": [2.5, -0.125], "p_value": [3e-20, 0.0123]})
+    >>> table
+    term       estimate  p_value
+    ----------------------------
+    Intercept     2.500  < 1e-16
+    x            -0.125   0.0123
+    >>> table["estimate"]
+    array([ 2.5  , -0.125])
+    >>> table.row(1)
+    {'term': 'x', 'estimate': -0.125, 'p_value': 0.0123}
+    """
+
+    __slots__ = ("_columns", "notes", "title")
+
+    title: str
+    notes: tuple[str, ...]
+    _columns: dict[str, NDArray[Any]]
+
+    def __init__(self, columns: Mapping[str, Iterable[Any]], title: str = "", notes: Iterable[str] = ()) -> None:
+        arrays = {name: _column(name, values) for name, values in columns.items()}
+        if len({len(array) for array in arrays.values()}) > 1:
+            lengths = ", ".join(f"{name}: {len(array)}" for name, array in arrays.items())
+            raise ValueError(f"Columns of a table have one length; got {lengths}.")
+        for name, value in (("_columns", arrays), ("title", title), ("notes", tuple(notes))):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"A Table does not change: cannot set {name!r}. Make another from to_dict().")
+
+    def __reduce__(self) -> tuple[type[Table], tuple[Any, ...]]:
+        return Table, (self._columns, self.title, self.notes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._columns)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._columns:
+            raise KeyError(f"{name!r}; the columns are {', '.join(self._columns)}")
+        return self._columns[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values()), ()))
+
+    def row(self, i: int) -> dict[str, Any]:
+        """Row i as a dict of plain Python values."""
+        return {name: _plain(array[i]) for name, array in self._columns.items()}
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self.row(i) for i in range(len(self)))
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Column name → list of plain Python values."""
+        return {name: array.tolist() for name, array in self._columns.items()}
+
+    def to_json(self, indent: int | None = None) -> str:
+        """`to_dict` as standard JSON, which has no NaN and no infinity: both become null.
+
+        >>> Table({"term": ["x"], "estimate": [float("nan")]}).to_json()
+        '{"term": ["x"], "estimate": [null]}'
+        """
+
+        def finite(value: Any) -> Any:
+            return None if isinstance(value, float) and not math.isfinite(value) else value
+
+        columns = {name: [finite(v) for v in values] for name, values in self.to_dict().items()}
+        return json.dumps(columns, indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Copy to a pandas DataFrame."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("Table.to_pandas needs pandas: pip install pandas") from error
+        return pd.DataFrame(self._frame_columns())
+
+    def to_polars(self) -> pl.DataFrame:
+        """Copy to a polars DataFrame."""
+        try:
+            import polars as pl
+        except ImportError as error:
+            raise ImportError("Table.to_polars needs polars: pip install polars") from error
+        return pl.DataFrame(self._frame_columns())
+
+    def _frame_columns(self) -> dict[str, Any]:
+        return {name: a.copy() if a.dtype.kind in "biuf" else a.tolist() for name, a in self._columns.items()}
+
+    def __str__(self) -> str:
+        body = [line for grid in self._grids() for line in ["", *grid.text()]][1:]
+        return visible("\n".join([*filter(None, [self.title]), *body, *self._remarks()]))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        # However many rows, one table: a notebook scrolls sideways.
+        grids = self._grids(WIDTH if len(self) == 1 else sys.maxsize)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._remarks())
+        return visible(f'<div class="linearly-table">{"".join(g.html(self.title) for g in grids)}{notes}</div>')
+
+    def _remarks(self) -> list[str]:
+        total = [f"{len(self)} rows, {HEAD + TAIL} shown"] if len(self) > LONGEST else []
+        return [*total, *self.notes]
+
+    def _grids(self, width: int = WIDTH) -> list[Grid]:
+        n = len(self)
+        shown = np.arange(n) if n <= LONGEST else np.r_[:HEAD, n - TAIL : n]
+        cells = {name: _format(name, array[shown]) for name, array in self._columns.items()}
+        if n > LONGEST:
+            for column in cells.values():
+                column.insert(HEAD, "...")
+        right = {name: array.dtype.kind in "iuf" for name, array in self._columns.items()}
+        widths = {name: max(map(_width, [visible(name), *column])) for name, column in cells.items()}
+        if n == 1 and sum(widths.values()) + 2 * len(widths) - 2 > width:
+            return [Grid([], [False, False], [[visible(name), column[0]] for name, column in cells.items()])]
+        groups: list[list[str]] = []
+        for name in cells:
+            if groups and sum(widths[c] + 2 for c in groups[-1]) + widths[name] <= width:
+                groups[-1].append(name)
+            else:  # what does not fit goes below, again beside the first column, which says what the rows are
+                groups.append([next(iter(cells)), name] if groups else [name])
+        return [
+            Grid(
+                list(map(visible, g)),
+                [right[c] for c in g],
+                [list(row) for row in zip(*(cells[c] for c in g), strict=True)],
+            )
+            for g in groups
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """A title, tables, and notes: what an estimator's `summary()` returns.
+
+    >>> Summary("Least squares", (Table({"n": [47], "sigma": [7.1654]}),), ("Rows are independent.",))
+    Least squares
+    =============
+    <BLANKLINE>
+     n  sigma
+    ---------
+    47  7.165
+    <BLANKLINE>
+    Rows are independent.
+    """
+
+    title: str
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        rule = "=" * max(map(_width, self.title.splitlines()), default=0)
+        parts = [f"{self.title}\n{rule}", *map(str, self.tables), "\n".join(self.notes)]
+        return visible("\n\n".join(part for part in parts if part))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        title = "<br>".join(map(escape, self.title.splitlines()))
+        tables = "".join(table._repr_html_() for table in self.tables)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return visible(f'<section class="linearly-summary"><h3>{title}</h3>{tables}{notes}</section>')
+
+
+class Grid(NamedTuple):
+    """Strings in rows and columns: header (none where names stand in the first column), alignment, body."""
+
+    header: list[str]
+    right: list[bool]
+    body: list[list[str]]
+
+    def text(self) -> list[str]:
+        """Lines of aligned text."""
+        rows = [self.header, *self.body] if self.header else self.body
+        widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+        lines = []
+        for row in rows:
+            pads = [" " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
+            cells = (p + c if r else c + p for c, p, r in zip(row, pads, self.right, strict=True))
+            lines.append("  ".join(cells).rstrip())
+        if self.header:
+            lines.insert(1, "-" * (sum(widths) + 2 * len(widths) - 2))
+        return lines
+
+    def html(self, caption: str) -> str:
+        """An HTML table; text in the first column heads its row."""
+        style = [' style="text-align:right"' if r else ' style="text-align:left"' for r in self.right]
+
+        def cell(tag: str, text: str, j: int) -> str:
+            return f"<{tag}{style[j]}>{escape(text)}</{tag[:2]}>"
+
+        title = f"<caption>{escape(caption)}</caption>" if caption else ""
+        head = "".join(cell('th scope="col"', name, j) for j, name in enumerate(self.header))
+        head = f"<thead><tr>{head}</tr></thead>" if head else ""
+        names = "td" if self.right[0] else 'th scope="row"'
+        rows = ("".join(cell("td" if j else names, c, j) for j, c in enumerate(row)) for row in self.body)
+        return f"<table>{title}{head}<tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
+
+
+def _column(name: str, values: Iterable[Any]) -> NDArray[Any]:
+    if isinstance(values, np.ndarray):
+        array = values.view()
+    else:
+        items = list(values)
+        present = [v for v in items if v is not None]
+        if present and all(isinstance(v, (int, float, np.number)) for v in present):
+            array = np.array([math.nan if v is None else v for v in items])
+        else:
+            # NumPy would turn a number beside a string into a string.
+            plain = len(present) == len(items) and len({type(v) for v in items}) <= 1
+            array = np.array(items) if plain else np.array([*items, None], dtype=object)[:-1]
+    if array.ndim != 1:
+        raise ValueError(f"Column {name!r} of a table has one dimension; got shape {array.shape}.")
+    array.flags.writeable = False
+    return array
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that the text takes: none for combining marks, two for wide characters."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
+
+
+def _format(name: str, values: NDArray[Any]) -> list[str]:
+    if values.dtype.kind == "f":
+        probability = name == "p_value" or name.endswith("_p_value")
+        return [p_value(float(v)) for v in values] if probability else numbers(values)
+    if values.dtype.kind == "O":  # of several kinds: each for itself
+        cells = [np.array([v]) for v in values]
+        alone = [cell.astype(str) if cell.dtype.kind == "O" else cell for cell in cells]
+        return [MISSING if v is None else _format(name, cell)[0] for v, cell in zip(values, alone, strict=True)]
+    return [" ".join(visible(str(v)).split()) for v in values]
+
+
+def p_value(p: float) -> str:
+    """A p-value: four decimals, fewer digits where it is small, and no more than that where it is tiny."""
+    if math.isnan(p):
+        return MISSING
+    return "< 1e-16" if p < 1e-16 else f"{p:.1e}" if p < 1e-4 else f"{p:.4f}"
+
+
+def numbers(values: NDArray[Any]) -> list[str]:
+    """As many decimals down the column as show four digits of the largest number and three of the smallest.
+
+    Where that takes too much room, every number speaks for itself.
+    """
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)]).astype(np.float64)
+    decimals: int | None = 0
+    if len(sizes) and np.any(sizes != np.rint(sizes)):
+        largest, smallest = math.floor(math.log10(sizes.max())), math.floor(math.log10(sizes.min()))
+        decimals = max(3 - largest, 2 - smallest, 0)
+        decimals = decimals if max(largest, 0) + 1 + decimals <= 10 else None
+    elif len(sizes) and sizes.max() >= 1e10:
+        decimals = None
+    form = "{:.4g}" if decimals is None else f"{{:.{decimals}f}}"
+    return [MISSING if math.isnan(v) else form.format(float(v)) for v in values]
