@@ -201,7 +201,7 @@ def parquet_decode(quick: bool) -> Result:
         folder = write_parquet(Path(place) / "rows", n)
         tables = file_tables(folder).select(NAMES)
         plain = pyarrow_decoders(folder)
-        runs = {"linearly": ours(folder).run, **plain, "the reader alone": lambda: tables.fold(_Decoded())}
+        runs = {"linearly": ours(folder).run, **plain, "the reader alone": lambda: tables.reduce(_Decoded())}
         result = Result("parquet_decode", f"{n} × {P}", dict.fromkeys(runs, np.inf))
         for _ in range(3 if quick else 5):
             for name, run in runs.items():

@@ -76,7 +76,7 @@ def same_mistakes_as_the_reference(X: Any, y: Labels) -> None:
     """The compiled scan and NumPy must make the same mistakes, row by row."""
     sparse = sp.issparse(X)
     told = []
-    for scan in (kernels.scan, reference.scan):
+    for scan in (kernels.perceptron_pass, reference.perceptron_pass):
         W, labels = np.zeros((X.shape[1], 1) if sparse else (1, X.shape[1])), y.astype(np.int32)
         mistakes, rivals = np.zeros(len(y), dtype=np.int64), np.zeros(len(y), dtype=np.int32)
         done = scan(X, labels, None, W, np.zeros(1), None, None, 0, len(y), True, mistakes, rivals)
@@ -92,7 +92,7 @@ def stream_share(X: Array, y: Labels) -> float:
     walk, read = np.inf, np.inf
     for turn in range(8):
         start = time.perf_counter()
-        kernels.scan(X, labels, None, W, b, None, None, 0, len(y), turn == 0, *room)
+        kernels.perceptron_pass(X, labels, None, W, b, None, None, 0, len(y), turn == 0, *room)
         middle = time.perf_counter()
         X.view(np.int64).sum()
         walk, read = min(walk, middle - start), min(read, time.perf_counter() - middle)

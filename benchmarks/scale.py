@@ -29,7 +29,7 @@ import numpy as np
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.dataset.cluster.partitions import partitions_of
 from linearly.dataset.rows.block import Block, rows_in_block
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.reduce import single_threaded_blas
 
 REPEATS = 5
 
@@ -51,7 +51,7 @@ def summary_bytes(p: int) -> int:
 def row_seconds(p: int) -> float:
     """A row of a Gram fold on one core, of rows that are in memory."""
     block = _block(rows_in_block(p), p)
-    with quiet_blas():
+    with single_threaded_blas():
         return best(lambda: Gram.of(block), clock=time.thread_time) / len(block)
 
 
@@ -63,7 +63,7 @@ def merge_seconds(p: int) -> float:
         left, right = (pickle.loads(pickle.dumps(each, protocol=5)) for each in (a, b))
         return left + right
 
-    with quiet_blas():
+    with single_threaded_blas():
         return best(merge, clock=time.thread_time)
 
 
@@ -162,8 +162,8 @@ def measured(cluster: Any, n: int, p: int, P: int, repeats: int) -> float:
     """Seconds of one fold of a Gram on a cluster."""
     rows = cluster.rows(n, p, P)
     assert partitions_of(rows) == P
-    rows.fold(Gram.of)  # workers import what they need
-    return best(lambda: rows.fold(Gram.of), repeats)
+    rows.reduce(Gram.of)  # workers import what they need
+    return best(lambda: rows.reduce(Gram.of), repeats)
 
 
 def calibrated(cluster: Any, small: int, large: int, repeats: int) -> tuple[float, float]:

@@ -21,11 +21,11 @@ print(certificate)
 # The pocket keeps the best weights a perceptron passes through. The error floor is what **every** line must get wrong:
 
 pocket = ly.PocketPerceptron(init="least_squares").fit(X, y)
-print(pocket.stopped_because_)
+print(pocket.stop_reason_)
 print(ly.error_floor(X, y))
 ly.plot_boundary(pocket, X, y)
 
 # %%
 # The errors of the walk and of the pocket:
 
-ly.plot_pocket(pocket)
+ly.plot_pocket_errors(pocket)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from linearly.dataset.rows.block import Block
-from linearly.dataset.rows.reduce import fold
+from linearly.dataset.rows.reduce import reduce_blocks
 from linearly.models.linear_regression import LinearRegression
 from linearly.models.ridge_cv import RidgeCV
 
@@ -43,13 +43,13 @@ REGRESSION = [
     entry(lambda: LinearRegression()),
     entry(lambda: LinearRegression(method="gram"), twin=True),
     entry(lambda: LinearRegression(method="qr"), without={"unlearn"}),
-    entry(lambda: LinearRegression(method="exact"), passes=2),
+    entry(lambda: LinearRegression(method="extended"), passes=2),
     entry(lambda: LinearRegression(fit_intercept=False), without={"shift"}),
     entry(lambda: LinearRegression(fit_intercept=False, method="qr"), without={"shift", "unlearn"}, twin=True),
-    entry(lambda: LinearRegression(fit_intercept=False, method="exact"), without={"shift"}, passes=2, twin=True),
+    entry(lambda: LinearRegression(fit_intercept=False, method="extended"), without={"shift"}, passes=2, twin=True),
     entry(lambda: LinearRegression(alpha=1.0), without={"scale", "weight"}),
     entry(lambda: LinearRegression(alpha=1.0, method="qr"), without={"scale", "weight", "unlearn"}, twin=True),
-    entry(lambda: LinearRegression(alpha=1.0, method="exact"), without={"scale", "weight"}, twin=True),
+    entry(lambda: LinearRegression(alpha=1.0, method="extended"), without={"scale", "weight"}, twin=True),
     entry(lambda: LinearRegression(alpha=1.0, fit_intercept=False), without={"scale", "weight", "shift"}, twin=True),
     entry(lambda: LinearRegression(alpha=1.0, penalize_intercept=True), without={"scale", "weight", "shift"}),
     entry(
@@ -97,9 +97,9 @@ class CutRows:
         self.passes += 1
         yield from self._blocks()
 
-    def fold(self, f):
+    def reduce(self, f):
         self.passes += 1
-        return fold((lambda block=block: block for block in self._blocks()), f)
+        return reduce_blocks((lambda block=block: block for block in self._blocks()), f)
 
 
 def columns(X: np.ndarray) -> dict[str, np.ndarray]:

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.block_ledger import Ledger, LedgerRows
-from linearly.algorithm.least_squares.zero_columns import widened
-from linearly.dataset.cluster.partitions import Asked
-from linearly.dataset.design.cached_rows import kept
-from linearly.dataset.design.design import Design, DesignRows, design_of, refuse_groups, refuse_options
+from linearly.algorithm.least_squares.block_ledger import BlockLedger, FingerprintingRows
+from linearly.algorithm.least_squares.zero_columns import add_zero_columns
+from linearly.dataset.cluster.partitions import PredictChunk
+from linearly.dataset.design.cached_rows import cache_in_memory
+from linearly.dataset.design.design import Design, DesignRows, check_policies, design_of, refuse_groups
 from linearly.dataset.design.missing_markers import as_markers, without_markers
-from linearly.dataset.design.numeric_text_checks import refuse_numbers_as_text
-from linearly.dataset.design.zero_weights import extended, learnt
+from linearly.dataset.design.numeric_text_checks import check_no_numeric_text
+from linearly.dataset.design.zero_weights import extend_design, fit_design
 from linearly.dataset.rows.block import Rows
 from linearly.dataset.rows.tables import Chunk, Tables, known_columns
 from linearly.dataset.sources import as_tables, read_as
-from linearly.exceptions import remark
+from linearly.exceptions import warn_at_caller
 from linearly.formatting import shown, visible
-from linearly.models.base import refuse_other_settings
+from linearly.models.base import check_same_settings
 from linearly.models.estimability import NotEstimable
 from linearly.models.registry import MODELS, classifies, estimator_of
 
@@ -95,7 +95,7 @@ def fit(
         design, note = replace(like.design, na_values=markers or like.design.na_values), ""
         tables = read_as(data, design)
         if unseen == "extend":
-            design = extended(design, tables)
+            design = extend_design(design, tables)
         chosen = like.model if model == "auto" else _choose(model, design)[0]
         params = _like_params(like, params) if chosen == like.model else params
         if missing != "error":
@@ -111,17 +111,17 @@ def fit(
         params = _with_clusters(chosen, params)
     if classifies(chosen):
         design = design.with_labels()
-    design = learnt(_as_read_by(chosen, design), tables)
+    design = fit_design(_as_read_by(chosen, design), tables)
     _refuse_namesakes(design)
     if like is None:
-        for told in refuse_numbers_as_text(design, tables, certain=model != "auto"):
-            remark(told, UserWarning)
+        for told in check_no_numeric_text(design, tables, certain=model != "auto"):
+            warn_at_caller(told, UserWarning)
         if model == "auto":
             _refuse_nearly_unique(design, tables)
     _refuse_one_class(design)
     estimator = _unfitted(chosen, params, design)
     plain = DesignRows(tables, design if like is None else design.being_fitted())
-    rows = LedgerRows(kept(plain) if MODELS[chosen].iterates else plain)
+    rows = FingerprintingRows(cache_in_memory(plain) if MODELS[chosen].iterates else plain)
     estimator.fit(rows, **({} if design.groups is None else {"groups": design.groups}))
     return Model(estimator, design, chosen, ledger=rows.ledger, n_dropped=rows.rows.n_dropped, note=note)
 
@@ -166,14 +166,14 @@ def design_for(
         )
     if features is not None:
         raise ValueError("A formula names its own features: leave features= out.")
-    refuse_options(missing, unseen)
+    check_policies(missing, unseen)
     from linearly.dataset.design.from_formula import formula_design
 
     without = [name for name in (weight, groups) if name]
     design = formula_design(formula, tables.schema, unseen=unseen, without=without)
     for name, what in ((weight, "weight column"), (groups, "column of groups")):
         known_columns([] if name is None else [name], tables.schema, what)
-    for name in () if design.target is None else design.target.factor.needs:
+    for name in () if design.target is None else design.target.factor.required_columns:
         refuse_groups(groups, name, weight)
     return replace(design, weight=weight, groups=groups, missing=missing)
 
@@ -184,7 +184,7 @@ def _refuse_beside_like(like: Any, design: tuple[Any, ...], missing: str, unseen
         raise TypeError(f"like= takes a fitted Model, not {type(like).__name__}; ly.load(path) reads one.")
     if any(part is not None for part in design):
         raise ValueError("like= brings its own target, features, weight and groups: leave those out.")
-    refuse_options(missing, "error" if unseen == "extend" else unseen)
+    check_policies(missing, "error" if unseen == "extend" else unseen)
     if unseen == "reference":
         raise ValueError(
             'unseen="reference" cannot be combined with like=: what its model does at prediction is kept, and in a fit '
@@ -211,7 +211,7 @@ def _choose(model: str, design: Design) -> tuple[str, str]:
 
 def _as_read_by(model: str, design: Design) -> Design:
     """The design with powers as a model reads them: least squares has a use for what float64 cannot hold of them."""
-    return replace(design, doubled=not classifies(model))
+    return replace(design, extended_powers=not classifies(model))
 
 
 def _like_params(like: Model, params: dict[str, Any]) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def _refuse_nearly_unique(design: Design, tables: Tables) -> None:
     K, name = len(design.target.classes), design.target.factor.label
     if K <= _FEW_LABELS:
         return
-    rows = tables.select([name]).fold(lambda chunk: len(chunk) - int(chunk.frame[name].null_count()))
+    rows = tables.select([name]).reduce(lambda chunk: len(chunk) - int(chunk.frame[name].null_count()))
     if rows < 2 * K:
         raise ValueError(
             f"The target {name!r} holds {K:,} different labels in {rows:,} rows, as names and identifiers do. Choose "
@@ -296,12 +296,12 @@ class Model:
         design: Design,
         model: str,
         *,
-        ledger: Ledger | None = None,
+        ledger: BlockLedger | None = None,
         n_dropped: int = 0,
         note: str = "",
     ) -> None:
         self.estimator, self.design, self.model = estimator, design, model
-        self.ledger = Ledger() if ledger is None else ledger
+        self.ledger = BlockLedger() if ledger is None else ledger
         self.n_dropped, self.note = n_dropped, note
 
     def __repr__(self) -> str:
@@ -326,7 +326,7 @@ class Model:
         """The labels, in order; none for a regression."""
         return () if not classifies(self.model) else tuple(self.estimator.classes_.tolist())
 
-    def rows(self, data: Any) -> DesignRows:
+    def design_rows(self, data: Any) -> DesignRows:
         """The rows of data that has the target too, as numbers."""
         tables, design = read_as(data, self.design), self.design
         if design.groups is not None and (design.missing != "drop" or design.groups not in tables.schema):
@@ -352,14 +352,14 @@ class Model:
                 raise ValueError("escape_formulas is about a CSV file. Name one with out=, or leave it out.")
             with NotEstimable():
                 return self._answered(data, self.estimator.predict, {"prediction": self._example()}, keep)
-        from linearly.dataset.files.locations import refuse_overwriting
+        from linearly.dataset.files.locations import check_not_overwriting
         from linearly.dataset.files.scan import write_tables
 
-        refuse_overwriting(out, data)
+        check_not_overwriting(out, data)
         with NotEstimable():
-            return write_tables(out, self.answers(data, keep=keep), escape_formulas=escape_formulas)
+            return write_tables(out, self.iter_predictions(data, keep=keep), escape_formulas=escape_formulas)
 
-    def answers(
+    def iter_predictions(
         self, data: Any, *, keep: Sequence[str] = (), watch: Callable[[Chunk], None] | None = None
     ) -> Iterator[Mapping[str, Any]]:
         """What `predict` writes, chunk by chunk: columns kept, predictions, probabilities where the model has them.
@@ -405,7 +405,7 @@ class Model:
         """How good the model is on data that has the target."""
         from linearly.evaluation.evaluate import evaluate
 
-        return evaluate(self.estimator, self.rows(data), positive=positive, level=level)
+        return evaluate(self.estimator, self.design_rows(data), positive=positive, level=level)
 
     def summary(self) -> Summary:
         """The fit on one screen."""
@@ -429,7 +429,7 @@ class Model:
         """A row for each row of the data that the model was fitted to."""
         from linearly.inference.tidy import augment
 
-        return augment(self.estimator, self.rows(data))
+        return augment(self.estimator, self.design_rows(data))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one JSON file; see `load`."""
@@ -461,7 +461,7 @@ class Model:
         one, two = self._with_levels_of(other), other._with_levels_of(self)
         return one._like(one.estimator - two.estimator, ledger, self.n_dropped - other.n_dropped)
 
-    def _like(self, estimator: Any, ledger: Ledger, n_dropped: int) -> Self:
+    def _like(self, estimator: Any, ledger: BlockLedger, n_dropped: int) -> Self:
         return type(self)(estimator, self.design, self.model, ledger=ledger, n_dropped=n_dropped, note=self.note)
 
     def _with_levels_of(self, other: Model) -> Self:
@@ -473,7 +473,7 @@ class Model:
         estimator = copy(self.estimator)
         for name in ("summary_", "folds_"):
             if hasattr(estimator, name):
-                setattr(estimator, name, widened(getattr(estimator, name), columns))
+                setattr(estimator, name, add_zero_columns(getattr(estimator, name), columns))
         estimator.n_features_in_ = len(columns)
         estimator.feature_names_in_ = np.array(other.names, dtype=object)
         design = replace(self.design, terms=other.design.terms)
@@ -489,7 +489,7 @@ class Model:
                 'combined. Fit both with the design of one: ly.fit(data, like=model, …), and unseen="extend" where '
                 "the data have new levels."
             )
-        refuse_other_settings({"weight": self.design.weight}, {"weight": other.design.weight})
+        check_same_settings({"weight": self.design.weight}, {"weight": other.design.weight})
         if not hasattr(type(self.estimator), "__add__"):
             raise ValueError(f"Model {self.model!r} is not read off a sum over rows: fit all rows together instead.")
 
@@ -499,19 +499,19 @@ class Model:
             if name in answers:
                 raise ValueError(f"The column {name!r} cannot be kept: the answers have a column of that name.")
         tables = read_as(data, self.design)
-        needed = self.design.for_new_rows().needs
+        needed = self.design.without_target().required_columns
         known_columns([*needed, *keep], tables.schema)
         return tables.select(list(dict.fromkeys([*needed, *keep])))
 
     def _new_rows(self, data: Any) -> Rows:
-        return DesignRows(self._new_tables(data), self.design.for_new_rows())
+        return DesignRows(self._new_tables(data), self.design.without_target())
 
     def _answered(
         self, data: Any, ask: Callable[[Rows], NDArray[Any]], kinds: Mapping[str, Any], keep: Sequence[str] = ()
     ) -> Any:
         """What is asked of the estimator: an array for rows that are here, columns beside them for rows elsewhere."""
         tables: Any = self._new_tables(data, keep)
-        asked = Asked(self.design.for_new_rows(), ask)
+        asked = PredictChunk(self.design.without_target(), ask)
         if hasattr(tables, "answered"):
             return tables.answered(asked, kinds, keep)
         return np.concatenate([asked(chunk) for chunk in tables])
@@ -523,9 +523,9 @@ class Model:
 
     def _table(self, chunk: Chunk, keep: Sequence[str]) -> Mapping[str, Any]:
         columns: dict[str, Any] = {name: chunk.frame[name].to_arrow() for name in keep}
-        design = self.design.for_new_rows()
-        columns["prediction"] = Asked(design, self.estimator.predict)(chunk)
+        design = self.design.without_target()
+        columns["prediction"] = PredictChunk(design, self.estimator.predict)(chunk)
         if hasattr(self.estimator, "predict_proba"):
-            probabilities = Asked(design, self.estimator.predict_proba)(chunk)
+            probabilities = PredictChunk(design, self.estimator.predict_proba)(chunk)
             columns |= {f"probability[{label}]": probabilities[:, k] for k, label in enumerate(self.classes)}
         return columns

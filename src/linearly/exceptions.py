@@ -1,4 +1,7 @@
-"""Warnings that point at the user's own line, however deep they arise, and are shown once per line."""
+"""Every warning and error that a user may want to catch, and how warnings are issued.
+
+`warn_at_caller` points a warning at the user's own line and shows it once per line.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,31 @@ _NUMBERS = re.compile(r"(?<![\w'\"])[-+]?\d[\d.]*(?:e[-+]?\d+)?(?:(?:, | and )\d
 _shown: set[tuple[Any, ...]] = set()
 
 
-def remark(message: str, category: type[Warning]) -> None:
+class CovarianceNotAvailableError(ValueError, AttributeError):
+    """A covariance that this fit has not: an AttributeError too, so that `hasattr` says so."""
+
+
+class FewClustersWarning(UserWarning):
+    """Clustered standard errors rest on few clusters, and are too small."""
+
+
+class NotEstimableWarning(UserWarning):
+    """A prediction depends on coefficients that the fitted rows do not determine."""
+
+
+class PrecisionWarning(UserWarning):
+    """Fewer digits can be trusted than one would expect of a float64."""
+
+
+class SeparationWarning(UserWarning):
+    """The classes can be separated by a hyperplane, so maximum likelihood has no finite solution."""
+
+
+class UncenteredColumnsWarning(UserWarning):
+    """Columns lie so far from zero that a perceptron hardly learns from what they vary."""
+
+
+def warn_at_caller(message: str, category: type[Warning]) -> None:
     """Warn at the first line on the stack that is not this package's.
 
     Python's default filter shows a text once per line. It compares texts with the numbers in them, and forgets what it

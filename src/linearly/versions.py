@@ -10,12 +10,12 @@ from importlib import metadata
 def show_versions() -> None:
     """Print the versions of linearly and what it stands on, and which kernels run."""
     import linearly
-    from linearly.dataset.rows.reduce import threads
+    from linearly.dataset.rows.reduce import n_threads
     from linearly.kernels import kernels_in_use
 
     print(f"linearly      {linearly.__version__}")
     print(f"kernels       {kernels_in_use()}")
-    print(f"threads       {threads()}")
+    print(f"threads       {n_threads()}")
     print(f"python        {sys.version.split()[0]} on {platform.platform()}")
     libraries = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow", "matplotlib")
     for name in (*libraries, "dask", "distributed", "pyspark"):

@@ -19,7 +19,7 @@ import pyarrow as pa
 from fuzz.mutation import mutated
 from fuzz.run import Broken, Fuzzer
 from linearly.dataset.design.from_formula import formula_design
-from linearly.dataset.design.serialization import design_from_plain, design_to_plain
+from linearly.dataset.design.serialization import design_from_json, design_to_json
 from linearly.dataset.rows.tables import FrameTables
 
 ROWS = 12
@@ -108,7 +108,7 @@ def draw(random: Random) -> bytes:
 
 def attempt(data: bytes) -> tuple[Any, Any]:
     design = formula_design(data.decode("utf-8", "surrogateescape"), TABLES.schema)
-    design = design.learn(TABLES)
+    design = design.fit(TABLES)
     (chunk,) = TABLES
     return design, design.block(chunk)
 
@@ -119,8 +119,8 @@ def judge(data: bytes, found: tuple[Any, Any]) -> None:
         raise Broken(f"{block.X.shape} numbers for {len(design.names)} names")
     if not np.isfinite(block.X).all():
         raise Broken("numbers that are not finite")
-    plain = json.loads(json.dumps(design_to_plain(design)))
-    if design_from_plain(plain) != design:
+    plain = json.loads(json.dumps(design_to_json(design)))
+    if design_from_json(plain) != design:
         raise Broken(f"another design comes back from the model file: {plain}")
     expected = _by_python(data)
     if expected is not None and not np.allclose(block.X[:, 0], expected, rtol=1e-9, atol=1e-12):

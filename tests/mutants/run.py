@@ -89,7 +89,7 @@ class Copy:
                     raise SystemExit(f"the tests have changed: run with --map again\n{text}")
                 if code:
                     return Fate(mutant, "killed", _killer(text))
-            return Fate(mutant, "survived" if stages else "unreached")
+            return Fate(mutant, "survival" if stages else "unreached")
         finally:
             path.write_bytes(source)
 

@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 import linearly as ly
 
 # Each way of solving is asked for by some solver of theirs; what is not named here is "auto".
-METHODS = {"svd": "qr", "cholesky": "gram", "sparse_cg": "exact"}
+METHODS = {"svd": "qr", "cholesky": "gram", "sparse_cg": "extended"}
 SOLVERS = {"lbfgs": "lbfgs", "newton-cg": "newton", "newton-cholesky": "newton"}
 
 

@@ -10,8 +10,8 @@ cd "$(dirname "$0")/../.."
 watch=${1:?address,undefined or thread}
 shift
 [[ $# -gt 0 ]] || set -- \
-    tests/test_kernels.py tests/test_classifier_kernels.py tests/test_scan_kernel.py tests/test_text_kernel.py tests/test_pages.py tests/test_fold.py \
-    tests/test_perceptron.py tests/test_logistic.py tests/test_discriminant.py tests/test_laws.py tests/test_nist.py
+    tests/kernels/test_kernels.py tests/kernels/test_classifier_kernels.py tests/kernels/test_perceptron_pass.py tests/kernels/test_number_text.py tests/dataset/files/test_parquet_pages.py tests/dataset/rows/test_reduce.py \
+    tests/models/test_perceptrons.py tests/models/test_logistic_regression.py tests/models/test_discriminant_analysis.py tests/laws/test_laws.py tests/golden/test_nist.py
 
 python=$PWD/${VENV:-.venv}/bin/python
 here=$PWD/tests/sanitize

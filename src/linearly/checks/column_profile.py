@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from linearly.checks.sentinel_values import NO_EDGE, Edge
-from linearly.dataset.design.terms import MOST_LEVELS
+from linearly.dataset.design.terms import MAX_LEVELS
 from linearly.dataset.rows.level_spelling import text_of
 from linearly.dataset.rows.tables import Chunk, Tables
 
@@ -32,7 +32,7 @@ class Column:
     top: Edge = NO_EDGE
 
     def __add__(self, other: Column) -> Column:
-        levels = self.levels if len(self.levels) > MOST_LEVELS else self.levels | other.levels
+        levels = self.levels if len(self.levels) > MAX_LEVELS else self.levels | other.levels
         counts = None if self.counts is None or other.counts is None else self.counts + other.counts
         return Column(
             self.kind if self.kind == other.kind else "numbers",
@@ -63,14 +63,14 @@ class Column:
         """Whether it numbers the rows: 1, 2, 3, … in any order."""
         if self.kind != "whole numbers" or self.missing or self.n < 20 or self.high - self.low + 1 != self.n:
             return False
-        return self.total == self.n * (self.low + self.high) / 2 and len(self.levels) > min(self.n - 1, MOST_LEVELS)
+        return self.total == self.n * (self.low + self.high) / 2 and len(self.levels) > min(self.n - 1, MAX_LEVELS)
 
     @property
     def identifies(self) -> bool:
         """Whether nearly every row has a text of its own."""
         if self.kind != "text" or self.present < 20:
             return False
-        return len(self.levels) > MOST_LEVELS or len(self.levels) > 0.9 * self.present
+        return len(self.levels) > MAX_LEVELS or len(self.levels) > 0.9 * self.present
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Profile:
 
 def profile(tables: Tables, counted: str | None = None) -> Profile:
     """The profile of all rows; of the column `counted` each value is counted."""
-    return tables.fold(lambda chunk: _profile(chunk, counted))
+    return tables.reduce(lambda chunk: _profile(chunk, counted))
 
 
 def _profile(chunk: Chunk, counted: str | None) -> Profile:
@@ -96,7 +96,7 @@ def _column(column: nw.Series[Any], counted: bool) -> Column:
     kind, n, missing = kind_of(column.dtype), len(column), int(column.null_count())
     levels = _levels(column) if kind not in ("dates", "other") else frozenset()
     counts = None
-    if counted and kind not in ("dates", "other") and len(levels) <= MOST_LEVELS:
+    if counted and kind not in ("dates", "other") and len(levels) <= MAX_LEVELS:
         counts = Counter(value for value in text_of(column).drop_nulls().to_list() if value == value)
     if kind not in ("numbers", "whole numbers"):
         return Column(kind, n, missing, levels=levels, counts=counts)
@@ -114,7 +114,7 @@ def _column(column: nw.Series[Any], counted: bool) -> Column:
 
 
 def _levels(column: nw.Series[Any]) -> frozenset[Any]:
-    values = text_of(column).drop_nulls().unique().head(MOST_LEVELS + 1).to_list()
+    values = text_of(column).drop_nulls().unique().head(MAX_LEVELS + 1).to_list()
     return frozenset(value for value in values if value == value)
 
 

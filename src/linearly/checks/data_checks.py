@@ -16,14 +16,14 @@ from linearly.cli.errors import in_options
 from linearly.cli.options import option
 from linearly.cli.terminal import compact, count, percent, short
 from linearly.dataset.design.design import DesignRows, design_of
-from linearly.dataset.design.numeric_text import is_number, misread
+from linearly.dataset.design.numeric_text import detect_numeric_text, is_number
 from linearly.dataset.design.numeric_text_checks import leading_zeros
-from linearly.dataset.design.terms import MOST_LEVELS
+from linearly.dataset.design.terms import MAX_LEVELS
 from linearly.dataset.rows.array_checks import LARGEST_EXACT_INTEGER, as_labels
 from linearly.dataset.rows.level_spelling import text_of
 from linearly.dataset.rows.tables import Tables
 from linearly.formatting import shown
-from linearly.kernels.double_double import rounded
+from linearly.kernels.double_double import to_float64
 
 PROVEN = 2_000_000  # numbers (rows × columns × classes) up to which separability is decided
 _LARGEST = 1e150  # numbers whose squares, summed over rows, stay in float64
@@ -100,8 +100,8 @@ def _missing(found: Profile, target: str | None) -> Iterator[Finding]:
 
 def _meant_for_numbers(tables: Tables, name: str, column: Column, what: str = "") -> Finding | None:
     """That a column of text was meant for numbers, and where it is not."""
-    found = misread(column.levels) if column.kind == "text" else None
-    capped = len(column.levels) > MOST_LEVELS
+    found = detect_numeric_text(column.levels) if column.kind == "text" else None
+    capped = len(column.levels) > MAX_LEVELS
     if found is None or found.code or not (found.words or found.marked or capped):
         return None
     text = f"{what}is text, though {found}"
@@ -133,7 +133,7 @@ def _codes(tables: Tables, columns: dict[str, Column], target: str | None) -> It
     whole = [name for name, c in columns.items() if c.kind == "whole numbers" and not c.numbers_rows and name != target]
     for name, cell in leading_zeros(tables, whole).items():
         remedy = f"leave it out: --without {option(name)}"
-        if len(columns[name].levels) <= MOST_LEVELS:
+        if len(columns[name].levels) <= MAX_LEVELS:
             remedy += f"; or, as levels, write it as C({name}) in a --formula"
         options = _drop(name) if len(columns) > 2 else ()  # the only feature stays
         yield Finding("note", name, f"has leading zeros ({shown(cell)}): a code, not a quantity", remedy, options)
@@ -155,10 +155,10 @@ def _unusable(name: str, column: Column) -> Finding | None:
     elif column.kind == "whole numbers" and max(-column.low, column.high) > LARGEST_EXACT_INTEGER:
         text, remedy = "holds whole numbers beyond 2**53, and would lose digits: it looks like an identifier", out
     elif column.identifies:
-        many = f"more than {MOST_LEVELS}" if len(column.levels) > MOST_LEVELS else str(len(column.levels))
+        many = f"more than {MAX_LEVELS}" if len(column.levels) > MAX_LEVELS else str(len(column.levels))
         text, remedy = f"looks like an identifier: {many} different texts", out
-    elif column.kind == "text" and len(column.levels) > MOST_LEVELS:
-        text, remedy = f"has more than {MOST_LEVELS} levels", f"group them, or {out}"
+    elif column.kind == "text" and len(column.levels) > MAX_LEVELS:
+        text, remedy = f"has more than {MAX_LEVELS} levels", f"group them, or {out}"
     else:
         return None
     return Finding("problem", name, text, remedy, _drop(name))
@@ -177,7 +177,7 @@ def _odd(usable: dict[str, Column]) -> Iterator[Finding]:
 
 def _alike(name: str, column: Column) -> Iterator[Finding]:
     """Levels that only spaces or capitals tell apart."""
-    if column.kind != "text" or len(column.levels) > MOST_LEVELS:
+    if column.kind != "text" or len(column.levels) > MAX_LEVELS:
         return
     spelt: dict[str, list[str]] = {}
     for level in sorted(map(str, column.levels)):
@@ -267,7 +267,7 @@ def _numbers(
     labels = about is not None and target is not None and _labels(about)
     if labels:
         design = design.with_labels()
-    design = design.learn(tables)
+    design = design.fit(tables)
     if len(design.names) > 2000:
         if n <= len(design.names):
             yield _arbitrary(n, len(design.names), design.target)
@@ -275,7 +275,7 @@ def _numbers(
         return
     features = replace(design, target=None, weight=None)
     rows = DesignRows(tables, features)
-    gram = rows.fold(Gram.of)
+    gram = rows.reduce(Gram.of)
     if gram.n < n:
         text = f"{count(gram.n, 'row')} of {n:,} are without gaps; scale, collinearity and overlap are about those"
         yield Finding("note", "rows", text)
@@ -306,8 +306,8 @@ def _arbitrary(n: int, p: int, target: Any) -> Finding:
 
 
 def _size(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
-    mean = np.asarray(rounded(gram.mean)) * gram.gauge.unit + gram.gauge.shift
-    spread = np.sqrt(_squares(gram) / max(gram.n - 1, 1)) * gram.gauge.unit[: gram.p]
+    mean = np.asarray(to_float64(gram.mean)) * gram.scaling.scale + gram.scaling.shift
+    spread = np.sqrt(_squares(gram) / max(gram.n - 1, 1)) * gram.scaling.scale[: gram.p]
     quiet = True
     for j in np.flatnonzero((spread > 0) & (np.abs(mean[: len(spread)]) > _FAR * spread))[:6]:
         quiet = False
@@ -328,8 +328,8 @@ def _size(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _squares(gram: Gram) -> NDArray[np.float64]:
-    """Σ (x − mean)² of each column in the units of the gauge, where no square leaves float64."""
-    return np.asarray(rounded(diagonal(gram.cross))[: gram.p])
+    """Σ (x − mean)² of each column in the units of the scaling, where no square leaves float64."""
+    return np.asarray(to_float64(diagonal(gram.centered_crossprod))[: gram.p])
 
 
 def _collinear(
@@ -363,17 +363,19 @@ def _aliased(gram: Gram) -> Any:
     p = gram.p
     widened = replace(
         gram,
-        gauge=replace(gram.gauge, shift=np.append(gram.gauge.shift, 0.0), unit=np.append(gram.gauge.unit, 1.0)),
-        mean=np.append(np.asarray(rounded(gram.mean)), 0.0),
-        cross=np.pad(np.asarray(rounded(gram.cross)), ((0, 1), (0, 1))),
+        scaling=replace(
+            gram.scaling, shift=np.append(gram.scaling.shift, 0.0), scale=np.append(gram.scaling.scale, 1.0)
+        ),
+        mean=np.append(np.asarray(to_float64(gram.mean)), 0.0),
+        centered_crossprod=np.pad(np.asarray(to_float64(gram.centered_crossprod)), ((0, 1), (0, 1))),
         rounding=np.append(gram.rounding, 0.0),
     )
-    assert len(widened.gauge.unit) == p + 1
+    assert len(widened.scaling.scale) == p + 1
     return widened.select(None, True).solve()
 
 
 def _correlation(gram: Gram) -> Any:
-    cross = np.asarray(rounded(gram.cross))[: gram.p, : gram.p]
+    cross = np.asarray(to_float64(gram.centered_crossprod))[: gram.p, : gram.p]
     size = np.sqrt(np.where(np.diagonal(cross) > 0, np.diagonal(cross), 1.0))
     return cross / size / size[:, None]
 
@@ -384,8 +386,8 @@ def _combination(j: int, kept: list[int], correlation: Any, gram: Gram, names: t
     equal = [i for i in kept if abs(correlation[i, j]) > 1 - 1e-12]
     if equal:
         i = equal[0]
-        mean = np.asarray(rounded(gram.mean)) * gram.gauge.unit + gram.gauge.shift
-        spread = np.sqrt(_squares(gram)) * gram.gauge.unit[: gram.p]
+        mean = np.asarray(to_float64(gram.mean)) * gram.scaling.scale + gram.scaling.shift
+        spread = np.sqrt(_squares(gram)) * gram.scaling.scale[: gram.p]
         same = all(np.isclose(sizes[i], sizes[j], rtol=1e-9, atol=1e-9 * spread[i]) for sizes in (spread, mean))
         times = np.sign(correlation[i, j]) * spread[j] / spread[i]
         multiple = np.isclose(mean[j], times * mean[i], rtol=1e-9, atol=1e-9 * spread[j])

@@ -11,17 +11,17 @@ from linearly.cli.inputs import read
 from linearly.cli.options import common, data_argument, na_option, names, option
 from linearly.cli.progress import Progress
 from linearly.cli.terminal import (
-    answer,
     bold,
     brief,
     compact,
     count,
     dim,
+    print_err,
+    print_out,
     put_json,
     quoted,
     seen,
     short,
-    status,
     style,
     width,
     wrapped,
@@ -75,19 +75,21 @@ def check(
         tally = {level: sum(one.level == level for one in told) for level in COLOURS}
         put_json({"rows": n, "columns": columns, "findings": [one._asdict() for one in told], "counts": tally})
         return
-    answer(f"{bold(data)}   {count(n, 'row')}   {count(len(columns), 'column')}\n")
-    answer(_columns(columns, target, weight))
-    answer()
+    print_out(f"{bold(data)}   {count(n, 'row')}   {count(len(columns), 'column')}\n")
+    print_out(_columns(columns, target, weight))
+    print_out()
     for level in COLOURS:
         for one in told:
             if one.level == level:
-                answer(_line(one))
+                print_out(_line(one))
     problems = sum(one.level == "problem" for one in told)
     notes = sum(one.level == "note" for one in told)
-    answer()
-    answer(f"{count(problems, 'problem')}, {count(notes, 'note')}" if problems + notes else "nothing stands in the way")
+    print_out()
+    print_out(
+        f"{count(problems, 'problem')}, {count(notes, 'note')}" if problems + notes else "nothing stands in the way"
+    )
     if target is not None and data != "-" and not any(one.stops for one in told):
-        status(f"next: {next_command(data, target, without, weight, told, na)}")
+        print_err(f"next: {next_command(data, target, without, weight, told, na)}")
 
 
 def next_command(
@@ -106,11 +108,11 @@ def next_command(
 
 
 def _row(name: str, column: Any) -> dict[str, Any]:
-    from linearly.dataset.design.terms import MOST_LEVELS
+    from linearly.dataset.design.terms import MAX_LEVELS
 
     row: dict[str, Any] = {"column": name, "kind": column.kind, "missing": column.missing}
-    row["levels"] = len(column.levels) if 0 < len(column.levels) <= MOST_LEVELS else None
-    row["many"] = len(column.levels) > MOST_LEVELS
+    row["levels"] = len(column.levels) if 0 < len(column.levels) <= MAX_LEVELS else None
+    row["many"] = len(column.levels) > MAX_LEVELS
     if column.kind in ("numbers", "whole numbers") and column.high >= column.low:
         row |= {"low": column.low, "high": column.high, "mean": column.total / max(column.present - column.infinite, 1)}
     elif column.kind in ("text", "true/false"):

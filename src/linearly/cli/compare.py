@@ -13,7 +13,18 @@ import click
 from linearly.cli.inputs import read
 from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
 from linearly.cli.progress import Progress
-from linearly.cli.terminal import answer, bold, columns_told, count, dim, duration, note, put_json, two_values, wrapped
+from linearly.cli.terminal import (
+    bold,
+    columns_told,
+    count,
+    dim,
+    duration,
+    note,
+    print_out,
+    put_json,
+    two_values,
+    wrapped,
+)
 from linearly.models.registry import MODELS
 
 if TYPE_CHECKING:
@@ -63,7 +74,7 @@ def compare(data: str, as_json: bool, models: tuple[str, ...], folds: int, **ask
     if as_json:
         put_json(found)
         return
-    answer(compare_screen(found))
+    print_out(compare_screen(found))
     if found["two_values"] is not None:
         note(two_values(found["target"], *found["two_values"]))
     for run in found["models"]:
@@ -79,10 +90,10 @@ def compared(
     """The scores of all models, best first."""
     from linearly.cli.errors import in_options
     from linearly.cli.fit_summary import few_values
-    from linearly.dataset.design.cached_rows import kept
+    from linearly.dataset.design.cached_rows import cache_in_memory
     from linearly.dataset.design.design import DesignRows
-    from linearly.dataset.design.numeric_text_checks import refuse_numbers_as_text
-    from linearly.dataset.design.zero_weights import learnt
+    from linearly.dataset.design.numeric_text_checks import check_no_numeric_text
+    from linearly.dataset.design.zero_weights import fit_design
     from linearly.evaluation.cross_validate import cross_validate, interval
     from linearly.models.registry import classifies, estimator_of
 
@@ -93,11 +104,11 @@ def compared(
     mixed = [name for name in chosen if classifies(name) != labels]
     if mixed:
         raise ValueError(f"{mixed[0]} predicts numbers, the others labels: compare models of one kind.")
-    design = learnt(design.with_labels() if labels else design, tables)
+    design = fit_design(design.with_labels() if labels else design, tables)
     assert design.target is not None
-    for told in refuse_numbers_as_text(design, tables, certain=bool(models)):
+    for told in check_no_numeric_text(design, tables, certain=bool(models)):
         warnings.warn(told, UserWarning, stacklevel=1)
-    rows = kept(DesignRows(tables, design))
+    rows = cache_in_memory(DesignRows(tables, design))
     progress.what = "reading"
     score, loss = ("accuracy", "log_loss") if labels else ("r_squared", "mse")
     runs: list[dict[str, Any]] = []
@@ -165,10 +176,10 @@ def _in_one_fold(rows: Rows, design: Any, folds: int) -> str:
 
     def tally(block: Any) -> Any:
         present = np.ones(len(block)) if block.weight is None else block.weight > 0
-        dealt = (block.dealt(folds, j) for j in range(folds))
+        dealt = (block.rows_of_fold(folds, j) for j in range(folds))
         return np.array([np.bincount(block.y[one], present[one], minlength=K) for one in dealt])
 
-    counts = rows.fold(tally)
+    counts = rows.reduce(tally)
     for k, label in enumerate(design.target.classes):
         n, fold = int(counts[:, k].sum()), int(np.argmax(counts[:, k]))
         if n and counts[fold, k] == n:
@@ -184,12 +195,12 @@ def _baseline(rows: Rows, design: Any) -> tuple[int, dict[str, Any]]:
 
     K = len(design.target.classes)
     if not design.target.labels:
-        return int(rows.fold(len)), {"always": "the mean", "score": 0.0}
+        return int(rows.reduce(len)), {"always": "the mean", "score": 0.0}
 
     def tally(block: Any) -> Any:
         return np.append(np.bincount(block.y, block.weight, minlength=K), len(block))
 
-    *counts, n = rows.fold(tally)
+    *counts, n = rows.reduce(tally)
     return int(n), {
         "always": design.target.classes[int(np.argmax(counts))],
         "score": float(max(counts) / sum(counts)),

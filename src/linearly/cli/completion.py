@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from linearly.cli.options import common
-from linearly.cli.terminal import answer, put_json
+from linearly.cli.terminal import print_out, put_json
 
 HOW = {
     "bash": 'eval "$(linearly completion bash)"     in ~/.bashrc',
@@ -36,4 +36,4 @@ def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
     if as_json:
         put_json({"shell": shell, "install": HOW[shell], "script": script})
     else:
-        answer(script)
+        print_out(script)

@@ -6,7 +6,7 @@ import click
 
 from linearly.cli.inputs import refuse_output
 from linearly.cli.options import common
-from linearly.cli.terminal import answer, put_json, status
+from linearly.cli.terminal import print_err, print_out, put_json
 from linearly.demos import NAMES, TITLES
 
 
@@ -43,11 +43,11 @@ def demo(name: str, listed: bool, data: str | None, output: str | None, as_json:
     if as_json:
         put_json({"demo": name, "title": story.title, "saved": None if page is None else str(page)} | story.found)
     else:
-        status("next: linearly check YOUR_DATA --target COLUMN")
+        print_err("next: linearly check YOUR_DATA --target COLUMN")
 
 
 def _say(text: str) -> None:
-    answer(text)
+    print_out(text)
 
 
 def _silent(text: str) -> None:
@@ -60,4 +60,4 @@ def _list(as_json: bool) -> None:
         return
     longest = max(map(len, TITLES))
     for name, title in TITLES.items():
-        answer(f"{name:<{longest}}  {title}")
+        print_out(f"{name:<{longest}}  {title}")

@@ -62,7 +62,7 @@ def in_options(message: str) -> str:
     return message
 
 
-def sentence(failure: BaseException) -> str:
+def format_error(failure: BaseException) -> str:
     """One line about a failure."""
     import click
 

@@ -12,7 +12,7 @@ from linearly.cli.inputs import load_model, read, refuse_output, split
 from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
 from linearly.cli.pages import write_page
 from linearly.cli.progress import Progress
-from linearly.cli.terminal import answer, evaluation, note, put_json, quoted, saved, status, two_values
+from linearly.cli.terminal import evaluation, note, print_err, print_out, put_json, quoted, saved, two_values
 from linearly.models.registry import MODELS
 
 if TYPE_CHECKING:
@@ -81,20 +81,20 @@ def fit(data: str, as_json: bool, output: str | None, report: str | None, holdou
         return
     from linearly.cli.fit_view import fit_screen
 
-    answer(fit_screen(facts))
+    print_out(fit_screen(facts))
     if facts.get("two_values") is not None:
         note(two_values(model.target, *facts["two_values"]))
     for name in facts["one_level"]:
         note(f"{name} has one level in the rows fitted, and tells nothing: it is left out.")
     if holdout is not None:
-        answer(f"\nOn the {found.n:,} rows held out:\n{evaluation(found, model)}")
+        print_out(f"\nOn the {found.n:,} rows held out:\n{evaluation(found, model)}")
     for path in filter(None, (output, report)):
         saved(path)
     chooses = asked["cv"] or asked["like"] is not None or model.classes or "alpha" in facts
     if not chooses and 5 <= facts["rows"] <= len(facts["columns"]):
-        status("next: add --cv to choose a penalty by cross-validation")
+        print_err("next: add --cv to choose a penalty by cross-validation")
     else:
-        status(_next(data, output, report))
+        print_err(_next(data, output, report))
 
 
 def fitted(tables: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], Model]:
@@ -111,7 +111,7 @@ def fitted(tables: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], Model]:
         facts["rows"] = _rows(model, tables)
     facts["seconds"] = seconds
     if facts["rows"] <= LOOKED_AT:
-        facts |= look_again(model, model.rows(tables))
+        facts |= look_again(model, model.design_rows(tables))
     return facts, model
 
 
@@ -151,7 +151,7 @@ def _rows(model: Model, tables: Any) -> int:
         complete = model.design.complete(chunk)
         return len(chunk) if complete is None else int(complete.sum())
 
-    n: int = tables.select(model.design.needs).fold(kept)
+    n: int = tables.select(model.design.required_columns).reduce(kept)
     return n
 
 

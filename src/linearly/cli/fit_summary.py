@@ -19,7 +19,7 @@ TESTED = 5_000  # rows up to which residuals are tested for normality
 
 def model_facts(model: Model, seen: int | None = None) -> dict[str, Any]:
     """What the model knows about itself, without rows; `seen` is how many there were, where it does not know."""
-    from linearly.models.least_squares_base import LeastSquares
+    from linearly.models.least_squares_base import LeastSquaresBase
 
     estimator = model.estimator
     alpha = _alpha(estimator)
@@ -43,7 +43,7 @@ def model_facts(model: Model, seen: int | None = None) -> dict[str, Any]:
         facts["groups_column"] = model.design.groups
     if model.classes:
         facts["classes"] = list(model.classes)
-    if isinstance(estimator, LeastSquares):
+    if isinstance(estimator, LeastSquaresBase):
         facts |= _least_squares(model)
     elif model.model == "logistic":
         facts |= _logistic(model)
@@ -59,9 +59,9 @@ def kind_of(model: Model) -> str:
 
 def _alpha(estimator: Any) -> float:
     """The penalty of the fit, 0 if there is none."""
-    from linearly.models.least_squares_base import LeastSquares
+    from linearly.models.least_squares_base import LeastSquaresBase
 
-    penalised = getattr(estimator, "solution_", None) is not None and isinstance(estimator, LeastSquares)
+    penalised = getattr(estimator, "solution_", None) is not None and isinstance(estimator, LeastSquaresBase)
     return float(estimator.solution_.alpha) if penalised else float(getattr(estimator, "alpha", 0.0) or 0.0)
 
 
@@ -96,7 +96,7 @@ def _least_squares(model: Model) -> dict[str, Any]:
 def _logistic(model: Model) -> dict[str, Any]:
     import numpy as np
 
-    from linearly.evaluation.targets import plain
+    from linearly.evaluation.targets import to_plain_values
     from linearly.inference.tidy import glance, tidy
 
     estimator = model.estimator
@@ -104,7 +104,7 @@ def _logistic(model: Model) -> dict[str, Any]:
     if estimator.separation_ is not None:
         facts["separation"] = str(estimator.separation_.verdict)
     if len(model.classes) > 2:
-        facts["reference"] = plain(estimator.reference_)
+        facts["reference"] = to_plain_values(estimator.reference_)
     facts["aliased"] = [model.names[j] for j in estimator._aliased]
     if estimator._null is not None:
         names = (*(["Intercept"] if estimator.fit_intercept else []), *model.names)
@@ -141,8 +141,8 @@ def _classifier(model: Model) -> dict[str, Any]:
 
     estimator = model.estimator
     facts: dict[str, Any] = {}
-    if hasattr(estimator, "stopped_because_"):
-        facts |= {"updates": int(estimator.n_updates_), "stopped_because": str(estimator.stopped_because_)}
+    if hasattr(estimator, "stop_reason_"):
+        facts |= {"updates": int(estimator.n_updates_), "stopped_because": str(estimator.stop_reason_)}
         error = float(getattr(estimator, "training_error_", np.nan))
         if not np.isnan(error):
             facts["training_error"] = error
@@ -166,9 +166,9 @@ def _classifier(model: Model) -> dict[str, Any]:
 
 def look_again(model: Model, rows: Rows) -> dict[str, Any]:
     """How the fit went on its own rows: tests of residuals, or the share of labels that are right."""
-    from linearly.models.least_squares_base import LeastSquares
+    from linearly.models.least_squares_base import LeastSquaresBase
 
-    if isinstance(model.estimator, LeastSquares):
+    if isinstance(model.estimator, LeastSquaresBase):
         values = few_values(rows)
         return {
             "tests": _residual_tests(model.estimator, rows) if len(values) != 2 else [],
@@ -194,13 +194,13 @@ def few_values(rows: Rows) -> list[float]:
 def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:
     import numpy as np
 
-    from linearly.algorithm.least_squares.solver import Ask, summarize
+    from linearly.algorithm.least_squares.solver import RidgeProblem, summarize
     from linearly.inference.diagnostics import breusch_pagan, squared_residuals
     from linearly.inference.normality import shapiro_wilk
-    from linearly.inference.tidy import row_parts
+    from linearly.inference.tidy import row_diagnostics
 
     solution = estimator.solution_
-    _, residual, _, weight = row_parts(rows, solution)
+    _, residual, _, weight = row_diagnostics(rows, solution)
     residual = (residual * np.sqrt(weight))[weight > 0]
     found = []
     # Residuals that are all rounding say nothing about errors.
@@ -209,7 +209,7 @@ def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:
     if 8 <= len(residual) <= TESTED:
         normal = shapiro_wilk(residual)
         found.append({"test": "shapiro_wilk", "statistic": normal.statistic, "p_value": normal.p_value, "n": normal.n})
-    about = Ask().of(summarize(squared_residuals(rows, solution), "auto"))
+    about = RidgeProblem().solve(summarize(squared_residuals(rows, solution), "auto"))
     statistic, p_value = breusch_pagan(about)
     if not np.isnan(statistic):
         found.append({"test": "breusch_pagan", "statistic": statistic, "p_value": p_value, "n": about.n})
@@ -220,7 +220,7 @@ def _hits(estimator: Any, rows: Rows) -> dict[str, Any]:
     """The share of rows whose label is told rightly, beside that of the commonest label."""
     import numpy as np
 
-    from linearly.dataset.rows.block import OneBlock
+    from linearly.dataset.rows.block import SingleBlockRows
 
     K = len(estimator.classes_)
 
@@ -229,10 +229,10 @@ def _hits(estimator: Any, rows: Rows) -> dict[str, Any]:
             return np.zeros(K + 1)
         assert block.y is not None
         w = np.ones(len(block)) if block.weight is None else block.weight
-        right = estimator.predict(OneBlock(replace(block, y=None))) == estimator.classes_[block.y]
+        right = estimator.predict(SingleBlockRows(replace(block, y=None))) == estimator.classes_[block.y]
         return np.append(np.bincount(block.y, w, minlength=K), (w * right).sum())
 
-    *counts, right = rows.fold(tally)
+    *counts, right = rows.reduce(tally)
     total = float(sum(counts))
     common = int(np.argmax(counts))
     return {

@@ -23,7 +23,7 @@ class ReaderGone(Exception):
     """Who reads our answers has closed the pipe."""
 
 
-class InOrder(click.Group):
+class OrderedGroup(click.Group):
     """A group whose commands are listed in the order in which one needs them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -57,7 +57,7 @@ def print_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
         ctx.exit()
 
 
-@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=OrderedGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Show the version."
 )

@@ -49,9 +49,9 @@ def refuse_output(path: str | None, *given: str | None) -> None:
     """Refuse a file to be written that is given to be read, or in a directory that there is not, before any work."""
     if path is None:
         return
-    from linearly.dataset.files.locations import refuse_overwriting
+    from linearly.dataset.files.locations import check_not_overwriting
 
-    refuse_overwriting(path, *given)
+    check_not_overwriting(path, *given)
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         raise FileNotFoundError(f"{path}: there is no directory {folder}.")
@@ -94,10 +94,10 @@ class WatchedTables:
             yield chunk
             self.progress.advance(len(chunk))
 
-    def fold(self, f: Callable[[Chunk], S]) -> S:
+    def reduce(self, f: Callable[[Chunk], S]) -> S:
         """The sum of f over the chunks."""
         self.progress.begin(self.expected)
-        return self.tables.fold(_Watched(f, self.progress))
+        return self.tables.reduce(_Watched(f, self.progress))
 
     def select(self, columns: Sequence[str]) -> WatchedTables:
         """The same rows with some of the columns."""
@@ -161,17 +161,17 @@ class PickedTables:
     def __iter__(self) -> Iterator[Chunk]:
         return map(Pick(self.share, self.held), self.tables)
 
-    def fold(self, f: Callable[[Chunk], S]) -> S:
+    def reduce(self, f: Callable[[Chunk], S]) -> S:
         """The sum of f over the chunks."""
-        from linearly.dataset.design.design import Tally
+        from linearly.dataset.design.design import WithRowCounts
 
         pick = Pick(self.share, self.held)
 
-        def picked(chunk: Chunk) -> Tally:
+        def picked(chunk: Chunk) -> WithRowCounts:
             some = pick(chunk)
-            return Tally(f(some) if len(some) else None, len(chunk), len(some))
+            return WithRowCounts(f(some) if len(some) else None, len(chunk), len(some))
 
-        total = self.tables.fold(picked)
+        total = self.tables.reduce(picked)
         if not total.kept:
             raise ValueError(f"--holdout {float(self.share):g} of {total.rows:,} rows leaves none on one side.")
         value: S = total.value
@@ -204,7 +204,7 @@ class Pick:
     def __call__(self, chunk: Chunk) -> Chunk:
         import numpy as np
 
-        from linearly.dataset.rows.block import Picked
+        from linearly.dataset.rows.block import SelectedOrigin
 
         a, b = self.share.numerator, self.share.denominator
         number = chunk.start + np.arange(len(chunk) + 1, dtype=np.int64)
@@ -213,7 +213,7 @@ class Pick:
         start = int(before[0]) if self.held else chunk.start - int(before[0])
         picked = chunk.rows(np.isin(np.arange(len(chunk)), rows))
         name = "" if chunk.place is None else chunk.place.name
-        return replace(picked, start=start, place=Picked(name, before=chunk.where, rows=rows), kept=None)
+        return replace(picked, start=start, place=SelectedOrigin(name, before=chunk.where, rows=rows), kept=None)
 
 
 def split(tables: Tables, share: float) -> tuple[PickedTables, PickedTables]:

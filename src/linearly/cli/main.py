@@ -27,8 +27,8 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         print("error: The command line needs click: pip install 'linearly[cli]'.", file=sys.stderr)
         return 1
-    from linearly.cli.errors import sentence
-    from linearly.cli.terminal import error, note_warning, status
+    from linearly.cli.errors import format_error
+    from linearly.cli.terminal import error, note_warning, print_err
 
     debug = "--debug" in words
     with warnings.catch_warnings():
@@ -40,8 +40,8 @@ def main(args: Sequence[str] | None = None) -> int:
                 sys.stdout.flush()
             return code if isinstance(code, int) else 0
         except click.UsageError as failure:
-            error(sentence(failure))
-            status(f"try: {failure.ctx.command_path if failure.ctx is not None else 'linearly'} --help")
+            error(format_error(failure))
+            print_err(f"try: {failure.ctx.command_path if failure.ctx is not None else 'linearly'} --help")
             return failure.exit_code
         except (click.Abort, KeyboardInterrupt):
             error("Stopped. No half-written file is left.", "interrupted")
@@ -53,6 +53,6 @@ def main(args: Sequence[str] | None = None) -> int:
             if debug:
                 import traceback
 
-                status(traceback.format_exc())
-            error(sentence(failure))
+                print_err(traceback.format_exc())
+            error(format_error(failure))
             return 1

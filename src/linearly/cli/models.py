@@ -11,7 +11,7 @@ import click
 
 from linearly.cli.inputs import load_model, refuse_output
 from linearly.cli.options import common, model_argument
-from linearly.cli.terminal import answer, bold, count, put_json, saved, status, wrapped
+from linearly.cli.terminal import bold, count, print_err, print_out, put_json, saved, wrapped
 
 
 @click.command()
@@ -31,7 +31,7 @@ def show(model: str, as_json: bool) -> None:
     if as_json:
         put_json(facts)
     else:
-        answer(fit_screen(facts))
+        print_out(fit_screen(facts))
 
 
 @click.command()
@@ -53,11 +53,11 @@ def diff(first: str, second: str, as_json: bool) -> None:
     a, b = load_model(first), load_model(second)
     table = diff(a, b)
     if not as_json:
-        answer(f"{bold(a.target)}   {first} → {second}\n")
-        answer(str(Table({name: table[name] for name in table.columns})))
-        answer()
+        print_out(f"{bold(a.target)}   {first} → {second}\n")
+        print_out(str(Table({name: table[name] for name in table.columns})))
+        print_out()
         for line in table.notes:
-            answer(wrapped(line))
+            print_out(wrapped(line))
         return
     found: dict[str, Any] = {"first": first, "second": second, "terms": table, "notes": table.notes}
     if hasattr(a.estimator, "solution_") and not a.classes:
@@ -98,7 +98,7 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
     if as_json:
         put_json(facts)
         return
-    answer(fit_screen(facts))
+    print_out(fit_screen(facts))
     saved(output)
 
 
@@ -146,14 +146,14 @@ def export(
 
         text = to_python(fitted)
     if text is not None and output is not None:
-        from linearly.export.atomic_file import write_whole
+        from linearly.export.atomic_file import write_atomic
 
-        write_whole(output, text.encode())
+        write_atomic(output, text.encode())
     if as_json:
         put_json({"to": kind, "saved": output} if output is not None else {"to": kind, "text": text})
     elif output is not None:
         saved(output)
     elif text is not None:
-        answer(text.rstrip("\n"))
+        print_out(text.rstrip("\n"))
         if sys.stdout is not None and sys.stdout.isatty():
-            status(f"{kind} of {fitted.target} on {count(len(fitted.design.features), 'column')}")
+            print_err(f"{kind} of {fitted.target} on {count(len(fitted.design.features), 'column')}")

@@ -11,7 +11,17 @@ import click
 from linearly.cli.inputs import load_model, read, refuse_output
 from linearly.cli.options import common, data_argument, level_option, model_argument, names
 from linearly.cli.progress import Progress
-from linearly.cli.terminal import answer, count, evaluation, note, put_json, refuse_closed_output, saved, short, status
+from linearly.cli.terminal import (
+    count,
+    evaluation,
+    note,
+    print_err,
+    print_out,
+    put_json,
+    refuse_closed_output,
+    saved,
+    short,
+)
 
 if TYPE_CHECKING:
     from linearly.api import Model
@@ -52,10 +62,10 @@ def predict(
         raise click.UsageError("--json has a list of that name: leave --keep warnings out, or write to a file with -o.")
     refuse_output(output, data, model)
     fitted = load_model(model)
-    gaps = Gaps(fitted)
+    gaps = MissingCounter(fitted)
     with Progress() as progress, NotEstimable():
         tables: Tables = read(data, progress)
-        answers = fitted.answers(tables, keep=keep, watch=gaps)
+        answers = fitted.iter_predictions(tables, keep=keep, watch=gaps)
         if output is not None:
             from linearly.dataset.files.writers import write_tables
 
@@ -70,14 +80,14 @@ def predict(
         return
     if output is not None:
         saved(output)
-    status(gaps.told(rows) if gaps.rows else f"{count(rows, 'prediction')} of {fitted.target}")
+    print_err(gaps.told(rows) if gaps.rows else f"{count(rows, 'prediction')} of {fitted.target}")
 
 
-class Gaps:
+class MissingCounter:
     """Counts the rows that get no answer, having missing values, and in how many of them each column is missing."""
 
     def __init__(self, model: Model) -> None:
-        self._design = model.design.for_new_rows()
+        self._design = model.design.without_target()
         self.rows = 0
         self.columns: dict[str, int] = {}
 
@@ -88,7 +98,7 @@ class Gaps:
         if complete is None:
             return
         self.rows += len(chunk) - int(complete.sum())
-        for name in self._design.needs:
+        for name in self._design.required_columns:
             gaps = missing_in(chunk.frame[name], search=True)
             if gaps is not None:
                 self.columns[name] = self.columns.get(name, 0) + int(gaps.sum())
@@ -153,11 +163,11 @@ def evaluate(model: str, data: str, positive: str | None, level: float, as_json:
     with Progress() as progress:
         tables: Tables = read(data, progress)
         assert fitted.design.target is not None
-        known_columns(fitted.design.target.factor.needs, tables.schema, "target column")
-        rows = fitted.rows(tables)
+        known_columns(fitted.design.target.factor.required_columns, tables.schema, "target column")
+        rows = fitted.design_rows(tables)
         found = scored(fitted.estimator, rows, positive=_label(fitted, positive), level=level)
     if not as_json:
-        answer(evaluation(found, fitted))
+        print_out(evaluation(found, fitted))
         if rows.n_dropped:
             note(f"{rows.n_dropped:,} of {rows.n_rows:,} rows are left out, having missing values.")
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linearly.cli.options import common
-from linearly.cli.terminal import answer, duration, put_json, saved, status, width
+from linearly.cli.terminal import duration, print_err, print_out, put_json, saved, width
 from linearly.selftest import AREAS
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
         put_json({"long": long, "counts": counts, "seconds": seconds, "results": _rows(found)})
     else:
         _draw(found)
-        answer(", ".join(f"{n} {verdict}" for verdict, n in counts.items()) + f"   {duration(sum(seconds.values()))}")
+        print_out(
+            ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) + f"   {duration(sum(seconds.values()))}"
+        )
     if output is not None:
         _write(output, found, seconds, long, jobs)
     return 1 if counts["failed"] or not counts["passed"] else 0
@@ -72,12 +74,12 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
 def _write(output: str, found: dict[str, list[Result]], seconds: dict[str, float], long: bool, jobs: int) -> None:
     from pathlib import Path
 
-    from linearly.export.atomic_file import write_whole
+    from linearly.export.atomic_file import write_atomic
     from linearly.selftest.page import kept, measured, page
 
     old = kept(Path(output).read_text(encoding="utf-8")) if Path(output).exists() else {}
     new = {area: measured(area, found[area], seconds[area], long=long, jobs=jobs) for area in found}
-    write_whole(output, page({**old, **new}).encode("utf-8"))
+    write_atomic(output, page({**old, **new}).encode("utf-8"))
     saved(output)
 
 
@@ -114,7 +116,7 @@ def _results(area: str, long: bool, tell: Callable[[int, int], None] | None = No
 def _progress(area: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on standard error, or a line where that is no terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
-        status(f"{area} …")
+        print_err(f"{area} …")
         yield lambda done, total: None
         return
     from rich.console import Console

@@ -39,13 +39,13 @@ def width() -> int:
     return _UNSEEN_WIDTH
 
 
-def answer(text: str = "") -> None:
+def print_out(text: str = "") -> None:
     """Print to standard output."""
     refuse_closed_output()
     click.echo(_styled(text))
 
 
-def status(text: str) -> None:
+def print_err(text: str) -> None:
     """Print to standard error."""
     click.echo(_styled(text), err=True)
 
@@ -99,12 +99,12 @@ def evaluation(found: Any, model: Any) -> str:
 
 def note(text: str) -> None:
     """A remark on standard error."""
-    status(style("note: ", "yellow") + wrapped(text, "note: ")[6:])
+    print_err(style("note: ", "yellow") + wrapped(text, "note: ")[6:])
 
 
 def error(text: str, kind: str = "error") -> None:
     """What went wrong, on standard error."""
-    status(style(f"{kind}: ", "red", "bold") + text)
+    print_err(style(f"{kind}: ", "red", "bold") + text)
 
 
 _warned: list[dict[str, str]] = []  # what `note_warning` has shown, for JSON
@@ -135,7 +135,7 @@ def put_json(value: Any, indent: int | None = 2, *, columns: bool = False) -> No
     if isinstance(value, dict) and (_warned or not columns):
         value = {**value, "warnings": list(_warned)}
     text = json.dumps(plain(value), ensure_ascii=False, indent=indent, allow_nan=False)
-    answer(HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # the same JSON, whatever a terminal obeys
+    print_out(HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # the same JSON, whatever a terminal obeys
 
 
 def plain(value: Any) -> Any:
@@ -229,7 +229,7 @@ def size(path: str | os.PathLike[str]) -> str:
 
 def saved(path: str | os.PathLike[str]) -> None:
     """Say that a file was written."""
-    status(f"saved {path} ({size(path)})")
+    print_err(f"saved {path} ({size(path)})")
 
 
 def two_values(target: str, low: float, high: float) -> str:

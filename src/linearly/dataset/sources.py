@@ -11,7 +11,7 @@ import numpy as np
 from linearly.dataset.design.design import Design
 from linearly.dataset.design.missing_markers import without_markers
 from linearly.dataset.rows.block import is_frame
-from linearly.dataset.rows.level_spelling import spelled
+from linearly.dataset.rows.level_spelling import spell_levels
 from linearly.dataset.rows.tables import FrameTables, Tables, with_text
 
 
@@ -51,7 +51,7 @@ def as_tables(data: Any) -> Tables:
 
 def read_as(data: Any, design: Design) -> Tables:
     """Tables of data, with text and missing values read as a design has them."""
-    return without_markers(with_text(as_tables(data), design.texts), design.na_values)
+    return without_markers(with_text(as_tables(data), design.text_columns), design.na_values)
 
 
 def frame_of(columns: dict[str, Any]) -> Any:
@@ -96,7 +96,7 @@ def _pandas_arrow(pa: Any, values: Any) -> Any:
         return pa.array(values, from_pandas=True)
     categories: Any = values.categories
     numbers = getattr(categories.dtype, "kind", "O") in "biuf"
-    words = pa.array(categories) if numbers else pa.array(list(map(spelled, categories)), pa.string())
+    words = pa.array(categories) if numbers else pa.array(list(map(spell_levels, categories)), pa.string())
     codes = np.asarray(values.codes)
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), words, ordered=True)
 

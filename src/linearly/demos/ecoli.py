@@ -15,7 +15,7 @@ from linearly.evaluation.cross_validate import cross_validate
 from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis
 from linearly.models.registry import estimator_of
 from linearly.plots.classifier_plots import plot_gaussians
-from linearly.report.page_parts import Finding, listed
+from linearly.report.page_parts import Finding, join_names
 
 NAMES = ("mcg", "gvh", "lip", "chg", "aac", "alm1", "alm2")
 TARGET = "site"
@@ -58,8 +58,8 @@ def tell(story: Story, data: Path | None) -> None:
         story.findings.append(
             Finding(
                 "look",
-                f"{listed(constant)} never changes in these rows, so no model can learn from it.",
-                f"Leave {listed(constant)} out.",
+                f"{join_names(constant)} never changes in these rows, so no model can learn from it.",
+                f"Leave {join_names(constant)} out.",
                 "story-constant",
             )
         )
@@ -138,7 +138,7 @@ def _begin(story: Story, proteins: Columns, source: str) -> Columns:
         raise ValueError(f"{source}: at least two sites must have {_FEWEST} proteins or more.")
     if few:
         story.tell(
-            f"Fewer than {_FEWEST} proteins are too few to learn a covariance of seven columns from: {listed(few)} "
+            f"Fewer than {_FEWEST} proteins are too few to learn a covariance of seven columns from: {join_names(few)} "
             f"{'is' if len(few) == 1 else 'are'} left out, and {len(kept[TARGET])} proteins stay."
         )
     story.found |= {"rows": len(proteins[TARGET]), "kept": len(kept[TARGET]), "left_out": few}
@@ -216,7 +216,7 @@ def _shrinkage(story: Story, qda: Model) -> None:
     if helped:
         rest = " The other sites keep their own." if len(helped) < len(used) else ""
         story.tell(
-            f"The covariance of {listed(helped)} is singular: a column does not vary there. QDA does not divide by "
+            f"The covariance of {join_names(helped)} is singular: a column does not vary there. QDA does not divide by "
             f"zero but draws {'it' if len(helped) == 1 else 'them'} by {used[helped[0]]:g} towards "
             f"the one of all sites (shrinkage), and says so.{rest}"
         )

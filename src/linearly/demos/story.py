@@ -217,7 +217,7 @@ class Story:
         assert self._model is not None
         model, data, words, judged = self._model
         with self.listening():
-            found = facts(model, model.rows(data))
+            found = facts(model, model.design_rows(data))
             own = page_of(found)
         bridge = Section("story-report", f"The report on {words}", [text(_BRIDGE)])
         page = replace(

@@ -19,7 +19,7 @@ Codes = NDArray[np.intp]
 _ROWS_AT_ONCE = 4096
 
 
-class Kept(NamedTuple):
+class RowScores(NamedTuple):
     """Row by row: scores (n × K, or n × 1 for the positive label of two), class numbers, weights."""
 
     score: Array
@@ -28,12 +28,12 @@ class Kept(NamedTuple):
     weight: Array
 
     @staticmethod
-    def joined(parts: tuple[Kept, ...]) -> Kept:
+    def joined(parts: tuple[RowScores, ...]) -> RowScores:
         """All blocks as one."""
         if len(parts) == 1:
             return parts[0]
         score, actual, predicted, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return Kept(score, actual, predicted, weight)
+        return RowScores(score, actual, predicted, weight)
 
 
 def log_losses(given: Array, logarithm: Array | None = None) -> tuple[Array, int]:
@@ -50,7 +50,7 @@ def log_losses(given: Array, logarithm: Array | None = None) -> tuple[Array, int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassTally:
+class ClassCounts:
     """One label a row: the confusion matrix, sums of row losses, and scores."""
 
     n: int  # rows of positive weight
@@ -58,7 +58,7 @@ class ClassTally:
     squares: Array  # Σw²
     losses: Array  # the sums of RowMean for log-loss and Brier score, 2 × 5
     impossible: int  # rows whose actual label was given probability 0
-    kept: tuple[Kept, ...]
+    kept: tuple[RowScores, ...]
 
     @staticmethod
     def of(
@@ -69,7 +69,7 @@ class ClassTally:
         probability: Array | None,
         score: Array | None,
         logarithm: Array | None = None,
-    ) -> ClassTally:
+    ) -> ClassCounts:
         """From class numbers; `probability` is n × K, `score` what is to be kept.
 
         `logarithm`, of the probability of each row's label, says what float64 cannot hold of the probability.
@@ -82,11 +82,11 @@ class ClassTally:
             log_loss, impossible = log_losses(given, logarithm)
             brier = (probability.astype(np.float64) ** 2).sum(axis=1) - 2.0 * given + 1.0
             losses = np.stack([RowMean.sums(log_loss, weight), RowMean.sums(brier if K > 2 else brier / 2, weight)])
-        kept = () if score is None else (Kept(score, actual, predicted, weight),)
-        return ClassTally(len(actual), counts, squares, losses, impossible, kept)
+        kept = () if score is None else (RowScores(score, actual, predicted, weight),)
+        return ClassCounts(len(actual), counts, squares, losses, impossible, kept)
 
-    def __add__(self, other: ClassTally) -> ClassTally:
-        return ClassTally(
+    def __add__(self, other: ClassCounts) -> ClassCounts:
+        return ClassCounts(
             self.n + other.n,
             self.counts + other.counts,
             self.squares + other.squares,
@@ -97,7 +97,7 @@ class ClassTally:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LabelTally:
+class MultilabelCounts:
     """Any subset of L labels a row: with v = (hit, predicted, actual) of every label, the sums Σwv, Σw²v and Σw²vv'."""
 
     n: int
@@ -109,7 +109,7 @@ class LabelTally:
     moments: Array  # Σw²vv', 3L × 3L
     losses: Array
     impossible: int  # labels whose actual value was given probability 0
-    kept: tuple[Kept, ...]
+    kept: tuple[RowScores, ...]
 
     @staticmethod
     def of(
@@ -119,7 +119,7 @@ class LabelTally:
         probability: Array | None,
         score: Array | None,
         logarithm: Array | None = None,
-    ) -> LabelTally:
+    ) -> MultilabelCounts:
         """From 0/1 matrices, n × L; `logarithm` is that of the probability of what is true of each label."""
         n, L = actual.shape
         sums2, moments = np.zeros(3 * L), np.zeros((3 * L, 3 * L))
@@ -136,7 +136,7 @@ class LabelTally:
             log_loss, impossible = log_losses(given, logarithm)
             brier = ((1.0 - given) ** 2).mean(axis=1)
             losses = np.stack([RowMean.sums(log_loss.mean(axis=1), weight), RowMean.sums(brier, weight)])
-        return LabelTally(
+        return MultilabelCounts(
             n,
             float(weight.sum()),
             float(weight @ weight),
@@ -146,11 +146,11 @@ class LabelTally:
             moments,
             losses,
             impossible,
-            () if score is None else (Kept(score, actual, predicted, weight),),
+            () if score is None else (RowScores(score, actual, predicted, weight),),
         )
 
-    def __add__(self, other: LabelTally) -> LabelTally:
-        return LabelTally(
+    def __add__(self, other: MultilabelCounts) -> MultilabelCounts:
+        return MultilabelCounts(
             self.n + other.n,
             self.weight + other.weight,
             self.squares + other.squares,
@@ -165,7 +165,7 @@ class LabelTally:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ErrorTally:
+class RegressionSums:
     """Regression: sums Σwv and Σw²v of v = (1, |e|, e², e⁴, u, u², u³, u⁴, e²u, e²u²), for each target.
 
     e is the error and u the target less a shift near its mean, both in a unit near its spread: without a shift powers
@@ -177,15 +177,15 @@ class ErrorTally:
     sums2: Array
 
     @staticmethod
-    def of(y: Array, prediction: Array, weight: Array, shift: Array, unit: Array) -> ErrorTally:
+    def of(y: Array, prediction: Array, weight: Array, shift: Array, unit: Array) -> RegressionSums:
         """From n × k targets and predictions."""
         e, u = (y - prediction) / unit, (y - shift) / unit
         e2, u2 = e**2, u**2
         v = np.stack([np.ones_like(e), np.abs(e), e2, e2**2, u, u2, u2 * u, u2**2, e2 * u, e2 * u2])
-        return ErrorTally(len(y), np.einsum("i,vit->vt", weight, v), np.einsum("i,vit->vt", weight**2, v))
+        return RegressionSums(len(y), np.einsum("i,vit->vt", weight, v), np.einsum("i,vit->vt", weight**2, v))
 
-    def __add__(self, other: ErrorTally) -> ErrorTally:
-        return ErrorTally(self.n + other.n, self.sums + other.sums, self.sums2 + other.sums2)
+    def __add__(self, other: RegressionSums) -> RegressionSums:
+        return RegressionSums(self.n + other.n, self.sums + other.sums, self.sums2 + other.sums2)
 
     def mean_power(self, power: int) -> list[RowMean]:
         """The mean of |e| (power 1) or e² (power 2) for each target."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.polynomial_families import Family
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.algorithm.least_squares.polynomial_families import ModelFamily
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.table import Table
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _TARGETS_AT_ONCE = 64
 _FEWEST_RESAMPLES = 20
 
 
-@quiet_blas()
+@single_threaded_blas()
 def bias_variance(
     x: Any,
     y: Any = None,
@@ -87,7 +87,7 @@ def bias_variance(
     from sklearn.utils import check_random_state
 
     draw = check_random_state(random_state)
-    family = Family.of(x, degrees, alphas, degree)
+    family = ModelFamily.of(x, degrees, alphas, degree)
     if truth is not None:
         if noise is None:
             raise ValueError("A known truth needs noise=, the standard deviation of y about it.")
@@ -156,7 +156,7 @@ class BiasVariance:
 
 
 def _from_truth(
-    family: Family, x: Any, truth: Callable[[Any], Any], noise: float, at: Any, resamples: int, draw: Any
+    family: ModelFamily, x: Any, truth: Callable[[Any], Any], noise: float, at: Any, resamples: int, draw: Any
 ) -> BiasVariance:
     n = len(family.basis)
     mean = _targets(truth(np.asarray(x)), n)
@@ -188,7 +188,7 @@ def _from_truth(
     )  # fmt: skip
 
 
-def _from_data(family: Family, y: Array, noise: float | None, resamples: int, draw: Any) -> BiasVariance:
+def _from_data(family: ModelFamily, y: Array, noise: float | None, resamples: int, draw: Any) -> BiasVariance:
     n, L = len(y), len(family.levels)
     left_out = np.zeros(n)
     first, second, training = np.zeros((L, n)), np.zeros((L, n)), np.zeros(L)
@@ -220,7 +220,7 @@ def _from_data(family: Family, y: Array, noise: float | None, resamples: int, dr
 
 
 def _result(
-    family: Family, resamples: int, notes: list[str],
+    family: ModelFamily, resamples: int, notes: list[str],
     noise: Array, bias2: Array, variance: Array, epe: Array, train_error: Array,
 ) -> BiasVariance:  # fmt: skip
     if (bias2 < 0).any():

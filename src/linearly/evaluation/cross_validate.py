@@ -18,28 +18,28 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 from sklearn.base import clone, is_classifier
 
-from linearly.algorithm.least_squares.adaptive_summary import Growing
-from linearly.algorithm.least_squares.class_grams import ByClass
-from linearly.algorithm.least_squares.gram import targets
-from linearly.algorithm.least_squares.solver import Summarize, enough, method_of, rungs
-from linearly.dataset.rows.block import Block, OneBlock, Picked, Rows
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.algorithm.least_squares.adaptive_summary import AdaptiveSummary
+from linearly.algorithm.least_squares.class_grams import ClassGrams
+from linearly.algorithm.least_squares.gram import target_matrix
+from linearly.algorithm.least_squares.solver import Summarize, candidate_methods, is_accurate_enough, method_of_summary
+from linearly.dataset.rows.block import Block, Rows, SelectedOrigin, SingleBlockRows
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.views import MappedRows
-from linearly.inference.tidy import refuse_level
-from linearly.inference.unwrap import opened
+from linearly.inference.tidy import check_level
+from linearly.inference.unwrap import unwrap_model
 from linearly.models.base import column_names, training_rows
-from linearly.models.class_gram_classifier import ByClassModel
+from linearly.models.class_gram_classifier import ClassGramClassifier
 from linearly.models.label_encoding import labelled_rows
-from linearly.models.least_squares_base import LeastSquares
+from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.models.linear_regression import LinearRegression
-from linearly.models.perceptron_base import PerceptronModel
+from linearly.models.perceptron_base import PerceptronBase
 from linearly.models.score_classifier import ScoreClassifier
 from linearly.table import Table
 
 Array = NDArray[np.float64]
 
 
-@quiet_blas()
+@single_threaded_blas()
 def cross_validate(
     estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None, folds: int = 5, level: float = 0.95
 ) -> Table:
@@ -59,9 +59,9 @@ def cross_validate(
     """
     if not isinstance(folds, (int, np.integer)) or folds < 2:
         raise ValueError(f"folds must be a whole number from 2 on, not {folds!r}.")
-    refuse_level(level)
-    estimator, X = opened(estimator, X, y, sample_weight, "cross_validate")
-    if not isinstance(estimator, (LeastSquares, PerceptronModel, ScoreClassifier)):
+    check_level(level)
+    estimator, X = unwrap_model(estimator, X, y, sample_weight, "cross_validate")
+    if not isinstance(estimator, (LeastSquaresBase, PerceptronBase, ScoreClassifier)):
         raise TypeError(
             f"cross_validate is for the models of linearly, not for {type(estimator).__name__}: scikit-learn has a "
             "cross_validate that takes any."
@@ -86,7 +86,7 @@ class Summaries:
     def __add__(self, other: Summaries) -> Summaries:
         return Summaries(tuple(map(add, self.parts, other.parts)))
 
-    def without(self, j: int) -> Any:
+    def training_summary(self, j: int) -> Any:
         """The summary of all rows that fold j does not hold out."""
         return reduce(add, self.parts[:j] + self.parts[j + 1 :])
 
@@ -97,53 +97,55 @@ def _summaries(block: Block, summary: Callable[[Block], Any], K: int) -> Summari
 
 def held_out(block: Block, K: int, j: int) -> Block:
     """The rows of a block that fold j holds out."""
-    return block.take(block.dealt(K, j))
+    return block.take(block.rows_of_fold(K, j))
 
 
 def _trained_on(block: Block, K: int, j: int) -> Block:
-    number = block.number(np.arange(len(block)))
+    number = block.global_index(np.arange(len(block)))
     rows = np.flatnonzero(number % K != j)
     # Counted anew without the fold, so that what a model does by row numbers is what it does in a fit of its own.
     start = block.start - (block.start - j + K - 1) // K
     new = number[rows] - (number[rows] - j + K - 1) // K
-    return replace(block.take(rows), start=start, kept=new - start, place=Picked("", before=block.where, rows=rows))
+    return replace(
+        block.take(rows), start=start, kept=new - start, place=SelectedOrigin("", before=block.describe_row, rows=rows)
+    )
 
 
 def _classifiers(estimator: Any, kind: Any, classes: NDArray[Any], rows: Rows, K: int) -> list[Any]:
     models = [_known(clone(estimator), kind) for _ in range(K)]
-    if not isinstance(estimator, ByClassModel):
+    if not isinstance(estimator, ClassGramClassifier):
         return [model.fit(_Training(rows, classes, K, j)) for j, model in enumerate(models)]
     for passes, exact in enumerate((False, True), start=1):
-        of = partial(ByClass.of, K=len(classes), exact=exact)
-        summaries = rows.fold(partial(_summaries, summary=of, K=K))
+        of = partial(ClassGrams.of, K=len(classes), exact=exact)
+        summaries = rows.reduce(partial(_summaries, summary=of, K=K))
         for j, model in enumerate(models):
             model._check_parameters()
-            model.classes_, model.summary_, model.n_passes_ = classes, summaries.without(j), passes
+            model.classes_, model.summary_, model.n_passes_ = classes, summaries.training_summary(j), passes
         if all(model.has_digits() for model in models):
             break
     for model in models:
-        model._read()
+        model._set_from_summary()
     return models
 
 
 def _regressors(estimator: Any, kind: Any, rows: Rows, K: int) -> list[Any]:
     models = [_known(clone(estimator), kind) for _ in range(K)]
-    exact = isinstance(estimator, LinearRegression) and estimator.method in ("auto", "gram", "exact", "qr")
+    exact = isinstance(estimator, LinearRegression) and estimator.method in ("auto", "gram", "extended", "qr")
     if not exact or estimator.covariance != "classical":
         return [model.fit(_Training(rows, None, K, j)) for j, model in enumerate(models)]
-    for passes, method in enumerate(rungs(rows, estimator.method), start=1):
-        summaries = rows.fold(partial(_summaries, summary=Summarize(method), K=K))
+    for passes, method in enumerate(candidate_methods(rows, estimator.method), start=1):
+        summaries = rows.reduce(partial(_summaries, summary=Summarize(method), K=K))
         solutions = []
         for j, model in enumerate(models):
-            summary = summaries.without(j)
-            summary = summary.summary if isinstance(summary, Growing) else summary
-            model._several, model.summary_, model.n_passes_ = False, summary, passes
-            model.method_ = method_of(summary)
-            solutions.append(model._ask().of(summary))
-        if all(map(enough, solutions)):
+            summary = summaries.training_summary(j)
+            summary = summary.summary if isinstance(summary, AdaptiveSummary) else summary
+            model._multi_output, model.summary_, model.n_passes_ = False, summary, passes
+            model.method_ = method_of_summary(summary)
+            solutions.append(model._ask().solve(summary))
+        if all(map(is_accurate_enough, solutions)):
             break
     for model, solution in zip(models, solutions, strict=True):
-        model._read(solution)
+        model._set_from_summary(solution)
     return models
 
 
@@ -174,7 +176,7 @@ def _number_scores(rows: Rows, models: list[Any], K: int) -> dict[str, Array]:
     def sums(block: Block) -> Moments:
         return Moments(np.stack([_moments(held_out(block, K, j), models[j]) for j in range(K)]))
 
-    total = rows.fold(sums)
+    total = rows.reduce(sums)
     weight, error, _, spread, n = total.values.T
     _refuse_empty(n, K)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -202,12 +204,12 @@ class Moments:
 def _moments(block: Block, model: Any) -> Array:
     if len(block) == 0:
         return np.zeros(5)
-    y = targets(block)
+    y = target_matrix(block)
     assert y is not None
     if y.shape[1] > 1:
         raise ValueError(f"cross_validate takes one target, and y has {y.shape[1]}: give each of them on its own.")
     w = np.ones(len(block)) if block.weight is None else block.weight
-    error = y[:, 0] - np.asarray(model.predict(OneBlock(block))).reshape(len(block))
+    error = y[:, 0] - np.asarray(model.predict(SingleBlockRows(block))).reshape(len(block))
     weight = w.sum()
     mean = (w * y[:, 0]).sum() / weight if weight > 0 else 0.0
     return np.array([weight, (w * error**2).sum(), mean, (w * (y[:, 0] - mean) ** 2).sum(), np.count_nonzero(w)])
@@ -219,7 +221,7 @@ def _class_scores(rows: Rows, models: list[Any], K: int) -> dict[str, Array]:
     def sums(block: Block) -> Array:
         return np.stack([_hits(held_out(block, K, j), models[j], proba) for j in range(K)])
 
-    weight, right, loss, n = rows.fold(sums).T
+    weight, right, loss, n = rows.reduce(sums).T
     _refuse_empty(n, K)
     scores = {"rows": n, "accuracy": right / weight}
     return scores | {"log_loss": loss / weight} if proba else scores
@@ -230,7 +232,7 @@ def _hits(block: Block, model: Any, proba: bool) -> Array:
         return np.zeros(4)
     assert block.y is not None
     w = np.ones(len(block)) if block.weight is None else block.weight
-    rows = OneBlock(replace(block, y=None))
+    rows = SingleBlockRows(replace(block, y=None))
     right = model.predict(rows) == model.classes_[block.y]
     loss = 0.0
     if proba:

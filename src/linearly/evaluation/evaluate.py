@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.rows.block import Where, names_of
-from linearly.dataset.rows.reduce import quiet_blas
-from linearly.evaluation.accumulators import ClassTally, ErrorTally, Kept, LabelTally
+from linearly.dataset.rows.block import RowLocator, names_of
+from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.evaluation.accumulators import ClassCounts, MultilabelCounts, RegressionSums, RowScores
 from linearly.evaluation.intervals import Array
-from linearly.evaluation.metrics import Figures, class_figures, label_figures, regression_figures
+from linearly.evaluation.metrics import MetricTables, class_figures, label_figures, regression_figures
 from linearly.evaluation.targets import (
-    Truth,
+    EvaluationData,
+    check_has_rows,
+    check_same_length,
     class_scores,
     classifies,
     codes,
@@ -29,22 +31,20 @@ from linearly.evaluation.targets import (
     log_probability,
     log_probability_of_labels,
     numbers,
-    plain,
     position,
     present,
-    refuse_lengths,
-    refuse_none,
     scorer,
+    to_plain_values,
     zeros_and_ones,
 )
-from linearly.inference.tidy import refuse_level
-from linearly.inference.unwrap import estimator_in, features_of, rows_of
+from linearly.inference.tidy import check_level
+from linearly.inference.unwrap import features_of, rows_of, unwrap_estimator
 from linearly.table import Summary, Table
 
 _WIDEST_CONFUSION = 12  # classes whose confusion matrix is printed
 
 
-@quiet_blas()
+@single_threaded_blas()
 def evaluate(
     model: Any, X: Any, y: Any = None, *, sample_weight: Any = None, positive: Any = None, level: float = 0.95
 ) -> Evaluation:
@@ -83,11 +83,11 @@ def evaluate(
     >>> result["accuracy"]
     0.6666666666666666
     """
-    refuse_level(level)
-    if estimator_in(model) is not model:
+    check_level(level)
+    if unwrap_estimator(model) is not model:
         X = rows_of(model, X) if y is None else features_of(model, X)
-        model = estimator_in(model)
-    data = Truth(X, y, sample_weight)
+        model = unwrap_estimator(model)
+    data = EvaluationData(X, y, sample_weight)
     if not classifies(model):
         if positive is not None:
             raise ValueError("positive= is for classifiers of two labels.")
@@ -129,7 +129,7 @@ class Evaluation:
     per_class: Table | None = None
     calibration: Table | None = None
     notes: tuple[str, ...] = ()
-    kept: Kept | None = field(default=None, compare=False)
+    kept: RowScores | None = field(default=None, compare=False)
 
     def __getitem__(self, metric: str) -> Any:
         """The value of a metric; an array, one entry a target, if there are several targets."""
@@ -205,7 +205,9 @@ class Evaluation:
 # --- the three kinds ------------------------------------------------------------------------------
 
 
-def _evaluate_classes(model: Any, data: Truth, classes: NDArray[Any], positive: Any, level: float) -> Evaluation:
+def _evaluate_classes(
+    model: Any, data: EvaluationData, classes: NDArray[Any], positive: Any, level: float
+) -> Evaluation:
     K = len(classes)
     order = list(range(K))
     if K == 2:
@@ -213,71 +215,71 @@ def _evaluate_classes(model: Any, data: Truth, classes: NDArray[Any], positive: 
         order = [first, 1 - first]
     elif positive is not None:
         raise ValueError(f"positive= is for two labels; the model knows {K}. See per_class for each of them.")
-    labels = [plain(classes[k]) for k in order]
+    labels = [to_plain_values(classes[k]) for k in order]
     ask = scorer(model)
 
-    def tally(X: Any, y: Any, weight: Any, where: Where) -> ClassTally:
+    def tally(X: Any, y: Any, weight: Any, where: RowLocator) -> ClassCounts:
         actual = codes(column(y), labels, "y", where)
         predicted = codes(column(model.predict(X)), labels, "The prediction", where)
-        refuse_lengths(predicted, actual)
+        check_same_length(predicted, actual)
         probability, score = class_scores(model, ask, X, order, where)
         rows, weight = present(weight, len(actual))
         logarithm = log_probability(model, X, probability, order, actual)
         cut = [None if part is None else part[rows] for part in (probability, score, logarithm)]
-        return ClassTally.of(actual[rows], predicted[rows], weight, K, *cut)
+        return ClassCounts.of(actual[rows], predicted[rows], weight, K, *cut)
 
-    found = data.fold(tally)
-    refuse_none(found.n)
-    kept = Kept.joined(found.kept) if found.kept else None
+    found = data.reduce(tally)
+    check_has_rows(found.n)
+    kept = RowScores.joined(found.kept) if found.kept else None
     figures = class_figures(found, kept, labels, level, probable=ask == "predict_proba")
     about = f", positive label {labels[0]!r}" if K == 2 else f", {K} labels"
     kind = "binary" if K == 2 else "multiclass"
     return _result(kind, model, found.n, about, labels, figures, kept, level)
 
 
-def _evaluate_labels(model: Any, data: Truth, y: Any, level: float) -> Evaluation:
+def _evaluate_labels(model: Any, data: EvaluationData, y: Any, level: float) -> Evaluation:
     if data.targets.ndim != 2:
         raise ValueError("This model answers with several labels a row: y must be a 0/1 matrix, one column a label.")
     L = data.targets.shape[1]
-    labels = [plain(name) for name in names_of(y) or [f"y{j}" for j in range(L)]]
+    labels = [to_plain_values(name) for name in names_of(y) or [f"y{j}" for j in range(L)]]
     ask = scorer(model)
 
-    def tally(X: Any, y: Any, weight: Any, where: Where) -> LabelTally:
+    def tally(X: Any, y: Any, weight: Any, where: RowLocator) -> MultilabelCounts:
         actual = zeros_and_ones(y, labels, "y", where)
         predicted = zeros_and_ones(model.predict(X), labels, "The prediction", where)
-        refuse_lengths(predicted, actual)
+        check_same_length(predicted, actual)
         score = label_scores(model, ask, X, where)
         rows, weight = present(weight, len(actual))
         probability = score if ask == "predict_proba" else None
         logarithm = log_probability_of_labels(model, X, probability, actual)
         cut = [None if part is None else part[rows] for part in (probability, score, logarithm)]
-        return LabelTally.of(actual[rows], predicted[rows], weight, *cut)
+        return MultilabelCounts.of(actual[rows], predicted[rows], weight, *cut)
 
-    found = data.fold(tally)
-    refuse_none(found.n)
-    kept = Kept.joined(found.kept) if found.kept else None
+    found = data.reduce(tally)
+    check_has_rows(found.n)
+    kept = RowScores.joined(found.kept) if found.kept else None
     figures = label_figures(found, kept, labels, level, probable=ask == "predict_proba")
     return _result("multilabel", model, found.n, f", {L} labels, any subset a row", labels, figures, kept, level)
 
 
-def _evaluate_regression(model: Any, data: Truth, y: Any, level: float) -> Evaluation:
+def _evaluate_regression(model: Any, data: EvaluationData, y: Any, level: float) -> Evaluation:
     first = numbers(data.targets, "y", data.where)
     first = first[present(data.weight, len(first))[0]]  # absent rows must not set the scale: theirs may be any
-    refuse_none(len(first))
+    check_has_rows(len(first))
     shift = first.mean(axis=0)
     spread = np.abs(first - shift).max(axis=0)
     _, exponent = np.frexp(np.where(spread > 0, spread, 1.0))
     unit = np.ldexp(1.0, exponent)
 
-    def tally(X: Any, y: Any, weight: Any, where: Where) -> ErrorTally:
+    def tally(X: Any, y: Any, weight: Any, where: RowLocator) -> RegressionSums:
         truth = numbers(y, "y", where)
         prediction = numbers(model.predict(X), "The prediction", where)
-        refuse_lengths(prediction, truth)
+        check_same_length(prediction, truth)
         rows, weight = present(weight, len(truth))
-        return ErrorTally.of(truth[rows], prediction[rows], weight, shift, unit)
+        return RegressionSums.of(truth[rows], prediction[rows], weight, shift, unit)
 
-    found = data.fold(tally)
-    refuse_none(found.n)
+    found = data.reduce(tally)
+    check_has_rows(found.n)
     names = names_of(y) or [f"y{t}" for t in range(len(unit))]
     figures = regression_figures(found, unit, [str(name) for name in names], level)
     several = f", {len(unit)} targets" if len(unit) > 1 else ""
@@ -285,7 +287,14 @@ def _evaluate_regression(model: Any, data: Truth, y: Any, level: float) -> Evalu
 
 
 def _result(
-    kind: str, model: Any, n: int, about: str, labels: list[Any], figures: Figures, kept: Kept | None, level: float
+    kind: str,
+    model: Any,
+    n: int,
+    about: str,
+    labels: list[Any],
+    figures: MetricTables,
+    kept: RowScores | None,
+    level: float,
 ) -> Evaluation:
     notes = [*figures.notes, f"Intervals at {100 * level:g} %: for this model, on rows like these {n}."]
     title = f"{type(model).__name__} on {n} row{'s' if n != 1 else ''}{about}"

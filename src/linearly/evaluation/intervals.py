@@ -29,7 +29,7 @@ class Interval(NamedTuple):
 UNDEFINED = Interval(np.nan, np.nan, np.nan, "undefined")
 
 
-def effective(weight: float, squares: float) -> float:
+def kish_sample_size(weight: float, squares: float) -> float:
     """Kish's effective number of rows, from Σw and Σw²."""
     return weight**2 / squares if squares > 0 else 0.0
 
@@ -43,7 +43,7 @@ def wilson(value: float, n: float, level: float, method: str = "Wilson") -> Inte
     """A proportion of n rows (Wilson 1927): inside [0, 1], and of positive length where all or none are right."""
     if not n > 0:
         return Interval(value, 0.0, 1.0, method)
-    z = reach(level)
+    z = z_quantile(level)
     middle = (value + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(value * (1 - value) / n + z**2 / (4 * n**2))
     low, high = max(middle - half, 0.0), min(middle + half, 1.0)
@@ -74,7 +74,7 @@ class RowMean(NamedTuple):
         """From the five sums, which add up over blocks."""
         w, w2, wl, w2l, w2l2 = map(float, sums)
         value = wl / w
-        n = effective(w, w2)
+        n = kish_sample_size(w, w2)
         spread = max(w2l2 - 2 * value * w2l + value**2 * w2, 0.0)
         return RowMean(value, float(np.sqrt(spread * n / (n - 1)) / w) if n > 1 else np.nan)
 
@@ -86,7 +86,7 @@ class RowMean(NamedTuple):
 
     def interval(self, level: float) -> Interval:
         """Normal on the scale of logarithms: losses are positive and their means skewed to the right."""
-        factor = np.exp(reach(level) * self.error / self.value) if self.value > 0 else 1.0
+        factor = np.exp(z_quantile(level) * self.error / self.value) if self.value > 0 else 1.0
         return Interval(self.value, float(self.value / factor), float(self.value * factor), "normal, log")
 
 
@@ -132,7 +132,7 @@ class Area(NamedTuple):
         below = (np.cumsum(at0) - at0 / 2)[group] / total0
         above = 1 - (np.cumsum(at1) - at1 / 2)[group] / total1
         value = float(w1 @ below / total1)
-        n1, n0 = effective(total1, float(w1 @ w1)), effective(total0, float(w0 @ w0))
+        n1, n0 = kish_sample_size(total1, float(w1 @ w1)), kish_sample_size(total0, float(w0 @ w0))
         influence = np.where(positive, w1 * (below - value) / total1, w0 * (above - value) / total0)
         # One row alone does not show how much rows like it vary; its influence is 0 rather than 0 · ∞.
         more1, more0 = (np.sqrt(n / (n - 1)) if n > 1 else 1.0 for n in (n1, n0))
@@ -147,7 +147,7 @@ class Area(NamedTuple):
         if not (min(self.n_positive, self.n_negative) > 1 and error > 0 and 0 < self.value < 1):
             return newcombe(self.value, self.n_positive, self.n_negative, level)
         odds = np.log(self.value / (1 - self.value))
-        half = reach(level) * error / (self.value * (1 - self.value))
+        half = z_quantile(level) * error / (self.value * (1 - self.value))
         low, high = (float(1 / (1 + np.exp(-(odds + side * half)))) for side in (-1, 1))
         return Interval(self.value, low, high, "DeLong, logit")
 
@@ -163,7 +163,7 @@ def average_precision(score: Array, positive: NDArray[np.bool_], weight: Array) 
 
 def newcombe(value: float, n1: float, n0: float, level: float) -> Interval:
     """The area under a ROC curve by Newcombe's method 5 (2006): where it could be for the estimate not to surprise."""
-    z, more = reach(level), max((n1 + n0) / 2 - 1, 0.0)
+    z, more = z_quantile(level), max((n1 + n0) / 2 - 1, 0.0)
 
     def surprise(theta: float) -> float:
         variance = theta * (1 - theta) * (1 + more * (1 - theta) / (2 - theta) + more * theta / (1 + theta)) / (n1 * n0)
@@ -175,6 +175,6 @@ def newcombe(value: float, n1: float, n0: float, level: float) -> Interval:
     return Interval(value, low, high, "Newcombe")
 
 
-def reach(level: float) -> float:
+def z_quantile(level: float) -> float:
     """How many standard errors an interval reaches."""
     return float(ndtri(0.5 + level / 2))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.evaluation.accumulators import ClassTally, ErrorTally, Kept, LabelTally
+from linearly.evaluation.accumulators import ClassCounts, MultilabelCounts, RegressionSums, RowScores
 from linearly.evaluation.intervals import (
     UNDEFINED,
     Area,
@@ -18,19 +18,19 @@ from linearly.evaluation.intervals import (
     average,
     average_precision,
     correlation,
-    effective,
+    kish_sample_size,
     matched_wilson,
-    reach,
     share,
     wilson,
     wilson_f1,
+    z_quantile,
 )
 from linearly.table import Table
 
 BINS = 10  # of a calibration table
 
 
-class Figures(NamedTuple):
+class MetricTables(NamedTuple):
     """The tables of an evaluation, and its notes."""
 
     metrics: Table
@@ -56,11 +56,11 @@ class Rates(NamedTuple):
         rows = range(len(labels))
 
         def proportion(k: int, of: int) -> Interval:
-            n = effective(float(sums[of, k]), float(squares[of, k]))
+            n = kish_sample_size(float(sums[of, k]), float(squares[of, k]))
             return wilson(share(float(hits[k]), float(sums[of, k])), n, level)
 
         def harmonic(k: int) -> Interval:
-            n = effective(float(union[k]), float(union2[k]))
+            n = kish_sample_size(float(union[k]), float(union2[k]))
             return wilson_f1(float(hits[k]), float(union[k]), n, level)
 
         notes = []
@@ -76,11 +76,13 @@ class Rates(NamedTuple):
         return Rates(precision, recall, [harmonic(k) for k in rows], notes)
 
 
-def class_figures(tally: ClassTally, kept: Kept | None, labels: list[Any], level: float, *, probable: bool) -> Figures:
+def class_figures(
+    tally: ClassCounts, kept: RowScores | None, labels: list[Any], level: float, *, probable: bool
+) -> MetricTables:
     """Two or more labels, one a row; of two, the first is the positive one."""
     counts, squares, K = tally.counts, tally.squares, len(labels)
     total, hits = float(counts.sum()), np.diagonal(counts)
-    n = effective(total, float(squares.sum()))
+    n = kish_sample_size(total, float(squares.sum()))
     rates = Rates.of(_margins(counts), _margins(squares), labels, level)
     present = [k for k in range(K) if counts[k].sum() > 0]
     metrics = {
@@ -122,12 +124,14 @@ def class_figures(tally: ClassTally, kept: Kept | None, labels: list[Any], level
     table |= {f"predicted {label}": matrix[:, k] for k, label in enumerate(labels)}
     confusion = Table(table, title="Confusion matrix: rows actual, columns predicted" + ", weighted" * weighted)
     per_class = _per_class(labels, counts.sum(axis=1), rates, areas if K > 2 else [], weighted)
-    return Figures(_metrics(metrics), confusion, per_class, calibration, notes)
+    return MetricTables(_metrics(metrics), confusion, per_class, calibration, notes)
 
 
-def label_figures(tally: LabelTally, kept: Kept | None, labels: list[Any], level: float, *, probable: bool) -> Figures:
+def label_figures(
+    tally: MultilabelCounts, kept: RowScores | None, labels: list[Any], level: float, *, probable: bool
+) -> MetricTables:
     """Any subset of labels a row: each label for itself, averaged, and all together."""
-    L, n = len(labels), effective(tally.weight, tally.squares)
+    L, n = len(labels), kish_sample_size(tally.weight, tally.squares)
     sums, squares = tally.sums, tally.sums2.reshape(3, L)
     rates = Rates.of(sums, squares, labels, level)
     wrong = np.repeat([-2.0, 1.0, 1.0], L) / L  # a row's share of wrong labels as a combination of v
@@ -180,12 +184,12 @@ def label_figures(tally: LabelTally, kept: Kept | None, labels: list[Any], level
     table: dict[str, Any] = {"label": [str(label) for label in labels]}
     table |= {name: cell if weighted else np.rint(cell).astype(int) for name, cell in cells.items()}
     confusion = Table(table, title="Right and wrong, label by label" + ", weighted" * weighted)
-    return Figures(_metrics(metrics), confusion, _per_class(labels, sums[2], rates, areas, weighted), None, notes)
+    return MetricTables(_metrics(metrics), confusion, _per_class(labels, sums[2], rates, areas, weighted), None, notes)
 
 
-def regression_figures(tally: ErrorTally, unit: Array, targets: list[str], level: float) -> Figures:
+def regression_figures(tally: RegressionSums, unit: Array, targets: list[str], level: float) -> MetricTables:
     """RMSE, MAE and R² of each target."""
-    z = reach(level)
+    z = z_quantile(level)
     names, found = ["rmse", "mae", "r_squared"], []
     for t, (absolute, squared, (r2, error)) in enumerate(
         zip(tally.mean_power(1), tally.mean_power(2), tally.r_squared(), strict=True)
@@ -201,7 +205,7 @@ def regression_figures(tally: ErrorTally, unit: Array, targets: list[str], level
     k = len(unit)
     notes = [] if all(part.value == part.value for part in found) else ["y does not vary: R² is undefined."]
     columns: dict[str, Any] = {"target": np.repeat(targets, 3)} if k > 1 else {}
-    return Figures(Table(columns | _columns(names * k, found)), None, None, None, notes)
+    return MetricTables(Table(columns | _columns(names * k, found)), None, None, None, notes)
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -268,12 +272,12 @@ def _calibration(p: Array, right: NDArray[np.bool_], weight: Array, level: float
         np.bincount(bin_of, part, BINS) for part in (weight, squares, weight * p, weight * right, squares * p * (1 - p))
     )
     used = np.flatnonzero(w > 0)
-    observed = [wilson(float(hits[b] / w[b]), effective(float(w[b]), float(w2[b])), level) for b in used]
+    observed = [wilson(float(hits[b] / w[b]), kish_sample_size(float(w[b]), float(w2[b])), level) for b in used]
     # Given the signs of the gaps the error is a mean over rows, which gives it a standard error.
     gap = np.sign(hits - wp)[bin_of] * (right - p)
     value, error = RowMean.of(RowMean.sums(gap, weight))
     chance = float(np.sqrt(2 / np.pi * noise).sum() / w.sum())
-    half = reach(level) * error
+    half = z_quantile(level) * error
     table = Table(
         {
             "bin": [f"{b / BINS:.1f} to {(b + 1) / BINS:.1f}" for b in used],

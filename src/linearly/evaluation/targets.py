@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.rows.array_checks import as_array, as_numbers
-from linearly.dataset.rows.block import ROW, Block, Rows, Where, is_rows
-from linearly.dataset.rows.label_checks import distinct
+from linearly.dataset.rows.array_checks import as_array, as_numeric_array
+from linearly.dataset.rows.block import ROW, Block, RowLocator, Rows, is_rows
+from linearly.dataset.rows.label_checks import unique_with_codes
 from linearly.evaluation.intervals import Array
-from linearly.kernels.matrices import dense, undoubled
+from linearly.kernels.matrices import dense, drop_low_part
 from linearly.models.base import checked_weight
 
 S = TypeVar("S")
@@ -23,7 +23,7 @@ _TINY = 1e-300  # a probability below this has lost digits, or is 0
 _LOST = 1e-6  # 1 − p below this has lost ten digits
 
 
-class Truth:
+class EvaluationData:
     """Rows with what is true of them and their weights: the user's X whole, or `Rows` block by block.
 
     `Rows` that bring no targets may have y beside them, and are then taken whole, too.
@@ -31,7 +31,7 @@ class Truth:
 
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
         self.X, self.weight = X, None
-        self.where: Where = ROW  # of the targets
+        self.where: RowLocator = ROW  # of the targets
         self.classes = getattr(X, "classes", None) if is_rows(X) else None
         self.in_blocks = is_rows(X) and y is None
         first = _first_present(X) if is_rows(X) else None
@@ -40,7 +40,7 @@ class Truth:
         if self.in_blocks:
             if first is None:
                 raise ValueError("There are no rows: nothing to evaluate on.")
-            self.targets, self.weight, self.where = self._labels(first.y), first.weight, first.where
+            self.targets, self.weight, self.where = self._labels(first.y), first.weight, first.describe_row
             if self.targets.dtype == object and self.targets.ndim == 0:
                 raise ValueError("These rows bring no targets: nothing to compare the predictions with.")
             return
@@ -52,14 +52,14 @@ class Truth:
             raise ValueError("There are no rows: nothing to evaluate on.")
         self.weight = checked_weight(sample_weight, np.empty((n, 0)))
 
-    def fold(self, f: Callable[[Any, Any, Any, Where], S]) -> S:
+    def reduce(self, f: Callable[[Any, Any, Any, RowLocator], S]) -> S:
         """The sum of f(X, y, weight, where a row is) over the blocks."""
         if not self.in_blocks:
             return f(self.X, self.targets, self.weight, ROW)
         with warnings.catch_warnings():
             # Blocks are arrays. Their columns have been named where the rows come from.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            total: S = self.X.fold(_OfBlock(f, self.classes))
+            total: S = self.X.reduce(_OfBlock(f, self.classes))
             return total
 
     def _labels(self, y: Any) -> NDArray[Any]:
@@ -70,11 +70,11 @@ class Truth:
 class _OfBlock:
     """f of a block with its targets. It goes to where the rows are, so it holds nothing that stays here."""
 
-    f: Callable[[Any, Any, Any, Where], Any]
+    f: Callable[[Any, Any, Any, RowLocator], Any]
     classes: NDArray[Any] | None
 
     def __call__(self, block: Block) -> Any:
-        return self.f(undoubled(block.X), _labels(block.y, self.classes), block.weight, block.where)
+        return self.f(drop_low_part(block.X), _labels(block.y, self.classes), block.weight, block.describe_row)
 
 
 def _labels(y: Any, classes: NDArray[Any] | None) -> NDArray[Any]:
@@ -119,14 +119,14 @@ def column(y: Any) -> NDArray[Any]:
     return labels
 
 
-def codes(labels: NDArray[Any], known: Sequence[Any], what: str, where: Where) -> NDArray[np.intp]:
+def codes(labels: NDArray[Any], known: Sequence[Any], what: str, where: RowLocator) -> NDArray[np.intp]:
     """The position of each label among the known ones; others are refused by name and row."""
-    found, inverse = distinct(labels, what)
+    found, inverse = unique_with_codes(labels, what)
     position = {label: k for k, label in enumerate(known)}
-    codes = np.array([position.get(plain(label), -1) for label in found], dtype=np.intp)[inverse]
+    codes = np.array([position.get(to_plain_values(label), -1) for label in found], dtype=np.intp)[inverse]
     unseen = np.flatnonzero(codes < 0)
     if len(unseen):
-        names = ", ".join(repr(plain(label)) for label in found if plain(label) not in position)
+        names = ", ".join(repr(to_plain_values(label)) for label in found if to_plain_values(label) not in position)
         told = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
         raise ValueError(
             f"{what} has labels that the model has never seen: {names} (first in {where(int(unseen[0]))}). "
@@ -143,7 +143,7 @@ def position(positive: Any, classes: NDArray[Any]) -> int:
     raise ValueError(f"positive={positive!r} is not a label of the model: it knows {classes.tolist()}.")
 
 
-def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, where: Where) -> NDArray[np.intp]:
+def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, where: RowLocator) -> NDArray[np.intp]:
     """A matrix that says which labels a row has."""
     matrix = np.asarray(dense(y))  # predictions may be sparse too
     if matrix.ndim != 2 or matrix.shape[1] != len(labels):
@@ -151,12 +151,14 @@ def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, where: Where) -> ND
     bad = np.argwhere((matrix != 0) & (matrix != 1))
     if len(bad):
         i, j = map(int, bad[0])
-        raise ValueError(f"{what} has {plain(matrix[i, j])!r} in {where(i)}, label {labels[j]!r}: 0 or 1 is meant.")
+        raise ValueError(
+            f"{what} has {to_plain_values(matrix[i, j])!r} in {where(i)}, label {labels[j]!r}: 0 or 1 is meant."
+        )
     return matrix.astype(np.intp)
 
 
 def class_scores(
-    model: Any, ask: str | None, X: Any, order: list[int], where: Where
+    model: Any, ask: str | None, X: Any, order: list[int], where: RowLocator
 ) -> tuple[NDArray[Any] | None, Array | None]:
     """Probabilities, n × K with the classes in the order given, and scores: the same, or of two classes the first's."""
     if ask is None:
@@ -172,7 +174,7 @@ def class_scores(
     return None, np.asarray(answer[:, order], dtype=np.float64) if answer.shape[1:] == (K,) else None
 
 
-def label_scores(model: Any, ask: str | None, X: Any, where: Where) -> NDArray[Any] | None:
+def label_scores(model: Any, ask: str | None, X: Any, where: RowLocator) -> NDArray[Any] | None:
     """Scores of each label, n × L: probabilities that a row has it, if the model gives any."""
     if ask is None:
         return None
@@ -216,14 +218,14 @@ def log_probability_of_labels(
     return found
 
 
-def numbers(y: Any, what: str, where: Where) -> Array:
+def numbers(y: Any, what: str, where: RowLocator) -> Array:
     """Targets or predictions of a regression, n × k."""
-    numbers = np.asarray(as_numbers(y, what), dtype=np.float64)
+    numbers = np.asarray(as_numeric_array(y, what), dtype=np.float64)
     numbers = numbers[:, None] if numbers.ndim == 1 else numbers
     return finite(numbers, what, where)
 
 
-def finite(values: Any, what: str, where: Where) -> NDArray[Any]:
+def finite(values: Any, what: str, where: RowLocator) -> NDArray[Any]:
     """An array without NaN and infinity."""
     array = np.asarray(values)
     if not np.isfinite(array).all():
@@ -240,18 +242,18 @@ def present(weight: Array | None, n: int) -> tuple[Any, Array]:
     return (slice(None), weight) if rows.all() else (rows, weight[rows])
 
 
-def refuse_lengths(predicted: NDArray[Any], actual: NDArray[Any]) -> None:
+def check_same_length(predicted: NDArray[Any], actual: NDArray[Any]) -> None:
     """Refuse predictions that are not of these rows."""
     if predicted.shape != actual.shape:
         raise ValueError(f"Predictions have shape {predicted.shape}, but y has {actual.shape}: not the same rows.")
 
 
-def refuse_none(n: int) -> None:
+def check_has_rows(n: int) -> None:
     """Refuse no rows at all."""
     if n == 0:
         raise ValueError("There are no rows of positive weight: nothing to evaluate on. Check sample_weight.")
 
 
-def plain(value: Any) -> Any:
+def to_plain_values(value: Any) -> Any:
     """A NumPy number or string as Python's own."""
     return value.item() if isinstance(value, np.generic) else value

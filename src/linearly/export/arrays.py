@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from linearly.export.codec import (
     SPECIAL,
+    Integer,
+    InvalidFile,
     Plain,
-    Refused,
     Sizes,
-    Whole,
     fields_schema,
     float_from_plain,
     float_to_plain,
     keys,
     shown,
 )
-from linearly.kernels.double_double import Doubled
+from linearly.kernels.double_double import DoubleDouble
 
 FEW = 64  # numbers that are written as text; more are base64 of their bytes
 MOST_NUMBERS = 2**26  # in one array
@@ -48,9 +48,9 @@ class Numbers:
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> NDArray[Any]:
         array = array_from_plain(plain, at, self.kind, self.shape, sizes)
         if self.finite and self.kind == "f8" and not np.isfinite(array).all():
-            raise Refused(f"{at} holds NaN or infinity")
+            raise InvalidFile(f"{at} holds NaN or infinity")
         if self.positive and not (array > 0).all():
-            raise Refused(f"{at} must hold positive numbers")
+            raise InvalidFile(f"{at} must hold positive numbers")
         return array
 
     def schema(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Exact:
     shape: tuple[str, ...]
 
     def encode(self, value: Any) -> Plain:
-        if isinstance(value, Doubled):
+        if isinstance(value, DoubleDouble):
             return {"high": array_to_plain(value.high), "low": array_to_plain(value.low)}
         return array_to_plain(np.asarray(value, dtype=np.float64))
 
@@ -74,7 +74,7 @@ class Exact:
         one = Numbers(self.shape)
         if isinstance(plain, dict) and "high" in plain:
             parts = keys(plain, at, ("high", "low"))
-            return Doubled(*(one.decode(parts[name], f"{at}.{name}", sizes) for name in ("high", "low")))
+            return DoubleDouble(*(one.decode(parts[name], f"{at}.{name}", sizes) for name in ("high", "low")))
         array = one.decode(plain, at, sizes)
         return array if self.shape else np.float64(array)
 
@@ -102,15 +102,15 @@ def array_from_plain(plain: Plain, at: str, kind: str, shape: tuple[str, ...], s
     """The array of `array_to_plain`, its size compared with what is there before it is made."""
     given = keys(plain, at, ("dtype", "shape"), ("order", "values", "base64"))
     if given["dtype"] != kind:
-        raise Refused(f"{at} must hold numbers of kind {kind}, not {shown(given['dtype'])}")
+        raise InvalidFile(f"{at} must hold numbers of kind {kind}, not {shown(given['dtype'])}")
     if given.get("order", "C") not in ("C", "F"):
-        raise Refused(f"{at}.order must be C or F, not {shown(given['order'])}")
+        raise InvalidFile(f"{at}.order must be C or F, not {shown(given['order'])}")
     lengths = _lengths(given["shape"], f"{at}.shape", shape, sizes)
     size = math.prod(lengths)
     if size > MOST_NUMBERS:
-        raise Refused(f"{at} would hold {size} numbers; more than {MOST_NUMBERS} are refused")
+        raise InvalidFile(f"{at} would hold {size} numbers; more than {MOST_NUMBERS} are refused")
     if ("values" in given) == ("base64" in given):
-        raise Refused(f"{at} must have either values or base64")
+        raise InvalidFile(f"{at} must have either values or base64")
     listed = "values" in given
     flat = _listed(given["values"], at, kind, size) if listed else _unpacked(given["base64"], at, kind, size)
     return flat.reshape(lengths, order=given.get("order", "C"))
@@ -118,35 +118,35 @@ def array_from_plain(plain: Plain, at: str, kind: str, shape: tuple[str, ...], s
 
 def _lengths(plain: Plain, at: str, shape: tuple[str, ...], sizes: Sizes) -> tuple[int, ...]:
     if not isinstance(plain, list) or len(plain) != len(shape):
-        raise Refused(f"{at} must have {len(shape)} dimensions, not {shown(plain)}")
+        raise InvalidFile(f"{at} must have {len(shape)} dimensions, not {shown(plain)}")
     return tuple(
-        Whole(size=name).decode(length, f"{at}[{i}]", sizes)
+        Integer(size=name).decode(length, f"{at}[{i}]", sizes)
         for i, (name, length) in enumerate(zip(shape, plain, strict=True))
     )
 
 
 def _listed(plain: Plain, at: str, kind: str, size: int) -> NDArray[Any]:
     if not isinstance(plain, list) or len(plain) != size or size > FEW:
-        raise Refused(f"{at}.values must be a list of {size} numbers (at most {FEW}), as its shape says")
+        raise InvalidFile(f"{at}.values must be a list of {size} numbers (at most {FEW}), as its shape says")
     if kind == "f8":
         return np.array([float_from_plain(x, f"{at}.values") for x in plain], dtype=np.float64)
     least, most = np.iinfo(kind).min, np.iinfo(kind).max
     for x in plain:
         if isinstance(x, bool) or not isinstance(x, int) or not least <= x <= most:
-            raise Refused(f"{at}.values must be whole numbers, not {shown(x)}")
+            raise InvalidFile(f"{at}.values must be whole numbers, not {shown(x)}")
     return np.array(plain, dtype=kind)
 
 
 def _unpacked(plain: Plain, at: str, kind: str, size: int) -> NDArray[Any]:
     n_bytes = size * int(kind[1:])
     if not isinstance(plain, str) or len(plain) != 4 * -(-n_bytes // 3):
-        raise Refused(f"{at}.base64 is not as long as its shape says ({n_bytes} bytes)")
+        raise InvalidFile(f"{at}.base64 is not as long as its shape says ({n_bytes} bytes)")
     try:
         raw = base64.b64decode(plain.encode("ascii"), validate=True)
     except (ValueError, binascii.Error):
-        raise Refused(f"{at}.base64 is not base64") from None
+        raise InvalidFile(f"{at}.base64 is not base64") from None
     if len(raw) != n_bytes:
-        raise Refused(f"{at}.base64 holds {len(raw)} bytes, not {n_bytes}")
+        raise InvalidFile(f"{at}.base64 holds {len(raw)} bytes, not {n_bytes}")
     return np.frombuffer(raw, dtype=f"<{kind}").astype(kind)
 
 

@@ -8,7 +8,7 @@ import stat
 from linearly.dataset.files.writers import replacing
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file so that at every moment there is the old one or the new one, whole."""
     target = os.path.realpath(os.fspath(path))
     directory = os.path.dirname(target)

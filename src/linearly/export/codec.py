@@ -26,7 +26,7 @@ Plain = Any
 SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-class Refused(ValueError):
+class InvalidFile(ValueError):
     """What is wrong with a file, in a sentence."""
 
 
@@ -50,7 +50,7 @@ class Codec(Protocol):
 
 
 @dataclass(frozen=True)
-class Truth:
+class Bool:
     """True or false."""
 
     def encode(self, value: Any) -> Plain:
@@ -58,7 +58,7 @@ class Truth:
 
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> bool:
         if not isinstance(plain, bool):
-            raise Refused(f"{at} must be true or false, not {shown(plain)}")
+            raise InvalidFile(f"{at} must be true or false, not {shown(plain)}")
         return plain
 
     def schema(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class Words:
+class Text:
     """Text, one of some choices if there are any."""
 
     choices: tuple[str, ...] = ()
@@ -77,9 +77,9 @@ class Words:
 
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> str:
         if not isinstance(plain, str) or len(plain) > self.longest:
-            raise Refused(f"{at} must be text of at most {self.longest} characters, not {shown(plain)}")
+            raise InvalidFile(f"{at} must be text of at most {self.longest} characters, not {shown(plain)}")
         if self.choices and plain not in self.choices:
-            raise Refused(f"{at} must be one of {', '.join(self.choices)}, not {shown(plain)}")
+            raise InvalidFile(f"{at} must be one of {', '.join(self.choices)}, not {shown(plain)}")
         return plain
 
     def schema(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Integer:
     """A whole number from `least` on; with `size`, the one of that name."""
 
     least: int = 0
@@ -98,9 +98,9 @@ class Whole:
 
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> int:
         if isinstance(plain, bool) or not isinstance(plain, int) or not self.least <= plain <= LARGEST:
-            raise Refused(f"{at} must be a whole number from {self.least} on, not {shown(plain)}")
+            raise InvalidFile(f"{at} must be a whole number from {self.least} on, not {shown(plain)}")
         if self.size and sizes.setdefault(self.size, plain) != plain:
-            raise Refused(f"{at} is {plain}, but elsewhere in the file it is {sizes[self.size]}")
+            raise InvalidFile(f"{at} is {plain}, but elsewhere in the file it is {sizes[self.size]}")
         return plain
 
     def schema(self) -> dict[str, Any]:
@@ -120,9 +120,9 @@ class Float:
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> float:
         value = float_from_plain(plain, at)
         if self.finite and not math.isfinite(value):
-            raise Refused(f"{at} must be a finite number, not {value}")
+            raise InvalidFile(f"{at} must be a finite number, not {value}")
         if value < self.least:
-            raise Refused(f"{at} must be a number from {self.least:g} on, not {value!r}")
+            raise InvalidFile(f"{at} must be a number from {self.least:g} on, not {value!r}")
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class Float:
 
 
 @dataclass(frozen=True)
-class Amount:
+class Number:
     """A finite number from `least` on that stays what it is, whole or not."""
 
     least: float = -math.inf
@@ -159,14 +159,16 @@ class Label:
         plain = value.item() if isinstance(value, np.generic) else value
         if isinstance(plain, (str, bool, int)) or (isinstance(plain, float) and math.isfinite(plain)):
             return plain
-        raise Refused(f"the label {value!r} is {type(value).__name__}: a model file holds text, numbers or booleans")
+        raise InvalidFile(
+            f"the label {value!r} is {type(value).__name__}: a model file holds text, numbers or booleans"
+        )
 
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> str | int | float | bool:
         if isinstance(plain, (str, bool)) or (isinstance(plain, float) and math.isfinite(plain)):
             return plain
         if isinstance(plain, int) and -(2**63) <= plain < 2**64:
             return plain
-        raise Refused(f"{at} must be a label (text, a number or a truth value), not {shown(plain)}")
+        raise InvalidFile(f"{at} must be a label (text, a number or a truth value), not {shown(plain)}")
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "number", "boolean"]}
@@ -176,7 +178,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Maybe:
+class Optional:
     """Something, or null."""
 
     of: Codec
@@ -192,7 +194,7 @@ class Maybe:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListOf:
     """Several of a kind, as a tuple: as many as a size says, or at most some."""
 
     of: Codec
@@ -204,9 +206,9 @@ class Listed:
 
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> tuple[Any, ...]:
         if not isinstance(plain, list) or len(plain) > self.most:
-            raise Refused(f"{at} must be a list of at most {self.most}, not {shown(plain)}")
+            raise InvalidFile(f"{at} must be a list of at most {self.most}, not {shown(plain)}")
         if self.size and sizes.setdefault(self.size, len(plain)) != len(plain):
-            raise Refused(f"{at} has {len(plain)} entries, not {sizes[self.size]}")
+            raise InvalidFile(f"{at} has {len(plain)} entries, not {sizes[self.size]}")
         return tuple(self.of.decode(x, f"{at}[{i}]", sizes) for i, x in enumerate(plain))
 
     def schema(self) -> dict[str, Any]:
@@ -214,7 +216,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Together:
+class TupleOf:
     """Different things side by side, as a tuple."""
 
     of: tuple[Codec, ...]
@@ -224,7 +226,7 @@ class Together:
 
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> tuple[Any, ...]:
         if not isinstance(plain, list) or len(plain) != len(self.of):
-            raise Refused(f"{at} must be a list of {len(self.of)}, not {shown(plain)}")
+            raise InvalidFile(f"{at} must be a list of {len(self.of)}, not {shown(plain)}")
         return tuple(c.decode(x, f"{at}[{i}]", sizes) for i, (c, x) in enumerate(zip(self.of, plain, strict=True)))
 
     def schema(self) -> dict[str, Any]:
@@ -235,8 +237,8 @@ class Together:
 class NumberOr:
     """A whole number, or one of some words."""
 
-    whole: Whole
-    words: Words
+    whole: Integer
+    words: Text
 
     def encode(self, value: Any) -> Plain:
         return value if isinstance(value, str) else self.whole.encode(value)
@@ -268,7 +270,7 @@ class Record:
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> Any:
         given = keys(plain, at, (*(("kind",) if self.name else ()), *self.fields), tuple(self.later))
         if self.name and given["kind"] != self.name:
-            raise Refused(f"{at}.kind must be {self.name}, not {shown(given['kind'])}")
+            raise InvalidFile(f"{at}.kind must be {self.name}, not {shown(given['kind'])}")
         known = dict(self.fields) | {name: codec for name, codec in self.later.items() if name in given}
         read = {n: codec.decode(given[n], f"{at}.{n}", sizes) for n, codec in known.items()}
         return self.make(**(dict.fromkeys(self.later) | read))
@@ -289,14 +291,14 @@ class OneOf:
         for record in self.records:
             if record.make is type(value):
                 return record.encode(value)
-        raise Refused(f"a {type(value).__name__} cannot be written to a model file")
+        raise InvalidFile(f"a {type(value).__name__} cannot be written to a model file")
 
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> Any:
         kind = plain.get("kind") if isinstance(plain, dict) else None
         for record in self.records:
             if record.name == kind:
                 return record.decode(plain, at, sizes)
-        raise Refused(f"{at}.kind must be one of {', '.join(r.name for r in self.records)}, not {shown(kind)}")
+        raise InvalidFile(f"{at}.kind must be one of {', '.join(r.name for r in self.records)}, not {shown(kind)}")
 
     def schema(self) -> dict[str, Any]:
         return {"oneOf": [record.schema() for record in self.records]}
@@ -308,13 +310,13 @@ class OneOf:
 def keys(plain: Plain, at: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
     """An object of the file, refused unless it has all the required keys and none that is unknown."""
     if not isinstance(plain, dict):
-        raise Refused(f"{at} must be an object, not {shown(plain)}")
+        raise InvalidFile(f"{at} must be an object, not {shown(plain)}")
     for name in plain:
         if name not in required and name not in optional:
-            raise Refused(f"{at} has an unknown entry {shown(name)}")
+            raise InvalidFile(f"{at} has an unknown entry {shown(name)}")
     for name in required:
         if name not in plain:
-            raise Refused(f"{at} lacks {name}")
+            raise InvalidFile(f"{at} lacks {name}")
     return plain
 
 
@@ -330,9 +332,9 @@ def float_from_plain(plain: Plain, at: str) -> float:
     if isinstance(plain, str) and plain in SPECIAL:
         return SPECIAL[plain]
     if isinstance(plain, bool) or not isinstance(plain, (int, float)) or not abs(plain) < math.inf:
-        raise Refused(f"{at} must be a number, not {shown(plain)}")
+        raise InvalidFile(f"{at} must be a number, not {shown(plain)}")
     if isinstance(plain, int) and abs(plain) > LARGEST:
-        raise Refused(f"{at} must be a number of float64, not {shown(plain)}")
+        raise InvalidFile(f"{at} must be a number of float64, not {shown(plain)}")
     return float(plain)
 
 

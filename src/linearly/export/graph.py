@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.solver import PrecisionWarning
 from linearly.algorithm.least_squares.triangular import EPS
 from linearly.dataset.design.design import Design
 from linearly.dataset.design.terms import Category, Factor, Level, Numeric, Term
-from linearly.dataset.design.transforms import Centred, Computed, Orthogonal, Powers
+from linearly.dataset.design.transforms import ExpressionTerm, OrthogonalPolynomial, RawPolynomial, ScaledTerm
 from linearly.dataset.formula import expression as written
-from linearly.exceptions import remark
+from linearly.exceptions import PrecisionWarning, warn_at_caller
 
 Array = NDArray[np.float64]
 
@@ -132,7 +131,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Head:
+class OutputLayer:
     """From the columns of the design to answers.
 
     Scores are (x − center)·weights + constants. With `squares`, K groups of those: −½ the sum of squares of each group,
@@ -151,13 +150,13 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class PredictionGraph:
     """Inputs, steps, the steps that are the columns of the design, the head, and the labels."""
 
     inputs: tuple[Input, ...]
     steps: tuple[Step, ...]
     features: tuple[str, ...]
-    head: Head
+    head: OutputLayer
     labels: tuple[Level, ...]
 
     @property
@@ -169,7 +168,7 @@ class Recipe:
         return depth
 
 
-def recipe_of(model: Any) -> Recipe:
+def prediction_graph(model: Any) -> PredictionGraph:
     """The recipe of a fitted `linearly.Model`; a model that is no formula of a row is refused."""
     for name in ("estimator", "design", "model"):
         if not hasattr(model, name):
@@ -184,7 +183,9 @@ def recipe_of(model: Any) -> Recipe:
     features = builder.features()
     _tell_of_rounded_powers(model)
     labels = tuple(model.estimator.classes_.tolist()) if hasattr(model.estimator, "classes_") else ()
-    return Recipe(tuple(builder.inputs.values()), tuple(builder.steps), features, _HEADS[kind](model.estimator), labels)
+    return PredictionGraph(
+        tuple(builder.inputs.values()), tuple(builder.steps), features, _HEADS[kind](model.estimator), labels
+    )
 
 
 def references(tree: Tree) -> Iterator[str]:
@@ -234,16 +235,16 @@ class _Builder:
             case Category(name, levels, reference, unseen):
                 item = self.input(name, levels, unseen)
                 return tuple(Indicator(item.name, level) for level in levels if full or level != reference)
-            case Computed(expression):
+            case ExpressionTerm(expression):
                 return (self.computed(expression),)
-            case Centred(expression, _, mean, deviation):
+            case ScaledTerm(expression, _, mean, deviation):
                 assert mean is not None
                 assert deviation is not None
                 moved = self.leaf(Difference(self.computed(expression), Constant(mean)))
                 return (Quotient(moved, Constant(deviation)),)
-            case Powers(expression, degree):
+            case RawPolynomial(expression, degree):
                 return self.powers(self.leaf(self.computed(expression)), degree)
-            case Orthogonal():
+            case OrthogonalPolynomial():
                 return self.orthogonal(factor)
         raise ValueError(f"{factor.label} cannot be exported.")
 
@@ -253,7 +254,7 @@ class _Builder:
             powers.append(self.leaf(Product(powers[-1], x)))
         return tuple(powers)
 
-    def orthogonal(self, factor: Orthogonal) -> tuple[Tree, ...]:
+    def orthogonal(self, factor: OrthogonalPolynomial) -> tuple[Tree, ...]:
         t = self.leaf(Difference(self.computed(factor.expression), Constant(factor.centre)))
         columns: list[Tree] = [Constant(float(1.0 / np.sqrt(factor.rows)))]
         for k in range(factor.degree):
@@ -310,14 +311,16 @@ class _Builder:
 
 def _tell_of_rounded_powers(model: Any) -> None:
     """Warn where powers in float64, which is what other languages have, leave predictions few digits."""
-    raw = [f.label for term in model.design.terms for f in term.factors if isinstance(f, Powers) and f.degree > 1]
+    raw = [
+        f.label for term in model.design.terms for f in term.factors if isinstance(f, RawPolynomial) and f.degree > 1
+    ]
     solution = getattr(model.estimator, "solution_", None)
     if not raw or solution is None or solution.mean is None:
         return
     spread = np.sqrt(solution.tss / solution.weight)
     lost = EPS * float(np.max(np.abs(solution.mean.high) @ np.abs(solution.coef) / np.where(spread > 0, spread, 1.0)))
     if lost > _WORTH_TELLING:
-        remark(
+        warn_at_caller(
             f"The export forms the powers of {raw[0]} in float64, which the model does not: its predictions agree with "
             f"the model's to about {lost:.0e} of the spread of the target. poly() without raw=True has no such loss.",
             PrecisionWarning,
@@ -327,31 +330,31 @@ def _tell_of_rounded_powers(model: Any) -> None:
 # --- estimators as heads --------------------------------------------------------------------------
 
 
-def _least_squares(estimator: Any) -> Head:
+def _least_squares(estimator: Any) -> OutputLayer:
     solution = estimator.solution_
     if estimator._far and solution.mean is not None:
-        return Head(solution.coef, solution.at_mean, "number", solution.mean.high, solution.mean.low)
-    return Head(np.reshape(estimator._coef, (-1, 1)), np.reshape(estimator.intercept_, -1), "number")
+        return OutputLayer(solution.coef, solution.prediction_at_mean, "number", solution.mean.high, solution.mean.low)
+    return OutputLayer(np.reshape(estimator._coef, (-1, 1)), np.reshape(estimator.intercept_, -1), "number")
 
 
-def _perceptron(estimator: Any) -> Head:
-    return Head(estimator.coef_.T, estimator.intercept_, "sign" if len(estimator.classes_) == 2 else "largest")
+def _perceptron(estimator: Any) -> OutputLayer:
+    return OutputLayer(estimator.coef_.T, estimator.intercept_, "sign" if len(estimator.classes_) == 2 else "largest")
 
 
-def _logistic(estimator: Any) -> Head:
+def _logistic(estimator: Any) -> OutputLayer:
     coef, constants = estimator._coefficients, estimator._constants
     if len(estimator.classes_) == 2:
-        return Head(coef[:, 1:], constants[1:], "sign", probabilities="logistic")
-    return Head(coef, constants, "largest", probabilities="softmax")
+        return OutputLayer(coef[:, 1:], constants[1:], "sign", probabilities="logistic")
+    return OutputLayer(coef, constants, "largest", probabilities="softmax")
 
 
-def _lda(estimator: Any) -> Head:
+def _lda(estimator: Any) -> OutputLayer:
     rule = _rule(estimator)
-    return Head(estimator._coefficients, estimator._constants, rule, probabilities="softmax")
+    return OutputLayer(estimator._coefficients, estimator._constants, rule, probabilities="softmax")
 
 
-def _qda(estimator: Any) -> Head:
-    return Head(
+def _qda(estimator: Any) -> OutputLayer:
+    return OutputLayer(
         estimator._roots,
         -estimator._moved,
         _rule(estimator),
@@ -361,8 +364,8 @@ def _qda(estimator: Any) -> Head:
     )
 
 
-def _indicator(estimator: Any) -> Head:
-    return Head(estimator.solution_.coef, estimator.solution_.intercept, _rule(estimator))
+def _indicator(estimator: Any) -> OutputLayer:
+    return OutputLayer(estimator.solution_.coef, estimator.solution_.intercept, _rule(estimator))
 
 
 def _rule(estimator: Any) -> str:

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linearly.algorithm.least_squares.block_ledger import Ledger
+from linearly.algorithm.least_squares.block_ledger import BlockLedger
 from linearly.dataset.design.design import Design
-from linearly.dataset.design.serialization import design_from_plain, design_to_plain
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.design.serialization import design_from_json, design_to_json
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.export.arrays import definitions
-from linearly.export.atomic_file import read_bounded, write_whole
-from linearly.export.codec import Refused, Whole, Words, fields_schema, keys, shown
+from linearly.export.atomic_file import read_bounded, write_atomic
+from linearly.export.codec import Integer, InvalidFile, Text, fields_schema, keys, shown
 from linearly.export.conventions import conventions_of
 from linearly.export.state import KINDS, estimator_from_plain, estimator_to_plain
 from linearly.export.summaries import RECORDS
@@ -53,7 +53,7 @@ class Saved(NamedTuple):
     estimator: Any
     design: Design
     model: str
-    ledger: Ledger
+    ledger: BlockLedger
     n_dropped: int
     note: str
     conventions: dict[str, str]
@@ -68,9 +68,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     try:
         data = to_bytes(model)
         _model_of(data)
-    except Refused as reason:
+    except InvalidFile as reason:
         raise ValueError(f"{os.fspath(path)} was not written: {reason}.") from None
-    write_whole(path, data)
+    write_atomic(path, data)
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
@@ -88,13 +88,13 @@ def to_bytes(model: Any) -> bytes:
     """The text of a model file."""
     for name in ("estimator", "design", "model", "ledger", "n_dropped", "note"):
         if not hasattr(model, name):
-            raise Refused(f"only what linearly.fit returned can be saved, and this is {type(model).__name__}")
+            raise InvalidFile(f"only what linearly.fit returned can be saved, and this is {type(model).__name__}")
     estimator, design = model.estimator, model.design
     body = {
         "model": model.model,
         "note": model.note,
         "estimator": estimator_to_plain(estimator),
-        "design": design_to_plain(design),
+        "design": design_to_json(design),
         "n_dropped": int(model.n_dropped),
         "ledger": dict(sorted(model.ledger.blocks.items())),
         "conventions": conventions_of(estimator),
@@ -104,7 +104,7 @@ def to_bytes(model: Any) -> bytes:
     whole = {"format": FORMAT, "version": VERSION, "digest": _digest(body), **body}
     data = json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
     if len(data) > LARGEST_FILE:
-        raise Refused(
+        raise InvalidFile(
             f"it would have {len(data) // 2**20} MB, more than the {LARGEST_FILE // 2**20} MB of a model file"
         )
     return data
@@ -134,11 +134,11 @@ def schema() -> dict[str, Any]:
         "note": {"type": "string"},
         "estimator": {"oneOf": estimators},
         "design": _design_schema(),
-        "n_dropped": Whole().schema(),
+        "n_dropped": Integer().schema(),
         "ledger": {
             "type": "object",
             "description": "fingerprints of the blocks of rows, each with how often it was learnt",
-            "patternProperties": {f"^{_FINGERPRINT.pattern}$": Whole(1).schema()},
+            "patternProperties": {f"^{_FINGERPRINT.pattern}$": Integer(1).schema()},
             "additionalProperties": False,
         },
         "conventions": texts,
@@ -168,33 +168,33 @@ def schema() -> dict[str, Any]:
 def _model_of(data: bytes) -> Saved:
     whole = _parsed(data)
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
-        raise Refused("it is not a linearly model file")
-    version = Whole(1).decode(whole.get("version"), "version", {})
+        raise InvalidFile("it is not a linearly model file")
+    version = Integer(1).decode(whole.get("version"), "version", {})
     if version > VERSION:
-        raise Refused(f"it has version {version} and this linearly reads versions up to {VERSION}: update linearly")
+        raise InvalidFile(f"it has version {version} and this linearly reads versions up to {VERSION}: update linearly")
     body = {name: value for name, value in keys(whole, "the file", (*_HEAD, *_BODY)).items() if name not in _HEAD}
     if whole["digest"] != _digest(body):
-        raise Refused("its digest does not fit: the file was damaged or edited")
-    model = Words(tuple(MODELS)).decode(body["model"], "model", {})
+        raise InvalidFile("its digest does not fit: the file was damaged or edited")
+    model = Text(tuple(MODELS)).decode(body["model"], "model", {})
     design = _design(body["design"], model)
     assert design.target is not None
     names, classes = design.names, design.target.classes if classifies(model) else ()
-    with warnings.catch_warnings(), quiet_blas(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), single_threaded_blas(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # they were given when the model was fitted
         try:
             estimator = estimator_from_plain(body["estimator"], model, classes, names)
             VECTORS.decode(body["vectors"], "vectors", {"p": len(names), "vectors": 3}).check(estimator, names)
-        except Refused:
+        except InvalidFile:
             raise
         except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError, np.linalg.LinAlgError) as error:
-            raise Refused(f"its parts do not fit together ({type(error).__name__}: {str(error)[:200]})") from None
+            raise InvalidFile(f"its parts do not fit together ({type(error).__name__}: {str(error)[:200]})") from None
     return Saved(
         estimator,
         design,
         model,
         _ledger(body["ledger"]),
-        Whole().decode(body["n_dropped"], "n_dropped", {}),
-        Words().decode(body["note"], "note", {}),
+        Integer().decode(body["n_dropped"], "n_dropped", {}),
+        Text().decode(body["note"], "note", {}),
         _texts(body["conventions"], "conventions"),
         _checked_provenance(body["provenance"]),
     )
@@ -205,69 +205,69 @@ def _parsed(data: bytes) -> Any:
     brackets = _TEXT.sub(b"", data).translate(None, _NO_BRACKETS)
     steps = np.where(np.isin(np.frombuffer(brackets[:MOST_PIECES], dtype=np.uint8), list(b"[{")), 1, -1)
     if len(brackets) > MOST_PIECES or np.cumsum(steps).max(initial=0) > DEEPEST:
-        raise Refused("it is nested too deeply, or has too many parts, for a model file")
+        raise InvalidFile("it is nested too deeply, or has too many parts, for a model file")
     try:
         return json.loads(data.decode("utf-8", "surrogatepass"), object_pairs_hook=_unique, parse_constant=_no_constant)
-    except Refused:
+    except InvalidFile:
         raise
     except RecursionError:
-        raise Refused("it is nested too deeply for a model file") from None
+        raise InvalidFile("it is nested too deeply for a model file") from None
     except UnicodeDecodeError:
-        raise Refused("it is not text in UTF-8") from None
+        raise InvalidFile("it is not text in UTF-8") from None
     except ValueError as error:
-        raise Refused(f"it is not JSON ({str(error)[:200]})") from None
+        raise InvalidFile(f"it is not JSON ({str(error)[:200]})") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise Refused(f"the entry {shown(twice)} is there twice")
+        raise InvalidFile(f"the entry {shown(twice)} is there twice")
     return found
 
 
 def _no_constant(text: str) -> Any:
-    raise Refused(f"{text} is not JSON: a model file writes it as text")
+    raise InvalidFile(f"{text} is not JSON: a model file writes it as text")
 
 
 def _digest(body: dict[str, Any]) -> str:
     try:
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        raise Refused("it holds a number beyond float64") from None
+        raise InvalidFile("it holds a number beyond float64") from None
     return hashlib.blake2b(text.encode("ascii"), digest_size=32).hexdigest()
 
 
 def _design(plain: Any, model: str) -> Design:
     try:
-        design = design_from_plain(plain)
+        design = design_from_json(plain)
     except ValueError as reason:
-        raise Refused(f"its design is refused: {str(reason).rstrip('.')}") from None
+        raise InvalidFile(f"its design is refused: {str(reason).rstrip('.')}") from None
     if design.target is None:
-        raise Refused("its design has no target")
+        raise InvalidFile("its design has no target")
     if not design.terms:
-        raise Refused("its design has no terms")
+        raise InvalidFile("its design has no terms")
     if classifies(model) != design.target.labels or (design.target.labels and len(design.target.classes) < 2):
-        raise Refused(f"the target of its design is not one that model {model} can predict")
+        raise InvalidFile(f"the target of its design is not one that model {model} can predict")
     if len({type(label) for label in design.target.classes}) > 1:
-        raise Refused("its classes are of different types")
+        raise InvalidFile("its classes are of different types")
     return design
 
 
-def _ledger(plain: Any) -> Ledger:
+def _ledger(plain: Any) -> BlockLedger:
     if not isinstance(plain, dict) or len(plain) > _MOST_BLOCKS:
-        raise Refused("ledger must be an object of fingerprints and counts")
+        raise InvalidFile("ledger must be an object of fingerprints and counts")
     for name, count in plain.items():
         if not _FINGERPRINT.fullmatch(name):
-            raise Refused(f"{shown(name)} is not the fingerprint of a block")
-        Whole(1).decode(count, f"ledger.{name}", {})
-    return Ledger(Counter(plain))
+            raise InvalidFile(f"{shown(name)} is not the fingerprint of a block")
+        Integer(1).decode(count, f"ledger.{name}", {})
+    return BlockLedger(Counter(plain))
 
 
 def _texts(plain: Any, at: str) -> dict[str, str]:
     if not isinstance(plain, dict) or len(plain) > 100:
-        raise Refused(f"{at} must be an object of texts")
-    return {name: Words().decode(text, f"{at}.{name[:40]}", {}) for name, text in plain.items()}
+        raise InvalidFile(f"{at} must be an object of texts")
+    return {name: Text().decode(text, f"{at}.{name[:40]}", {}) for name, text in plain.items()}
 
 
 # --- provenance -----------------------------------------------------------------------------------
@@ -304,11 +304,11 @@ def _checked_provenance(plain: Any) -> dict[str, Any]:
     names = ("library", "library_version", "rows", "time", "data_fingerprint")
     given = keys(plain, "provenance", names)
     for name in ("library", "library_version", "time"):
-        Words(longest=100).decode(given[name], f"provenance.{name}", {})
+        Text(longest=100).decode(given[name], f"provenance.{name}", {})
     if given["rows"] is not None:
-        Whole().decode(given["rows"], "provenance.rows", {})
+        Integer().decode(given["rows"], "provenance.rows", {})
     if given["data_fingerprint"] is not None:
-        Words(longest=100).decode(given["data_fingerprint"], "provenance.data_fingerprint", {})
+        Text(longest=100).decode(given["data_fingerprint"], "provenance.data_fingerprint", {})
     return given
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linearly.export.atomic_file import write_whole
+from linearly.export.atomic_file import write_atomic
 from linearly.export.graph import (
     Constant,
     Difference,
@@ -22,15 +22,15 @@ from linearly.export.graph import (
     Indicator,
     Input,
     Power,
+    PredictionGraph,
     Product,
     Quotient,
-    Recipe,
     Reference,
     Sum,
     Tree,
-    recipe_of,
+    prediction_graph,
 )
-from linearly.export.parity_check import CLOSE, Trial
+from linearly.export.parity_check import CLOSE, ParityCheck
 
 try:
     import onnx
@@ -61,7 +61,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     """
     if dtype not in _KINDS:
         raise ValueError(f"dtype must be float64 or float32, not {dtype!r}.")
-    recipe = recipe_of(model)
+    recipe = prediction_graph(model)
     for item in recipe.inputs:
         if item.column in ("", *_OUTPUTS) or item.column.startswith("linearly."):
             raise ValueError(
@@ -72,14 +72,14 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     _check(built, recipe, model, dtype)
     data: bytes = built.SerializeToString()
     if path is not None:
-        write_whole(path, data)
+        write_atomic(path, data)
     return data
 
 
 class _Graph:
     """Collects the nodes; every method gives the name of what it computes, n × 1 unless said."""
 
-    def __init__(self, recipe: Recipe, dtype: str) -> None:
+    def __init__(self, recipe: PredictionGraph, dtype: str) -> None:
         self.recipe, self.dtype = recipe, dtype
         self.nodes: list[Any] = []
         self.constants: dict[tuple[Any, ...], Any] = {}
@@ -255,14 +255,14 @@ class _Graph:
         return str(self.constants[key][0])
 
 
-def feed(recipe: Recipe, columns: dict[str, list[Any]], dtype: str) -> dict[str, Any]:
+def feed(recipe: PredictionGraph, columns: dict[str, list[Any]], dtype: str) -> dict[str, Any]:
     """Raw columns as the inputs of the graph."""
     kinds = {item.column: object if item.kind == "text" else dtype for item in recipe.inputs}
     return {name: np.array(columns[name], dtype=kind)[:, None] for name, kind in kinds.items()}
 
 
-def _check(built: Any, recipe: Recipe, model: Any, dtype: str) -> None:
-    trial = Trial(model)
+def _check(built: Any, recipe: PredictionGraph, model: Any, dtype: str) -> None:
+    trial = ParityCheck(model)
     with np.errstate(all="ignore"):
         outputs = ReferenceEvaluator(built).run(None, feed(recipe, trial.columns, dtype))
     named = dict(zip((output.name for output in built.graph.output), outputs, strict=True))

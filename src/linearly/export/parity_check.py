@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.design.terms import Category, Numeric
+from linearly.exceptions import NotEstimableWarning
 from linearly.export.test_vectors import about
-from linearly.models.estimability import NotEstimableWarning
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ FEWEST = 5
 CLOSE = 1e-12  # of the size of the answers
 
 
-class Trial:
+class ParityCheck:
     """Rows as columns of plain Python values, and what the model says of them."""
 
     def __init__(self, model: Any) -> None:
@@ -80,7 +80,7 @@ def _scores(model: Any, columns: dict[str, list[Any]]) -> Array | None:
 
 def trial_columns(model: Any) -> dict[str, list[Any]]:
     """Random raw rows that the design can code: levels it knows, numbers about the means it knows or of many sizes."""
-    design = model.design.for_new_rows()
+    design = model.design.without_target()
     random = np.random.default_rng(20240229)
     levels: dict[str, tuple[Any, ...]] = {}
     near: dict[str, tuple[float, float]] = {}

@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from linearly.export.atomic_file import write_whole
+from linearly.export.atomic_file import write_atomic
 from linearly.export.graph import (
     Constant,
     Difference,
     Function,
-    Head,
     Indicator,
     Input,
+    OutputLayer,
     Power,
+    PredictionGraph,
     Product,
     Quotient,
-    Recipe,
     Reference,
     Sum,
     Tree,
-    recipe_of,
+    prediction_graph,
 )
-from linearly.export.parity_check import Trial
+from linearly.export.parity_check import ParityCheck
 
 _HEAD = '''"""{title}
 
@@ -68,15 +68,15 @@ def to_python(model: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> round(namespace["predict"]({"x": 10}), 6)
     21.0
     """
-    source = _source(recipe_of(model), model)
+    source = _source(prediction_graph(model), model)
     _check(source, model)
     if path is not None:
-        write_whole(path, source.encode("utf-8"))
+        write_atomic(path, source.encode("utf-8"))
     return source
 
 
 def _check(source: str, model: Any) -> None:
-    trial = Trial(model)
+    trial = ParityCheck(model)
     namespace: dict[str, Any] = {"__name__": "exported"}
     exec(compile(source, "<exported model>", "exec"), namespace)
     rows = trial.rows()
@@ -85,7 +85,7 @@ def _check(source: str, model: Any) -> None:
     trial.compare([namespace["predict"](row) for row in rows], probabilities, "Python function")
 
 
-def _source(recipe: Recipe, model: Any) -> str:
+def _source(recipe: PredictionGraph, model: Any) -> str:
     labels = recipe.labels
     title = f"{model.model} model of {model.target}, exported from linearly."
     answer = f"one of {len(labels)} labels" if labels else "a number"
@@ -100,7 +100,7 @@ def _safe(text: str) -> str:
     return text.encode("unicode_escape").decode("ascii").replace('"', "'")
 
 
-def _constants(recipe: Recipe) -> list[str]:
+def _constants(recipe: PredictionGraph) -> list[str]:
     head = recipe.head
     lines = [f"_WEIGHTS = {_matrix(head.weights.T)}", f"_CONSTANTS = {_vector(head.constants)}"]
     if head.squares is not None:
@@ -114,7 +114,7 @@ def _constants(recipe: Recipe) -> list[str]:
     return lines
 
 
-def _body(recipe: Recipe) -> list[str]:
+def _body(recipe: PredictionGraph) -> list[str]:
     lines = [f"{item.name} = {_read(item)}" for item in recipe.inputs]
     names = ", ".join(item.name for item in recipe.inputs)
     lines += [f"if None in ({names},):", "    return None", "try:"]
@@ -145,7 +145,7 @@ def _read(item: Input) -> str:
     return f"_level({value}, {list(item.levels)!r}, ())"
 
 
-def _answers(head: Head) -> list[str]:
+def _answers(head: OutputLayer) -> list[str]:
     if head.rule == "number":
         return ["def predict(row):", "    scores = _scores(row)", "    return None if scores is None else scores[0]"]
     choice = {

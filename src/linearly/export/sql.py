@@ -16,24 +16,24 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
-from linearly.export.atomic_file import write_whole
+from linearly.export.atomic_file import write_atomic
 from linearly.export.graph import (
     Constant,
     Difference,
     Function,
-    Head,
     Indicator,
     Input,
+    OutputLayer,
     Power,
+    PredictionGraph,
     Product,
     Quotient,
-    Recipe,
     Reference,
     Sum,
     Tree,
-    recipe_of,
+    prediction_graph,
 )
-from linearly.export.parity_check import Trial
+from linearly.export.parity_check import ParityCheck
 from linearly.formatting import HIDDEN, visible
 
 try:
@@ -72,7 +72,7 @@ def to_sql(
     if dialect not in sqlglot.Dialect.classes or not dialect:
         known = ", ".join(sorted(name for name in sqlglot.Dialect.classes if name))
         raise ValueError(f"sqlglot knows no dialect {dialect!r}; it knows {known}.")
-    recipe = recipe_of(model)
+    recipe = prediction_graph(model)
     answers = _answer_names(recipe)
     for name in keep:
         if name in answers:
@@ -81,11 +81,11 @@ def to_sql(
     text = query.sql(dialect=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.RAISE, copy=False)
     _check(text, dialect, recipe, model, keep)
     if path is not None:
-        write_whole(path, (text + "\n").encode("utf-8"))
+        write_atomic(path, (text + "\n").encode("utf-8"))
     return text
 
 
-def _answer_names(recipe: Recipe) -> list[str]:
+def _answer_names(recipe: PredictionGraph) -> list[str]:
     has = recipe.head.probabilities is not None
     return ["prediction", *(visible(f"probability[{label}]") for label in recipe.labels if has)]
 
@@ -96,7 +96,7 @@ def _answer_names(recipe: Recipe) -> list[str]:
 class _Query:
     """Builds the chain of tables."""
 
-    def __init__(self, recipe: Recipe, table: str, keep: tuple[str, ...], materialized: bool) -> None:
+    def __init__(self, recipe: PredictionGraph, table: str, keep: tuple[str, ...], materialized: bool) -> None:
         self.recipe, self.keep, self.materialized = recipe, keep, materialized
         parts = table.split(".") if _DOTTED.fullmatch(table) else [table]
         self.table = e.Table(
@@ -188,7 +188,7 @@ def _read(item: Input) -> Any:
     return e.Case().when(e.In(this=column.copy(), expressions=[_label(level) for level in item.levels]), column)
 
 
-def _linear(recipe: Recipe) -> list[Any]:
+def _linear(recipe: PredictionGraph) -> list[Any]:
     head = recipe.head
     columns: list[Any] = [_ref(name) for name in recipe.features]
     for center in (head.center, head.center_low):
@@ -203,7 +203,7 @@ def _linear(recipe: Recipe) -> list[Any]:
     ]
 
 
-def _scores(head: Head) -> list[Any]:
+def _scores(head: OutputLayer) -> list[Any]:
     n = len(head.constants)
     if head.squares is None:
         return [_ref(f"l{i}") for i in range(n)]
@@ -411,8 +411,8 @@ def _greatest(terms: list[Any]) -> Any:
 # --- the check ------------------------------------------------------------------------------------
 
 
-def _check(text: str, dialect: str, recipe: Recipe, model: Any, keep: Sequence[str]) -> None:
-    trial = Trial(model)
+def _check(text: str, dialect: str, recipe: PredictionGraph, model: Any, keep: Sequence[str]) -> None:
+    trial = ParityCheck(model)
     tree = sqlglot.parse_one(text, read=dialect)
     own = {table.alias for table in tree.find_all(e.CTE)}
     for step in tree.find_all(e.CTE):
@@ -439,7 +439,7 @@ def _check(text: str, dialect: str, recipe: Recipe, model: Any, keep: Sequence[s
     trial.compare(predictions, [row[1:] for row in answers], "query")
 
 
-def _typed(value: Any, recipe: Recipe) -> Any:
+def _typed(value: Any, recipe: PredictionGraph) -> Any:
     # SQLite has no truth values.
     boolean = recipe.labels and isinstance(recipe.labels[0], bool)
     return bool(value) if boolean and value is not None else value

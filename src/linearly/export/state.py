@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from linearly.algorithm.least_squares.solver import Ask
-from linearly.algorithm.logistic.optimizers import Path
+from linearly.algorithm.least_squares.solver import RidgeProblem
+from linearly.algorithm.logistic.optimizers import History
 from linearly.dataset.rows.array_checks import as_labels
-from linearly.dataset.rows.block import numbered
+from linearly.dataset.rows.block import default_names
 from linearly.export.agreement import (
     agreed_folds,
     agreed_likelihood,
@@ -27,24 +27,24 @@ from linearly.export.agreement import (
 )
 from linearly.export.arrays import Numbers
 from linearly.export.codec import (
-    Amount,
+    Bool,
     Codec,
     Float,
+    Integer,
+    InvalidFile,
     Label,
-    Listed,
-    Maybe,
+    ListOf,
+    Number,
     NumberOr,
+    Optional,
     Record,
-    Refused,
     Sizes,
-    Truth,
-    Whole,
-    Words,
+    Text,
     fields_schema,
     keys,
 )
-from linearly.export.summaries import BY_CLASS, COURSE, FOLDS, LEAST_SQUARES_SUMMARY, SOLUTION, Course
-from linearly.models.least_squares_base import LeastSquares
+from linearly.export.summaries import CLASS_GRAMS, COURSE, FOLDS, LEAST_SQUARES_SUMMARY, SOLUTION, Course
+from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.models.linear_regression import COVARIANCES, METHODS
 from linearly.models.logistic_regression import COVARIANCES as LOGISTIC_COVARIANCES
 from linearly.models.logistic_regression import SOLVERS
@@ -53,11 +53,11 @@ from linearly.models.pocket_perceptron import INITS as POCKET_INITS
 from linearly.models.registry import MODELS
 
 
-class Absent(Maybe):
+class Absent(Optional):
     """An attribute that the estimator may lack; null in the file."""
 
 
-class Later(Maybe):
+class Later(Optional):
     """An attribute that came later: written where it is not None, and None in the files written before it."""
 
 
@@ -68,17 +68,17 @@ class Proof:
     verdict: str
     text: str
 
-    def sentence(self) -> str:
+    def describe(self) -> str:
         """The verdict, its proof and its meaning in words."""
         return self.text
 
 
 class _ProofCodec(Record):
     def encode(self, value: Any) -> Any:
-        return super().encode(Proof(value.verdict, value.sentence()))
+        return super().encode(Proof(value.verdict, value.describe()))
 
 
-class Kind(NamedTuple):
+class EstimatorCodec(NamedTuple):
     """An estimator's parameters and state, and what follows from the state."""
 
     parameters: Mapping[str, Codec]
@@ -106,21 +106,21 @@ _STATE = "estimator.state"
 
 def _read_solution(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
     solution = state["solution_"]
-    if len(solution.root) not in (sizes["p"], sizes["p"] + 1):
-        raise Refused("the root of the covariance has not as many rows as the model has terms")
+    if len(solution.inverse_root) not in (sizes["p"], sizes["p"] + 1):
+        raise InvalidFile("the root of the covariance has not as many rows as the model has terms")
     if (solution.form == "centred") != (solution.mean is not None):
-        raise Refused("a centred solution needs the means of the features, and no other has them")
-    estimator._several = False
+        raise InvalidFile("a centred solution needs the means of the features, and no other has them")
+    estimator._multi_output = False
     if "folds_" in state:
         estimator.summary_ = state["folds_"].total()
     if estimator.summary_.n != solution.n:
-        raise Refused(f"the solution is of {solution.n} rows, and the summary of {estimator.summary_.n}")
+        raise InvalidFile(f"the solution is of {solution.n} rows, and the summary of {estimator.summary_.n}")
     descended = getattr(estimator, "method", "") == "gradient_descent"
     solution = agreed_solution(estimator.summary_, solution, f"{_STATE}.solution_", descended=descended)
     if solution.aliased and solution.null is None:  # a file written before the null space was
-        ask = Ask(solution.alpha, solution.form != "plain", solution.form == "constant")
-        estimator.solution_ = solution = replace(solution, null=ask.of(estimator.summary_).null)
-    LeastSquares._read(estimator, solution)
+        ask = RidgeProblem(solution.alpha, solution.form != "plain", solution.form == "constant")
+        estimator.solution_ = solution = replace(solution, null=ask.solve(estimator.summary_).null)
+    LeastSquaresBase._set_from_summary(estimator, solution)
     if hasattr(estimator, "fold_errors_"):
         estimator._average_errors()
         agreed_folds(estimator, _STATE)
@@ -128,30 +128,30 @@ def _read_solution(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
 
 _LEAST_SQUARES: dict[str, Codec] = {
     "solution_": SOLUTION,
-    "method_": Words(("gram", "exact", "qr")),
-    "n_passes_": Whole(),
+    "method_": Text(("gram", "extended", "qr")),
+    "n_passes_": Integer(),
 }
-_LINEAR = Kind(
+_LINEAR = EstimatorCodec(
     {
-        "alpha": Amount(0.0),
-        "fit_intercept": Truth(),
-        "penalize_intercept": Truth(),
-        "covariance": Words(COVARIANCES),
-        "method": Words(METHODS),
+        "alpha": Number(0.0),
+        "fit_intercept": Bool(),
+        "penalize_intercept": Bool(),
+        "covariance": Text(COVARIANCES),
+        "method": Text(METHODS),
     },
     {
         "summary_": LEAST_SQUARES_SUMMARY,
         **_LEAST_SQUARES,
         "meat_": Absent(Numbers(("k", "rank", "rank"), finite=False)),
-        "n_clusters_": Absent(Whole(2)),
+        "n_clusters_": Absent(Integer(2)),
     },
     _read_solution,
 )
-_RIDGE = Kind(
+_RIDGE = EstimatorCodec(
     {
-        "alphas": Maybe(Listed(Amount(0.0))),
-        "cv": NumberOr(Whole(2), Words(("loo",))),
-        "fit_intercept": Truth(),
+        "alphas": Optional(ListOf(Number(0.0))),
+        "cv": NumberOr(Integer(2), Text(("loo",))),
+        "fit_intercept": Bool(),
     },
     {
         "folds_": Absent(FOLDS),
@@ -177,8 +177,8 @@ def _read_indicator(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None
         estimator.coef_, estimator.intercept_ = estimator.coef_[1:], estimator.intercept_[1:] - 0.5
 
 
-_GAUSSIAN: dict[str, Codec] = {"priors": Maybe(Listed(Amount(0.0))), "shrinkage": Maybe(Amount(0.0))}
-_BY_CLASS: dict[str, Codec] = {"summary_": BY_CLASS, "n_passes_": Whole()}
+_GAUSSIAN: dict[str, Codec] = {"priors": Optional(ListOf(Number(0.0))), "shrinkage": Optional(Number(0.0))}
+_CLASS_GRAMS: dict[str, Codec] = {"summary_": CLASS_GRAMS, "n_passes_": Integer()}
 _MEANS: dict[str, Codec] = {
     "priors_": Numbers(("K",), positive=True),
     "means_": Numbers(("K", "p")),
@@ -186,10 +186,10 @@ _MEANS: dict[str, Codec] = {
     "_constants": Numbers(("K",)),
 }
 _GAUSSIANS = ("priors_", "means_", "_center", "_constants", "shrinkage_")
-_LDA = Kind(
+_LDA = EstimatorCodec(
     _GAUSSIAN,
     {
-        **_BY_CLASS,
+        **_CLASS_GRAMS,
         **_MEANS,
         "covariance_": Numbers(("p", "p")),
         "shrinkage_": Float(least=0.0),
@@ -197,16 +197,16 @@ _LDA = Kind(
         "intercept_": Numbers(("v",)),
         "scalings_": Numbers(("p", "directions")),
         "explained_variance_ratio_": Numbers(("directions",)),
-        "_n_features_out": Whole(size="directions"),
+        "_n_features_out": Integer(size="directions"),
         "_coefficients": Numbers(("p", "K")),
         "_common": Numbers(("p",)),
     },
     lambda estimator, state, sizes: derived_again(estimator, state, ("coef_", "intercept_", *_GAUSSIANS)),
 )
-_QDA = Kind(
+_QDA = EstimatorCodec(
     _GAUSSIAN,
     {
-        **_BY_CLASS,
+        **_CLASS_GRAMS,
         **_MEANS,
         "covariances_": Numbers(("K", "p", "p")),
         "shrinkage_": Numbers(("K",)),
@@ -215,7 +215,7 @@ _QDA = Kind(
     },
     lambda estimator, state, sizes: derived_again(estimator, state, ("covariances_", *_GAUSSIANS)),
 )
-_INDICATOR = Kind({"alpha": Amount(0.0)}, {**_BY_CLASS, "solution_": SOLUTION}, _read_indicator)
+_INDICATOR = EstimatorCodec({"alpha": Number(0.0)}, {**_CLASS_GRAMS, "solution_": SOLUTION}, _read_indicator)
 
 
 # --- logistic regression --------------------------------------------------------------------------
@@ -232,44 +232,46 @@ def _read_logits(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
     estimator.multilabel_ = False
     terms = len(columns) * (p + int(estimator.fit_intercept))
     if estimator._root is not None and len(estimator._root) != terms:
-        raise Refused(f"the root of the covariance has {len(estimator._root)} rows, and the model {terms} terms")
+        raise InvalidFile(f"the root of the covariance has {len(estimator._root)} rows, and the model {terms} terms")
     if estimator._unknown is not None:
         estimator._unknown = np.array(estimator._unknown)
         if len(estimator._unknown) != terms:
-            raise Refused(f"the model has {terms} terms, and {len(estimator._unknown)} are said to be known or not")
+            raise InvalidFile(f"the model has {terms} terms, and {len(estimator._unknown)} are said to be known or not")
     elif estimator._root is not None and estimator.separation_ is None and not estimator._root.any(axis=1).all():
         estimator._unknown = ~estimator._root.any(axis=1)  # a file written before the null space was
     estimator._aliased = estimator._aliased or ()
     known = [part is None for part in (estimator._null, estimator._center)]
     if estimator._null is not None and len(estimator._null) * len(columns) != terms:
-        raise Refused("the direction that the rows do not determine has not as many entries as there are terms")
+        raise InvalidFile("the direction that the rows do not determine has not as many entries as there are terms")
     if known[0] != known[1] or known[0] == bool(estimator._aliased):
-        raise Refused("columns that are combinations of others need a direction and a center, and no others have them")
+        raise InvalidFile(
+            "columns that are combinations of others need a direction and a center, and no others have them"
+        )
     agreed_likelihood(estimator, _STATE)
 
 
-_LOGISTIC = Kind(
+_LOGISTIC = EstimatorCodec(
     {
-        "alpha": Amount(0.0),
-        "bias_reduction": Maybe(Words(("firth",))),
-        "reference": Maybe(Label()),
-        "solver": Words(SOLVERS),
-        "fit_intercept": Truth(),
-        "covariance": Words(LOGISTIC_COVARIANCES),
+        "alpha": Number(0.0),
+        "bias_reduction": Optional(Text(("firth",))),
+        "reference": Optional(Label()),
+        "solver": Text(SOLVERS),
+        "fit_intercept": Bool(),
+        "covariance": Text(LOGISTIC_COVARIANCES),
     },
     {
         "coef_": Numbers(("logits", "p")),
         "intercept_": Numbers(("logits",)),
-        "n_rows_": Whole(),
-        "n_passes_": Whole(),
-        "converged_": Truth(),
+        "n_rows_": Integer(),
+        "n_passes_": Integer(),
+        "converged_": Bool(),
         "log_likelihood_": Float(),
         "null_log_likelihood_": Float(),
         "condition_": Float(finite=False),
         "digits_": Absent(Float(finite=False)),
-        "separation_": Maybe(_ProofCodec(Proof, {"verdict": Words(longest=40), "text": Words()})),
-        "path_": Record(
-            Path,
+        "separation_": Optional(_ProofCodec(Proof, {"verdict": Text(longest=40), "text": Text()})),
+        "history_": Record(
+            History,
             {
                 "loss": Numbers(("passes",), finite=False),
                 "gradient_norm": Numbers(("passes",), finite=False),
@@ -277,13 +279,13 @@ _LOGISTIC = Kind(
             },
         ),
         "_class_weights": Numbers(("K",)),
-        "_root": Maybe(Numbers(("logit_terms", "rank"), finite=False)),
-        "_inner": Maybe(Numbers(("rank", "rank"), finite=False)),
-        "n_clusters_": Absent(Whole(2)),
-        "_aliased": Later(Listed(Whole())),
+        "_root": Optional(Numbers(("logit_terms", "rank"), finite=False)),
+        "_inner": Optional(Numbers(("rank", "rank"), finite=False)),
+        "n_clusters_": Absent(Integer(2)),
+        "_aliased": Later(ListOf(Integer())),
         "_null": Later(Numbers(("terms",))),
         "_center": Later(Numbers(("p",))),
-        "_unknown": Later(Listed(Truth(), size="logit_terms")),
+        "_unknown": Later(ListOf(Bool(), size="logit_terms")),
     },
     _read_logits,
 )
@@ -295,11 +297,11 @@ _LOGISTIC = Kind(
 def _go_on(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
     shuffle = check_random_state(estimator.random_state) if estimator.shuffle else None
     if (state["course"].log is not None) != estimator.is_its_log:
-        raise Refused("a voted perceptron is its mistake log, and no other has one in the file")
+        raise InvalidFile("a voted perceptron is its mistake log, and no other has one in the file")
     estimator._training = state["course"].training(
         averaged=estimator.averaged, intercept=bool(estimator.fit_intercept), K=sizes["K"], shuffle=shuffle
     )
-    estimator._tell()
+    estimator._set_fitted_attributes()
     agreed_training(estimator, _STATE)
 
 
@@ -312,40 +314,40 @@ def _course(estimator: Any) -> dict[str, Any]:
     return {"course": Course.of(estimator._training, estimator.is_its_log)}
 
 
-_RANDOM: dict[str, Codec] = {"shuffle": Truth(), "random_state": Maybe(Whole())}
-_TOLD: dict[str, Codec] = {"training_error_": Absent(Float(finite=False)), "stopped_because_": Words()}
+_RANDOM: dict[str, Codec] = {"shuffle": Bool(), "random_state": Optional(Integer())}
+_TOLD: dict[str, Codec] = {"training_error_": Absent(Float(finite=False)), "stop_reason_": Text()}
 _PASSES: dict[str, Codec] = {
-    "max_passes": Whole(1),
-    "tolerance": Whole(),
-    "fit_intercept": Truth(),
+    "max_passes": Integer(1),
+    "tolerance": Integer(),
+    "fit_intercept": Bool(),
     **_RANDOM,
 }
 _COUNTS: dict[str, Codec] = {
     "coef_": Numbers(("v", "p")),
     "intercept_": Numbers(("v",)),
-    "n_passes_": Whole(),
-    "n_updates_": Whole(),
+    "n_passes_": Integer(),
+    "n_updates_": Integer(),
     "mistakes_per_pass_": Numbers(("passes",), "i8"),
     **_TOLD,
 }
 _ONLINE: dict[str, Codec] = {"course": COURSE, **_TOLD}
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, EstimatorCodec] = {
     "LinearRegression": _LINEAR,
     "RidgeCV": _RIDGE,
     "LogisticRegression": _LOGISTIC,
     "LinearDiscriminantAnalysis": _LDA,
     "QuadraticDiscriminantAnalysis": _QDA,
     "LeastSquaresClassifier": _INDICATOR,
-    "Perceptron": Kind({**_PASSES, "init": Words(INITS)}, _ONLINE, _go_on, _course),
-    "AveragedPerceptron": Kind(_PASSES, _ONLINE, _go_on, _course),
-    "VotedPerceptron": Kind({**_PASSES, "weighting": Words(WEIGHTINGS)}, _ONLINE, _go_on, _course),
-    "BatchPerceptron": Kind(
-        {"max_passes": Whole(1), "epsilon": Amount(0.0), "fit_intercept": Truth()}, _COUNTS, _listed_mistakes
+    "Perceptron": EstimatorCodec({**_PASSES, "init": Text(INITS)}, _ONLINE, _go_on, _course),
+    "AveragedPerceptron": EstimatorCodec(_PASSES, _ONLINE, _go_on, _course),
+    "VotedPerceptron": EstimatorCodec({**_PASSES, "weighting": Text(WEIGHTINGS)}, _ONLINE, _go_on, _course),
+    "BatchPerceptron": EstimatorCodec(
+        {"max_passes": Integer(1), "epsilon": Number(0.0), "fit_intercept": Bool()}, _COUNTS, _listed_mistakes
     ),
-    "PocketPerceptron": Kind(
-        {"max_updates": Whole(1), "fit_intercept": Truth(), "init": Words(POCKET_INITS), **_RANDOM},
-        {**_COUNTS, "best_update_": Whole(), "error_path_": Numbers(("updates",), "i8")},
+    "PocketPerceptron": EstimatorCodec(
+        {"max_updates": Integer(1), "fit_intercept": Bool(), "init": Text(POCKET_INITS), **_RANDOM},
+        {**_COUNTS, "best_update_": Integer(), "error_history_": Numbers(("updates",), "i8")},
         _listed_mistakes,
     ),
 }
@@ -363,7 +365,7 @@ def estimator_to_plain(estimator: Any) -> dict[str, Any]:
     """Name, parameters and state of a fitted estimator."""
     name = type(estimator).__name__
     if name not in KINDS:
-        raise Refused(f"a {name} is none of the estimators that a model file can hold")
+        raise InvalidFile(f"a {name} is none of the estimators that a model file can hold")
     kind = KINDS[name]
     parameters = {n: _parameter(n, codec, getattr(estimator, n)) for n, codec in kind.parameters.items()}
     given = kind.given(estimator)
@@ -377,7 +379,7 @@ def estimator_from_plain(plain: Any, model: str, classes: tuple[Any, ...], names
     given = keys(plain, "estimator", ("name", "parameters", "state"))
     allowed = estimators_of(model)
     if given["name"] not in allowed:
-        raise Refused(f"estimator.name must be {' or '.join(allowed)} for model {model}")
+        raise InvalidFile(f"estimator.name must be {' or '.join(allowed)} for model {model}")
     kind, sizes = KINDS[given["name"]], _sizes(len(names), len(classes))
     wanted = keys(given["parameters"], "estimator.parameters", tuple(kind.parameters))
     parameters = {n: c.decode(wanted[n], f"estimator.parameters.{n}", sizes) for n, c in kind.parameters.items()}
@@ -386,7 +388,7 @@ def estimator_from_plain(plain: Any, model: str, classes: tuple[Any, ...], names
         if hasattr(estimator, check):
             getattr(estimator, check)()
     estimator.n_features_in_ = len(names)
-    if names != numbered(len(names)):
+    if names != default_names(len(names)):
         estimator.feature_names_in_ = np.array(names, dtype=object)
     if classes:
         estimator.classes_ = as_labels(classes)
@@ -401,7 +403,7 @@ def estimator_from_plain(plain: Any, model: str, classes: tuple[Any, ...], names
         if name.endswith("_") or name.startswith("_"):
             setattr(estimator, name, value)
     if (getattr(estimator, "covariance", "") == "cluster") != hasattr(estimator, "n_clusters_"):
-        raise Refused("a clustered covariance, and no other, needs the number of clusters; fit the model anew")
+        raise InvalidFile("a clustered covariance, and no other, needs the number of clusters; fit the model anew")
     kind.derive(estimator, state, sizes)
     return estimator
 
@@ -425,7 +427,7 @@ def _parameter(name: str, codec: Codec, value: Any) -> Any:
     try:
         return codec.encode(value)
     except (TypeError, ValueError):
-        raise Refused(
+        raise InvalidFile(
             f"the parameter {name} is {type(value).__name__}, which a model file cannot hold; set it to something "
             f"plain first: model.estimator.set_params({name}=…)"
         ) from None

@@ -8,45 +8,45 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.class_grams import ByClass
-from linearly.algorithm.least_squares.column_scaling import Gauge
+from linearly.algorithm.least_squares.class_grams import ClassGrams
+from linearly.algorithm.least_squares.column_scaling import ColumnScaling
 from linearly.algorithm.least_squares.gram import Gram
-from linearly.algorithm.least_squares.qr import Triangle
-from linearly.algorithm.least_squares.ridge_cv import Folds
+from linearly.algorithm.least_squares.qr import QRFactor
+from linearly.algorithm.least_squares.ridge_cv import FoldSummaries
 from linearly.algorithm.least_squares.solution import Solution
 from linearly.algorithm.perceptron.mistake_log import MistakeLog, Recorder
 from linearly.algorithm.perceptron.training import Training
 from linearly.export.arrays import Exact, Numbers
 from linearly.export.codec import (
+    Bool,
     Float,
-    Listed,
-    Maybe,
+    Integer,
+    InvalidFile,
+    ListOf,
     OneOf,
+    Optional,
     Plain,
     Record,
-    Refused,
     Sizes,
-    Together,
-    Truth,
-    Whole,
-    Words,
+    Text,
+    TupleOf,
 )
-from linearly.kernels.double_double import rounded
+from linearly.kernels.double_double import to_float64
 from linearly.kernels.matrices import dense
 
 # Sizes: p features, k targets, m columns of [X | Y], K classes; v vectors of weights, 1 for two classes.
-GAUGE = Record(Gauge, {"shift": Numbers(("m",)), "unit": Numbers(("m",), positive=True)})
+SCALING = Record(ColumnScaling, {"shift": Numbers(("m",)), "scale": Numbers(("m",), positive=True)})
 
 
-_Summary = TypeVar("_Summary", Gram, Triangle)
+_Summary = TypeVar("_Summary", Gram, QRFactor)
 
 
 class _GramCodec(Record):
     def decode(self, plain: Plain, at: str, sizes: Sizes) -> Gram:
         gram: Gram = super().decode(plain, at, sizes)
-        cross = rounded(gram.cross)
+        cross = to_float64(gram.centered_crossprod)
         if not np.allclose(cross, cross.T, rtol=1e-6, atol=1e-12 * float(np.abs(cross).max(initial=0.0))):
-            raise Refused(f"{at}.cross is not symmetric")
+            raise InvalidFile(f"{at}.centered_crossprod is not symmetric")
         return _with_least_rounding(gram)
 
 
@@ -58,69 +58,71 @@ def _with_least_rounding(summary: _Summary) -> _Summary:
 GRAM = _GramCodec(
     Gram,
     {
-        "n": Whole(),
+        "n": Integer(),
         "weight": Exact(()),
         "log_weight": Float(),
-        "p": Whole(size="p"),
-        "gauge": GAUGE,
+        "p": Integer(size="p"),
+        "scaling": SCALING,
         "mean": Exact(("m",)),
-        "cross": Exact(("m", "m")),
-        "intercept": Truth(),
+        "centered_crossprod": Exact(("m", "m")),
+        "intercept": Bool(),
     },
     "Gram",
     later={"rounding": Numbers(("1 + m",))},
 )
 
 
-class _TriangleCodec(Record):
-    def decode(self, plain: Plain, at: str, sizes: Sizes) -> Triangle:
-        triangle: Triangle = super().decode(plain, at, sizes)
+class _QRFactorCodec(Record):
+    def decode(self, plain: Plain, at: str, sizes: Sizes) -> QRFactor:
+        triangle: QRFactor = super().decode(plain, at, sizes)
         if not 0 < len(triangle.R) <= triangle.R.shape[1]:
-            raise Refused(f"{at}.R has {len(triangle.R)} rows: a triangle has one at least, and no more than columns")
+            raise InvalidFile(
+                f"{at}.R has {len(triangle.R)} rows: a triangle has one at least, and no more than columns"
+            )
         return _with_least_rounding(triangle)
 
 
-TRIANGLE = _TriangleCodec(
-    Triangle,
+QR_FACTOR = _QRFactorCodec(
+    QRFactor,
     {
-        "n": Whole(),
+        "n": Integer(),
         "log_weight": Float(),
-        "p": Whole(size="p"),
-        "gauge": GAUGE,
+        "p": Integer(size="p"),
+        "scaling": SCALING,
         "R": Numbers(("", "1 + m")),
-        "intercept": Truth(),
+        "intercept": Bool(),
     },
-    "Triangle",
+    "QRFactor",
     later={"rounding": Numbers(("1 + m",))},
 )
-BY_CLASS = Record(ByClass, {"parts": Listed(GRAM, size="K")}, "ByClass")
-LEAST_SQUARES_SUMMARY = OneOf((GRAM, TRIANGLE))
-FOLDS = Record(Folds, {"parts": Listed(LEAST_SQUARES_SUMMARY, most=1000)}, "Folds")
+CLASS_GRAMS = Record(ClassGrams, {"parts": ListOf(GRAM, size="K")}, "ClassGrams")
+LEAST_SQUARES_SUMMARY = OneOf((GRAM, QR_FACTOR))
+FOLDS = Record(FoldSummaries, {"parts": ListOf(LEAST_SQUARES_SUMMARY, most=1000)}, "FoldSummaries")
 
 SOLUTION = Record(
     Solution,
     {
         "coef": Numbers(("p", "k")),
         "intercept": Numbers(("k",)),
-        "rank": Whole(),
-        "aliased": Listed(Whole()),
+        "rank": Integer(),
+        "aliased": ListOf(Integer()),
         "rss": Numbers(("k",), finite=False),
         "tss": Numbers(("k",), finite=False),
         "dof": Float(finite=False),
-        "root": Numbers(("terms", "rank"), finite=False),
+        "inverse_root": Numbers(("terms", "rank"), finite=False),
         "shrinkage": Numbers(("rank", "rank"), finite=False),
-        "n": Whole(),
+        "n": Integer(),
         "weight": Float(),
         "log_weight": Float(),
         "condition": Float(finite=False),
         "digits": Float(finite=False),
-        "sound_digits": Float(finite=False),
-        "sure": Truth(),
+        "digits_of_relevant_coefs": Float(finite=False),
+        "rank_is_certain": Bool(),
         "alpha": Float(least=0.0),
-        "form": Words(("centred", "plain", "constant")),
-        "mean": Maybe(Exact(("p",))),
-        "at_mean": Numbers(("k",)),
-        "exact": Together((Exact(("p", "k")), Exact(("k",)))),
+        "form": Text(("centred", "plain", "constant")),
+        "mean": Optional(Exact(("p",))),
+        "prediction_at_mean": Numbers(("k",)),
+        "exact": TupleOf((Exact(("p", "k")), Exact(("k",)))),
     },
     later={
         "root_low": Numbers(("terms", "rank"), finite=False),
@@ -153,13 +155,13 @@ class Mistakes:
         n, distinct = len(self.rows), len(self.features)
         ends = (0, distinct, self.which), (0, max(K, 2), self.codes), (0, max(K, 2), self.rivals)
         if any(len(a) and (a.min() < low or a.max() >= high) for low, high, a in ends):
-            raise Refused("the mistake log speaks of rows or classes that are not there")
+            raise InvalidFile("the mistake log speaks of rows or classes that are not there")
         if n and (self.times[0] < 1 or self.times[-1] > seen or (np.diff(self.times) <= 0).any()):
-            raise Refused("the mistake log is not in the order of its mistakes")
+            raise InvalidFile("the mistake log is not in the order of its mistakes")
         ids = np.full(distinct, -1, dtype=np.int64)
         ids[self.which] = self.rows
         if (ids < 0).any() or (ids[self.which] != self.rows).any() or len(np.unique(ids)) != distinct:
-            raise Refused("the mistake log does not say which rows its mistakes were made on")
+            raise InvalidFile("the mistake log does not say which rows its mistakes were made on")
         recorder = Recorder(room=np.inf)
         recorder.parts = [(self.rows, self.codes, self.rivals, self.times)]
         recorder.kept = [(ids, self.features)] if distinct else []
@@ -204,7 +206,7 @@ class Course:
         """The training that was, ready to go on; one that is not of this kind is refused."""
         have = self.intercept is not None, self.coef_sum is not None, self.intercept_sum is not None
         if have != (intercept, averaged, intercept and averaged):
-            raise Refused("the training does not fit the parameters of the perceptron")
+            raise InvalidFile("the training does not fit the parameters of the perceptron")
         vectors, p = self.coef.shape
         training = Training(
             vectors,
@@ -239,25 +241,25 @@ COURSE = Record(
     Course,
     {
         "coef": Numbers(("v", "p")),
-        "intercept": Maybe(Numbers(("v",))),
-        "coef_sum": Maybe(Numbers(("v", "p"))),
-        "intercept_sum": Maybe(Numbers(("v",))),
-        "seen": Whole(),
+        "intercept": Optional(Numbers(("v",))),
+        "coef_sum": Optional(Numbers(("v", "p"))),
+        "intercept_sum": Optional(Numbers(("v",))),
+        "seen": Integer(),
         "largest": Float(least=0.0),
-        "exponent": Whole(least=-2000),
+        "exponent": Integer(least=-2000),
         "mistakes": Numbers(("passes",), "i8"),
-        "updates": Whole(),
-        "log": Maybe(MISTAKES),
+        "updates": Integer(),
+        "log": Optional(MISTAKES),
     },
 )
 
 # By the names they have in the schema.
 RECORDS: dict[str, Record] = {
-    "gauge": GAUGE,
+    "scaling": SCALING,
     "Gram": GRAM,
-    "Triangle": TRIANGLE,
-    "ByClass": BY_CLASS,
-    "Folds": FOLDS,
+    "QRFactor": QR_FACTOR,
+    "ClassGrams": CLASS_GRAMS,
+    "FoldSummaries": FOLDS,
     "solution": SOLUTION,
     "mistakes": MISTAKES,
     "course": COURSE,

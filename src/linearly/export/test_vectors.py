@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.class_grams import ByClass
-from linearly.algorithm.least_squares.qr import Triangle
-from linearly.dataset.rows.block import Block, OneBlock
+from linearly.algorithm.least_squares.class_grams import ClassGrams
+from linearly.algorithm.least_squares.qr import QRFactor
+from linearly.dataset.rows.block import Block, SingleBlockRows
+from linearly.exceptions import NotEstimableWarning
 from linearly.export.arrays import Numbers
-from linearly.export.codec import Label, Listed, Record, Refused
-from linearly.kernels.double_double import rounded
-from linearly.models.estimability import NotEstimableWarning
+from linearly.export.codec import InvalidFile, Label, ListOf, Record
+from linearly.kernels.double_double import to_float64
 
 Array = NDArray[np.float64]
 
@@ -50,27 +50,27 @@ class Vectors:
         predictions, scores = _asked(estimator, names, self.rows)
         size = max(float(np.abs(self.scores).max(initial=0.0)), float(np.abs(scores).max(initial=0.0)), 1e-300)
         if scores.shape != self.scores.shape or not (np.abs(scores - self.scores) <= _CLOSE * size).all():
-            raise Refused("the self-test failed: the model does not give the scores that the file expects of it")
+            raise InvalidFile("the self-test failed: the model does not give the scores that the file expects of it")
         clear = np.ones(ROWS, dtype=bool) if not hasattr(estimator, "classes_") else _clear(scores, size)
         told = predictions.tolist()
         for i in np.flatnonzero(clear):
             same = told[i] == self.predictions[i] if hasattr(estimator, "classes_") else True
             if not same or type(told[i]) is not type(self.predictions[i]):
-                raise Refused(f"the self-test failed: row {i} is {told[i]!r}, and the file expects another answer")
+                raise InvalidFile(f"the self-test failed: row {i} is {told[i]!r}, and the file expects another answer")
 
 
 VECTORS = Record(
     Vectors,
     {
         "rows": Numbers(("vectors", "p")),
-        "predictions": Listed(Label(), size="vectors"),
+        "predictions": ListOf(Label(), size="vectors"),
         "scores": Numbers(("vectors", "scores")),
     },
 )
 
 
 def _asked(estimator: Any, names: tuple[str, ...], rows: Array) -> tuple[NDArray[Any], Array]:
-    block = OneBlock(Block(rows, names=names))
+    block = SingleBlockRows(Block(rows, names=names))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotEstimableWarning)  # made-up rows need not be related as the fitted ones are
         predictions = estimator.predict(block)
@@ -90,7 +90,7 @@ def about(estimator: Any) -> tuple[Array, Array]:
     """A value of each column to start from, and how far to go from it."""
     summary = getattr(estimator, "summary_", None)
     if summary is not None:
-        return _moments(summary.total() if isinstance(summary, ByClass) else summary)
+        return _moments(summary.total() if isinstance(summary, ClassGrams) else summary)
     if hasattr(estimator, "coef_"):
         weight = np.abs(estimator.coef_).max(axis=0)
         with np.errstate(divide="ignore", over="ignore"):
@@ -104,9 +104,9 @@ def about(estimator: Any) -> tuple[Array, Array]:
 
 
 def _moments(summary: Any) -> tuple[Array, Array]:
-    p, gauge = summary.p, summary.gauge
-    mean = summary.R[0, 1:] / (summary.R[0, 0] or 1.0) if isinstance(summary, Triangle) else rounded(summary.mean)
-    center = mean[:p] * gauge.unit[:p] + gauge.shift[:p]
+    p, scaling = summary.p, summary.scaling
+    mean = summary.R[0, 1:] / (summary.R[0, 0] or 1.0) if isinstance(summary, QRFactor) else to_float64(summary.mean)
+    center = mean[:p] * scaling.scale[:p] + scaling.shift[:p]
     with np.errstate(over="ignore"):
-        spread = summary.lengths / np.sqrt(float(rounded(summary.weight)))
+        spread = summary.centered_norms / np.sqrt(float(to_float64(summary.weight)))
     return center, np.where(np.isfinite(spread), spread, np.abs(center))

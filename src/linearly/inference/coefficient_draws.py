@@ -7,44 +7,44 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from linearly.dataset.rows.reduce import quiet_blas
-from linearly.inference.fitted_rows import refuse_other_rows
-from linearly.inference.tidy import Array, estimates, fitted, refuse_several, row_parts
-from linearly.kernels.matrices import dense_numbers
+from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.inference.fitted_rows import check_rows_of_fit
+from linearly.inference.tidy import Array, check_single_target, estimates, require_solution, row_diagnostics
+from linearly.kernels.matrices import dense_keeping_low_part
 from linearly.models.base import training_rows
-from linearly.models.least_squares_base import LeastSquares
-from linearly.models.parameter_checks import whole_number
+from linearly.models.least_squares_base import LeastSquaresBase
+from linearly.models.parameter_checks import check_integer
 
 
-@quiet_blas()
-def draw_coefficients(model: LeastSquares, n: int, error_model: str, X: Any, y: Any, random_state: Any) -> Array:
+@single_threaded_blas()
+def draw_coefficients(model: LeastSquaresBase, n: int, error_variance: str, X: Any, y: Any, random_state: Any) -> Array:
     """n draws of β† = β̂ − (X'X + αI)⁻¹X'ε, intercept first; NaN for terms that the rows do not determine."""
-    solution = fitted(model)
-    refuse_several(model, "sample_coefficients")
-    n = whole_number("n", n, 1)
+    solution = require_solution(model)
+    check_single_target(model, "sample_coefficients")
+    n = check_integer("n", n, 1)
     draw = check_random_state(random_state)
     center = np.where(solution.identified, estimates(solution)[:, 0], np.nan)
-    if error_model == "normal":
+    if error_variance == "normal":
         # X'ε is normal with covariance σ²X'X, so β† − β̂ is a root of the covariance times standard normal numbers.
         values, vectors = np.linalg.eigh(solution.shrinkage)
-        root = solution.root @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        root = solution.inverse_root @ (vectors * np.sqrt(np.maximum(values, 0.0)))
         z = draw.standard_normal((n, root.shape[1]))
         return np.asarray(center - np.sqrt(solution.sigma2[0]) * z @ root.T)
-    if error_model != "residuals":
-        raise ValueError(f'error_model must be "normal" or "residuals", not {error_model!r}.')
+    if error_variance != "residuals":
+        raise ValueError(f'error_variance must be "normal" or "residuals", not {error_variance!r}.')
     if X is None or y is None:
-        raise ValueError('error_model="residuals" resamples the residuals of the fitted rows: pass X= and y=.')
+        raise ValueError('error_variance="residuals" resamples the residuals of the fitted rows: pass X= and y=.')
     # The triangle knows the sum of the weights by their roots, to within rounding.
     if abs(solution.weight - solution.n) > 1e-9 * solution.n or solution.log_weight != 0:
         raise ValueError('The errors of a fit with weights are not alike, so they cannot be resampled: use "normal".')
     rows = training_rows(model, X, y, None, reset=False)
-    u = np.concatenate([solution.coordinates(dense_numbers(block.X)) for block in rows])
-    parts = row_parts(rows, solution)
-    refuse_other_rows(solution, parts, "sample_coefficients")
+    u = np.concatenate([solution.whitened_rows(dense_keeping_low_part(block.X)) for block in rows])
+    parts = row_diagnostics(rows, solution)
+    check_rows_of_fit(solution, parts, "sample_coefficients")
     residual = parts.residual
     centred = residual - residual.mean()
     draws = np.empty((n, len(center)))
     for i in range(n):
         epsilon = centred[draw.randint(len(centred), size=len(centred))]
-        draws[i] = center - solution.root @ (u.T @ epsilon)
+        draws[i] = center - solution.inverse_root @ (u.T @ epsilon)
     return draws

@@ -10,26 +10,26 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
-from linearly.algorithm.least_squares.gram import Gram, targets
-from linearly.algorithm.least_squares.solution import PERFECT, Solution
-from linearly.algorithm.least_squares.solver import Ask, climb
+from linearly.algorithm.least_squares.gram import Gram, target_matrix
+from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL, Solution
+from linearly.algorithm.least_squares.solver import RidgeProblem, solve_adaptively
 from linearly.dataset.rows.block import Block, Rows
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.views import MappedRows
 from linearly.inference.durbin_watson import EXACT_BELOW, Differences, DurbinWatson, durbin_watson
-from linearly.inference.fitted_rows import refuse_other_rows
+from linearly.inference.fitted_rows import check_rows_of_fit
 from linearly.inference.normality import SHAPIRO_ROWS, anderson_darling, lilliefors, shapiro_wilk
-from linearly.inference.tidy import Array, fitted, refuse_several, row_parts
-from linearly.inference.unwrap import estimator_in, opened
+from linearly.inference.tidy import Array, check_single_target, require_solution, row_diagnostics
+from linearly.inference.unwrap import unwrap_estimator, unwrap_model
 from linearly.kernels.double_double import Numbers
-from linearly.kernels.matrices import dense_numbers
+from linearly.kernels.matrices import dense_keeping_low_part
 from linearly.models.base import column_names, training_rows
-from linearly.models.least_squares_base import LeastSquares
+from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.table import Table
 
 
-@quiet_blas()
-def residual_tests(model: LeastSquares, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
+@single_threaded_blas()
+def residual_tests(model: LeastSquaresBase, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
     """A row for each test of the residuals: ``test, statistic, p_value, n``.
 
     Normality by Shapiro-Wilk (at most 5 000 evenly spaced rows; ``n`` says how many), by Kolmogorov-Smirnov in
@@ -39,12 +39,12 @@ def residual_tests(model: LeastSquares, X: Any, y: Any = None, sample_weight: An
     the root of its weight, and rows of weight 0 are absent. Of an exact fit, whose residuals are rounding errors, all
     tests are NaN. For a `Model`, X is the data that it was fitted to.
     """
-    model, X = opened(model, X, y, sample_weight, "residual_tests")
-    solution = fitted(model)
-    refuse_several(model, "residual_tests")
+    model, X = unwrap_model(model, X, y, sample_weight, "residual_tests")
+    solution = require_solution(model)
+    check_single_target(model, "residual_tests")
     rows = training_rows(model, X, y, sample_weight, reset=False)
-    parts = row_parts(rows, solution)
-    refuse_other_rows(solution, parts, "residual_tests")
+    parts = row_diagnostics(rows, solution)
+    check_rows_of_fit(solution, parts, "residual_tests")
     fit, residual, _, weight = parts
     fit, residual = ((part * np.sqrt(weight))[weight > 0] for part in (fit, residual))
     notes, n = [], len(residual)
@@ -53,7 +53,7 @@ def residual_tests(model: LeastSquares, X: Any, y: Any = None, sample_weight: An
         found = [(np.nan, np.nan, rows_used) for rows_used in (min(n, SHAPIRO_ROWS), n, n, n, n)]
     else:
         normal = [test(residual) for test in (shapiro_wilk, lilliefors, anderson_darling)]
-        uneven = breusch_pagan(climb(squared_residuals(rows, solution), Ask()).solution)
+        uneven = breusch_pagan(solve_adaptively(squared_residuals(rows, solution), RidgeProblem()).solution)
         found = [*normal, (*uneven, n), _independence(rows, solution, n)]
     return Table(
         {
@@ -69,7 +69,7 @@ def residual_tests(model: LeastSquares, X: Any, y: Any = None, sample_weight: An
 def _rounding_alone(residual: Array, y: Array) -> bool:
     """Whether residuals are what rounding leaves of an exact fit, by the rule of the report."""
     size = float(np.abs(y).max(initial=0.0)) or 1.0  # squares of numbers near 1e±200 must neither overflow nor vanish
-    return bool(((residual / size) ** 2).sum() <= PERFECT * ((y / size) ** 2).sum())
+    return bool(((residual / size) ** 2).sum() <= INTERPOLATION_TOL * ((y / size) ** 2).sum())
 
 
 def breusch_pagan(about: Solution) -> tuple[float, float]:
@@ -109,29 +109,29 @@ def _in_order(block: Block, solution: Solution) -> tuple[Array, Array]:
     """Residuals and coordinates of the rows that count, both times the roots of the weights."""
     X, residual, weight = _residuals(block, solution)
     root, present = np.sqrt(weight), weight > 0
-    return (residual * root)[present], (solution.coordinates(X) * root[:, None])[present]
+    return (residual * root)[present], (solution.whitened_rows(X) * root[:, None])[present]
 
 
 def _residuals(block: Block, solution: Solution) -> tuple[Numbers, Array, Array]:
-    X = dense_numbers(block.X)
-    y = targets(block)
+    X = dense_keeping_low_part(block.X)
+    y = target_matrix(block)
     assert y is not None
     weight = np.ones(len(X)) if block.weight is None else block.weight
     return X, y[:, 0] - solution.predict(X)[:, 0], weight
 
 
-@quiet_blas()
-def vif(model: LeastSquares) -> Table:
+@single_threaded_blas()
+def vif(model: LeastSquaresBase) -> Table:
     """Variance inflation of each feature, ``term, vif``: 1 / (1 − R²) of the feature on the others.
 
     1 means unrelated to the others; above 10 its standard error is more than three times what it could be; infinite for
     a feature that is a combination of others, and for those it is a combination of.
     """
-    model = estimator_in(model)
-    fitted(model)
+    model = unwrap_estimator(model)
+    require_solution(model)
     summary: Gram = model.summary_
-    solution = Ask(0.0).of(summary)
-    root, length = solution.root[1:, 1:], summary.lengths[:, None]
+    solution = RidgeProblem(0.0).solve(summary)
+    root, length = solution.inverse_root[1:, 1:], summary.centered_norms[:, None]
     inflation = ((length * root) ** 2).sum(axis=1)
     inflation[~solution.identified[1:]] = np.inf
     return Table({"term": list(column_names(model)), "vif": inflation})

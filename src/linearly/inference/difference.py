@@ -10,11 +10,11 @@ from scipy.special import chdtrc, fdtrc
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.least_squares.solution import whiten
-from linearly.algorithm.least_squares.solver import Ask
-from linearly.dataset.rows.reduce import quiet_blas
-from linearly.evaluation.targets import plain
-from linearly.inference.tidy import dof_of_tests, fitted, refuse_several, term_names, tidy, two_sided
-from linearly.inference.unwrap import estimator_in
+from linearly.algorithm.least_squares.solver import RidgeProblem
+from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.evaluation.targets import to_plain_values
+from linearly.inference.tidy import check_single_target, dof_of_tests, require_solution, t_p_values, term_names, tidy
+from linearly.inference.unwrap import unwrap_estimator
 from linearly.models.base import column_names
 from linearly.models.logistic_regression import LogisticRegression
 from linearly.table import Table
@@ -22,14 +22,14 @@ from linearly.table import Table
 Array = NDArray[np.float64]
 
 
-@quiet_blas()
+@single_threaded_blas()
 def diff(a: Any, b: Any) -> Table:
     """A row for each term: ``term, first, second, change, std_error, statistic, p_value``; two models of one kind.
 
     The rows of the two fits must be different rows. For least squares the notes give Chow's test that all coefficients
     are the same, which needs the sum of the two summaries only; for logistic regression a Wald test of the same.
     """
-    first, second = (estimator_in(model) for model in (a, b))
+    first, second = (unwrap_estimator(model) for model in (a, b))
     if type(first) is not type(second):
         raise ValueError(f"These are models of two kinds: {type(first).__name__} and {type(second).__name__}.")
     check_is_fitted(first)
@@ -46,8 +46,8 @@ def diff(a: Any, b: Any) -> Table:
 
 
 def _diff_linear(a: Any, b: Any) -> Table:
-    refuse_several(a, "diff")
-    refuse_several(b, "diff")
+    check_single_target(a, "diff")
+    check_single_target(b, "diff")
     first, second = tidy(a), tidy(b)
     change, error, statistic = _changes(first, second)
     p_value = _welch_tests(a, first, b, second, statistic)
@@ -67,21 +67,21 @@ def _diff_linear(a: Any, b: Any) -> Table:
     )
 
 
-@quiet_blas()
+@single_threaded_blas()
 def chow(a: Any, b: Any) -> dict[str, float]:
     """Chow's test that two least-squares fits share all their coefficients: ``statistic, df1, df2, p_value``.
 
     F = ((S − S₁ − S₂) / k) / ((S₁ + S₂) / (n₁ + n₂ − 2k)), with S the residual sum of squares of the pooled fit, read
     off the sum of the two summaries.
     """
-    one, two = fitted(a), fitted(b)
+    one, two = require_solution(a), require_solution(b)
     if a.covariance != "classical" or b.covariance != "classical":
         raise ValueError("Chow's test assumes errors of equal variance, and these fits do not.")
     if one.alpha > 0 or two.alpha > 0:
         raise ValueError("Chow's test is for least squares without a penalty.")
     if type(a.summary_) is not type(b.summary_):
         raise ValueError("These models keep different summaries: fit both with the same method=.")
-    pooled = Ask(0.0, bool(a.fit_intercept)).of(a.summary_ + b.summary_)
+    pooled = RidgeProblem(0.0, bool(a.fit_intercept)).solve(a.summary_ + b.summary_)
     k = pooled.rank + int(pooled.has_intercept)
     if one.rank != pooled.rank or two.rank != pooled.rank:
         raise ValueError("Chow's test needs enough rows in both models: one of them cannot tell all columns apart.")
@@ -110,7 +110,7 @@ def _diff_logistic(a: Any, b: Any) -> Table:
     if not np.array_equal(a.classes_, b.classes_):
         raise ValueError(f"The classes differ: {a.classes_.tolist()} and {b.classes_.tolist()}.")
     if not (a.multilabel_ or b.multilabel_) and a.reference_ != b.reference_:
-        both = " and ".join(repr(plain(model.reference_)) for model in (a, b))
+        both = " and ".join(repr(to_plain_values(model.reference_)) for model in (a, b))
         raise ValueError(f"The logits are against different classes, {both}: fit both with the same reference=.")
     first, second = tidy(a), tidy(b)
     change, error, statistic = _changes(first, second)
@@ -149,7 +149,7 @@ def _changes(first: Table, second: Table) -> tuple[Array, Array, Array]:
 def _welch_tests(a: Any, first: Table, b: Any, second: Table, statistic: Array) -> Array:
     """Two-sided p-values of the changes, on Welch's degrees of freedom."""
     dof = _welch(first["std_error"], dof_of_tests(a), second["std_error"], dof_of_tests(b))
-    return np.array([two_sided(np.array([t]), d)[0] for t, d in zip(statistic, dof, strict=True)])
+    return np.array([t_p_values(np.array([t]), d)[0] for t, d in zip(statistic, dof, strict=True)])
 
 
 def _welch(a: Array, df_a: float, b: Array, df_b: float) -> Array:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.solution import PERFECT, Solution
+from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL, Solution
 from linearly.algorithm.least_squares.triangular import EPS
-from linearly.dataset.rows.block import Block, Rows, refuse_bad_numbers
-from linearly.kernels.matrices import undoubled
+from linearly.dataset.rows.block import Block, Rows, check_finite
+from linearly.kernels.matrices import drop_low_part
 from linearly.models.label_encoding import labelled_rows
 from linearly.models.logistic_regression import LogisticRegression
 from linearly.models.score_classifier import log_softmax
@@ -25,7 +25,7 @@ _CLOSE = 1e-9  # two sums of weights, taken in another order, differ by less
 _FITS = 1e-6  # and two sums of losses
 
 
-class RowParts(NamedTuple):
+class RowDiagnostics(NamedTuple):
     """Fitted values, residuals, leverages and weights of rows."""
 
     fit: Array
@@ -34,7 +34,7 @@ class RowParts(NamedTuple):
     weight: Array
 
 
-def refuse_other_rows(solution: Solution, parts: RowParts, what: str) -> None:
+def check_rows_of_fit(solution: Solution, parts: RowDiagnostics, what: str) -> None:
     """Refuse rows that a least-squares solution is not of: by their number, weights, residuals and leverages."""
     present = parts.weight > 0
     weight, residual = parts.weight[present], parts.residual[present]
@@ -50,7 +50,7 @@ def refuse_other_rows(solution: Solution, parts: RowParts, what: str) -> None:
     unit = float(np.abs(y).max(initial=0.0)) or 1.0  # squares of numbers near 1e±200 must neither overflow nor vanish
     squares, noise = (float((weight * (part / unit) ** 2).sum()) for part in (residual, y))
     rss = float(solution.rss[0]) / unit / unit
-    if np.isfinite(rss) and not abs(squares - rss) <= enough * max(squares, rss) + PERFECT * noise:
+    if np.isfinite(rss) and not abs(squares - rss) <= enough * max(squares, rss) + INTERPOLATION_TOL * noise:
         told = f"{squares * unit * unit:.6g} and {float(solution.rss[0]):.6g}"
         raise _others(what, f"their residuals and those of the fit have sums of squares {told}")
     leverage, trace = float(parts.leverage[present].sum()), float(np.trace(solution.shrinkage))
@@ -58,18 +58,18 @@ def refuse_other_rows(solution: Solution, parts: RowParts, what: str) -> None:
         raise _others(what, f"their leverages add up to {leverage:.6g}, and those of the fit to {trace:.6g}")
 
 
-def refuse_other_labelled_rows(model: LogisticRegression, X: Any, y: Any, sample_weight: Any, what: str) -> Rows:
+def check_labelled_rows_of_fit(model: LogisticRegression, X: Any, y: Any, sample_weight: Any, what: str) -> Rows:
     """Return the rows of a logistic fit; refuse others by their number, the weights of classes and the likelihood."""
     _, rows = labelled_rows(model, X, y, sample_weight, classes=model.classes_, reset=False)
     K, columns = len(model.classes_), np.abs(model._coefficients)
 
     def add_up(block: Block) -> Array:
-        refuse_bad_numbers(block)
+        check_finite(block)
         codes = np.asarray(block.y).astype(np.intp)
         weight = np.ones(len(codes)) if block.weight is None else block.weight
         if block.unknown is not None:
             codes, weight = np.where(block.unknown, 0, codes), np.where(block.unknown, 0.0, weight)
-        Z = undoubled(block.X)
+        Z = drop_low_part(block.X)
         loss = -log_softmax(model.scores(Z))[np.arange(len(codes)), codes]
         with np.errstate(over="ignore"):
             reach = (abs(Z) @ columns).max(axis=1) + np.abs(model._constants).max()
@@ -77,7 +77,7 @@ def refuse_other_labelled_rows(model: LogisticRegression, X: Any, y: Any, sample
         sums = [np.count_nonzero(counted), weight[counted] @ loss[counted], weight[counted] @ reach[counted]]
         return np.array([*sums, *np.bincount(codes, weight, K), *np.bincount(codes[counted], minlength=K)])
 
-    n, loss, reach, *by_class = rows.fold(add_up)
+    n, loss, reach, *by_class = rows.reduce(add_up)
     weights, counts = np.array(by_class[:K]), np.array(by_class[K:])
     if n != model.n_rows_:
         raise _others(what, f"there are {int(n):,} of positive weight, and the fit had {model.n_rows_:,}")

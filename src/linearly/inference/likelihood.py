@@ -14,21 +14,22 @@ from scipy.special import chdtrc, chdtri, expit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.least_squares.column_scaling import Gauge
+from linearly.algorithm.least_squares.column_scaling import ColumnScaling
 from linearly.algorithm.logistic.firth import firth
-from linearly.algorithm.logistic.objective import Logistic, Quadratic
+from linearly.algorithm.logistic.objective import Logistic, LossDerivatives
 from linearly.algorithm.logistic.optimizers import newton
 from linearly.algorithm.logistic.solver import GRAM_SIZE
-from linearly.dataset.rows.block import Rows, as_frame, is_frame, is_rows, refuse_bad_numbers
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.block import Rows, as_frame, check_finite, is_frame, is_rows
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.views import MappedRows
-from linearly.evaluation.targets import plain
-from linearly.inference.fitted_rows import refuse_other_labelled_rows
-from linearly.inference.tidy import dof_of_tests, refuse_level, t_quantile, two_sided, unidentified_note
-from linearly.inference.unwrap import estimator_in, opened
+from linearly.evaluation.targets import to_plain_values
+from linearly.exceptions import SeparationWarning
+from linearly.inference.fitted_rows import check_labelled_rows_of_fit
+from linearly.inference.tidy import check_level, dof_of_tests, t_p_values, t_quantile, unidentified_note
+from linearly.inference.unwrap import unwrap_estimator, unwrap_model
 from linearly.kernels.matrices import dense_float64
 from linearly.models.base import column_names
-from linearly.models.logistic_regression import LogisticRegression, SeparationWarning
+from linearly.models.logistic_regression import LogisticRegression
 from linearly.table import Table
 
 Array = NDArray[np.float64]
@@ -38,7 +39,7 @@ _NAMED = 8  # terms that a note names
 
 def tidy_logistic(model: LogisticRegression, level: float) -> Table:
     """A row for each term (and for each logit of K ≥ 3 classes, named by ``label``), with Wald tests and intervals."""
-    refuse_level(level)
+    check_level(level)
     terms, labels, estimate = _terms(model)
     error = np.sqrt(np.diagonal(model.covariance_))  # which says so where there is no root
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -51,11 +52,11 @@ def tidy_logistic(model: LogisticRegression, level: float) -> Table:
         "estimate": estimate,
         "std_error": error,
         "statistic": statistic,
-        "p_value": two_sided(statistic, dof),
+        "p_value": t_p_values(statistic, dof),
         "conf_low": estimate - reach,
         "conf_high": estimate + reach,
     }
-    notes = [f"Logits against {plain(model.reference_)!r}."] if labels else []
+    notes = [f"Logits against {to_plain_values(model.reference_)!r}."] if labels else []
     return Table(columns, notes=(*notes, *unknown_notes(model)))
 
 
@@ -120,13 +121,13 @@ def augment_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: A
     _refuse_multilabel(model, "augment")
     if len(model.classes_) > 2:
         raise ValueError("augment takes a logistic regression of two classes.")
-    rows = refuse_other_labelled_rows(model, X, y, sample_weight, "augment")
+    rows = check_labelled_rows_of_fit(model, X, y, sample_weight, "augment")
     root, first = model._root, int(model.fit_intercept)
     if root is None:
         raise ValueError('Leverage needs the Hessian, which solver="lbfgs" does not form: fit with solver="newton".')
     parts = []
     for block in rows:
-        refuse_bad_numbers(block)
+        check_finite(block)
         Z = dense_float64(block.X)
         logit = model.scores(Z)[:, 1]
         side = np.where(np.asarray(block.y) == 1, 1.0, -1.0)
@@ -156,10 +157,10 @@ def augment_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: A
         )
 
 
-@quiet_blas()
+@single_threaded_blas()
 def odds_ratios(model: LogisticRegression, *, level: float = 0.95) -> Table:
     """exp(coefficient) of each feature with its interval: by what the odds are multiplied for one unit more."""
-    model = _fitted(estimator_in(model))
+    model = _fitted(unwrap_estimator(model))
     table = tidy_logistic(model, level)
     first = int(model.fit_intercept)
     chosen = [i for i in range(len(table)) if i % (first + model.n_features_in_) >= first]
@@ -171,7 +172,7 @@ def odds_ratios(model: LogisticRegression, *, level: float = 0.95) -> Table:
     return Table(columns, notes=table.notes)
 
 
-@quiet_blas()
+@single_threaded_blas()
 def likelihood_ratio_tests(model: LogisticRegression, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
     """Each feature left out in turn: ``term, statistic, df, p_value`` of twice the fall in log likelihood.
 
@@ -179,10 +180,10 @@ def likelihood_ratio_tests(model: LogisticRegression, X: Any, y: Any = None, sam
     to. Levels of a category are left out one by one. Where classes are separable the largest likelihood is that in the
     limit, so that terms without a finite estimate can be tested too.
     """
-    model, X = opened(model, X, y, sample_weight, "likelihood_ratio_tests")
-    refuse_penalised(_fitted(model), "likelihood_ratio_tests")
+    model, X = unwrap_model(model, X, y, sample_weight, "likelihood_ratio_tests")
+    check_unpenalized(_fitted(model), "likelihood_ratio_tests")
     names = column_names(model)
-    refuse_other_labelled_rows(model, X, y, sample_weight, "likelihood_ratio_tests")
+    check_labelled_rows_of_fit(model, X, y, sample_weight, "likelihood_ratio_tests")
     statistics, df, whole = [], [], parameters_of(model)
     plainly = clone(model).set_params(covariance="classical")  # the likelihood does not depend on it
     for j in range(len(names)):
@@ -207,7 +208,7 @@ def likelihood_ratio_tests(model: LogisticRegression, X: Any, y: Any = None, sam
     )
 
 
-@quiet_blas()
+@single_threaded_blas()
 def profile_intervals(
     model: LogisticRegression, X: Any, y: Any = None, sample_weight: Any = None, *, level: float = 0.95
 ) -> Table:
@@ -221,7 +222,7 @@ def profile_intervals(
     by more, as it does for the intercept of columns far from zero, and for terms that the rows do not determine. The
     rows and weights are those of the fit, and others are refused; for a `Model`, X is the data that it was fitted to.
     """
-    model, X = opened(model, X, y, sample_weight, "profile_intervals")
+    model, X = unwrap_model(model, X, y, sample_weight, "profile_intervals")
     _refuse_multilabel(_fitted(model), "profile_intervals")
     if model.alpha > 0:
         raise ValueError("profile_intervals needs a likelihood without a ridge penalty: alpha=0.")
@@ -231,10 +232,10 @@ def profile_intervals(
             + (", because its classes are separable" if model.separation_ is not None else "")
             + '. Fit with bias_reduction="firth" first.'
         )
-    refuse_level(level)
-    rows = refuse_other_labelled_rows(model, X, y, sample_weight, "profile_intervals")
-    gauge = Gauge.of(next(iter(rows)), None)
-    first, unit = int(model.fit_intercept), gauge.unit
+    check_level(level)
+    rows = check_labelled_rows_of_fit(model, X, y, sample_weight, "profile_intervals")
+    scaling = ColumnScaling.of(next(iter(rows)), None)
+    first, unit = int(model.fit_intercept), scaling.scale
     reference = int(np.flatnonzero(model.classes_ == model.reference_)[0])
     terms, labels, estimate = _terms(model)
     error = np.sqrt(np.diagonal(model.covariance_))
@@ -242,15 +243,15 @@ def profile_intervals(
     size = np.r_[np.ones(first), unit]
     B = estimate.reshape(-1, q).T * size[:, None]
     # The intercept is the logit at zero; the slopes are the same from anywhere, and best told from among the rows.
-    near = gauge if first else Gauge(0 * unit, unit)
+    near = scaling if first else ColumnScaling(0 * unit, unit)
     moved = B.copy()
     moved[:first] += (near.shift / unit) @ B[first:]
-    starts = [(Gauge(0 * unit, unit), B)] * first + [(near, moved)] * len(unit)
+    starts = [(ColumnScaling(0 * unit, unit), B)] * first + [(near, moved)] * len(unit)
     limit = float(chdtri(1, 1 - level)) / 2
     low, high = np.full(len(terms), np.nan), np.full(len(terms), np.nan)
     firthed = model.bias_reduction == "firth"
     best = -model.log_likelihood_
-    if firthed:  # the same in both gauges, between which the information keeps its determinant
+    if firthed:  # the same in both scalings, between which the information keeps its determinant
         objective = Logistic(len(model.classes_), reference, near, model.fit_intercept)
         best = _smallest_loss(rows, objective, firthed)(moved)[0]
     for at in np.flatnonzero(error > 0).tolist():  # terms that the rows do not determine have none
@@ -269,8 +270,8 @@ def _smallest_loss(
 ) -> Callable[[Array], tuple[float, Array]]:
     """A function of coefficients to start from: the smallest loss with one of them held, and where it is."""
 
-    def look(B: Array, hessian: bool) -> Quadratic:
-        return rows.fold(objective.at(B, hessian))
+    def look(B: Array, hessian: bool) -> LossDerivatives:
+        return rows.reduce(objective.evaluator(B, hessian))
 
     def smallest(B: Array) -> tuple[float, Array]:
         if firthed:
@@ -384,7 +385,7 @@ def _refuse_multilabel(model: LogisticRegression, what: str) -> None:
         raise ValueError(f"{what} takes a model of one target; use it on each of model.estimators_.")
 
 
-def refuse_penalised(model: LogisticRegression, what: str) -> None:
+def check_unpenalized(model: LogisticRegression, what: str) -> None:
     """Refuse a fit whose log likelihood is not the largest there is."""
     _refuse_multilabel(model, what)
     if model.alpha > 0 or model.bias_reduction is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linearly.evaluation.targets import plain
+from linearly.evaluation.targets import to_plain_values
 from linearly.inference.likelihood import glance_logistic, tidy_logistic, unknown_notes
 from linearly.models.logistic_regression import LogisticRegression
 from linearly.table import Summary, Table
@@ -24,7 +24,7 @@ def logistic_summary(model: LogisticRegression) -> Summary:
     elif model.alpha > 0:
         kind += f", alpha {model.alpha:g}"
     p, K = model.n_features_in_, len(model.classes_)
-    reference = plain(model.reference_)
+    reference = to_plain_values(model.reference_)
     what = f"log-odds of {model.classes_.tolist()[1]!r}" if K == 2 else f"{K} classes against {reference!r}"
     head = f"{kind}: {what} on {p} column{'s' if p > 1 else ''}, {row['n']} rows, {row['passes']} passes"
     fit = (
@@ -39,7 +39,7 @@ def logistic_summary(model: LogisticRegression) -> Summary:
         better = "; profile_intervals gives better ones" if profiled else ""
         notes.append(f"{assumes} Intervals are Wald's, at 95 %{better}.")
     if model.separation_ is not None:
-        notes.append(model.separation_.sentence())
+        notes.append(model.separation_.describe())
     notes += unknown_notes(model)
     if model._root is None:
         return Summary(f"{head}\n{fit}", (), ('No standard errors: solver="lbfgs" does not form the Hessian.',))

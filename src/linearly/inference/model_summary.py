@@ -27,11 +27,11 @@ def model_summary(estimator: Any, target: str = "") -> Summary:
 
 
 def _training(estimator: Any) -> list[str]:
-    if hasattr(estimator, "stopped_because_"):
+    if hasattr(estimator, "stop_reason_"):
         error = getattr(estimator, "training_error_", np.nan)
         rows = f"{estimator.n_updates_} updates in {estimator.n_passes_} passes"
         wrong = "" if np.isnan(error) else f", {100 * error:.3g} % of the training rows wrong"
-        return [f"{rows}{wrong}", f"stopped: {estimator.stopped_because_}"]
+        return [f"{rows}{wrong}", f"stopped: {estimator.stop_reason_}"]
     rows = estimator.summary_.n if hasattr(estimator, "summary_") else estimator.labels_summary_.n
     return [f"{rows} rows, {estimator.n_passes_} pass{'es' * (estimator.n_passes_ > 1)}"]
 

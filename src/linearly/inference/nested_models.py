@@ -9,16 +9,16 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.least_squares.solver import Ask
+from linearly.algorithm.least_squares.solver import RidgeProblem
 from linearly.dataset.design.design import Design, DesignRows
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.sources import read_as
-from linearly.inference.likelihood import largest_log_likelihood, parameters_of, refuse_penalised
-from linearly.inference.tidy import degrees, fitted, refuse_several
-from linearly.inference.unwrap import estimator_in
-from linearly.kernels.matrices import dense, undoubled
+from linearly.inference.likelihood import check_unpenalized, largest_log_likelihood, parameters_of
+from linearly.inference.tidy import check_single_target, degrees, require_solution
+from linearly.inference.unwrap import unwrap_estimator
+from linearly.kernels.matrices import dense, drop_low_part
 from linearly.models.base import Array, column_names
-from linearly.models.least_squares_base import LeastSquares
+from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.models.logistic_regression import LogisticRegression
 from linearly.table import Table
 
@@ -26,7 +26,7 @@ _POLYNOMIAL = re.compile(r"poly\((?P<x>[^:]+), \d+(?:, raw=True)?\)\[(?P<k>\d+)\
 _ROUNDING = 1e-9  # two sums over the same rows, taken in another order or by a triangle, differ by less
 
 
-@quiet_blas()
+@single_threaded_blas()
 def compare_models(small: Any, big: Any) -> Table:
     """Do the terms of the bigger of two nested models matter? ``statistic, df, p_value``.
 
@@ -36,7 +36,7 @@ def compare_models(small: Any, big: Any) -> Table:
     ``y ~ C(x)``, and comparing them tests for lack of fit.
     """
     designs = [getattr(model, "design", None) for model in (small, big)]
-    small, big = estimator_in(small), estimator_in(big)
+    small, big = unwrap_estimator(small), unwrap_estimator(big)
     check_is_fitted(small)
     check_is_fitted(big)
     _refuse_not_nested(small, big, *designs)
@@ -93,14 +93,14 @@ def _spans(outer: Design, inner: Design) -> bool:
 
 def _matrix(design: Design, columns: dict[str, list[Any]]) -> Array:
     needed = {name: columns[name] for name in design.features}
-    rows = DesignRows(read_as(needed, design), design.for_new_rows())
-    return np.concatenate([undoubled(dense(block.X)) for block in rows])
+    rows = DesignRows(read_as(needed, design), design.without_target())
+    return np.concatenate([drop_low_part(dense(block.X)) for block in rows])
 
 
 def _by_squares(small: Any, big: Any) -> Table:
-    a, b = fitted(small), fitted(big)
-    refuse_several(small, "compare_models")
-    refuse_several(big, "compare_models")
+    a, b = require_solution(small), require_solution(big)
+    check_single_target(small, "compare_models")
+    check_single_target(big, "compare_models")
     if a.alpha or b.alpha:
         raise ValueError("compare_models takes models without a penalty: fit both with alpha=0.")
     _refuse_other_rows(small, big)
@@ -122,7 +122,7 @@ def _by_squares(small: Any, big: Any) -> Table:
 
 def _by_likelihood(small: LogisticRegression, big: LogisticRegression) -> Table:
     for model in (small, big):
-        refuse_penalised(model, "compare_models")
+        check_unpenalized(model, "compare_models")
     _refuse_other_classes(small, big)
     df = parameters_of(big) - parameters_of(small)
     if df <= 0:
@@ -134,7 +134,7 @@ def _by_likelihood(small: LogisticRegression, big: LogisticRegression) -> Table:
     return Table({"statistic": [statistic], "df": [df], "p_value": [float(chdtrc(df, max(statistic, 0.0)))]})
 
 
-def _refuse_other_rows(small: LeastSquares, big: LeastSquares) -> None:
+def _refuse_other_rows(small: LeastSquaresBase, big: LeastSquaresBase) -> None:
     """Refuse two fits of different rows, weights or targets, as far as sums over the rows tell."""
     # The mean alone, fitted with either summary: whatever differs then is not due to the columns.
     a, b = (model.summary_.select([], True).solve() for model in (small, big))
@@ -146,13 +146,13 @@ def _refuse_other_rows(small: LeastSquares, big: LeastSquares) -> None:
             f"they add up to {a.weight:.6g} and {b.weight:.6g}, their logarithms to "
             f"{a.log_weight:.6g} and {b.log_weight:.6g}",
         )
-    first, second, far = float(a.tss[0]), float(b.tss[0]), abs(float(a.at_mean[0]))
+    first, second, far = float(a.tss[0]), float(b.tss[0]), abs(float(a.prediction_at_mean[0]))
     spread = np.sqrt(max(first, second) / a.weight)
     # Of numbers far from zero rounding leaves a spread of its own.
     if not _close(np.sqrt(first / a.weight), np.sqrt(second / a.weight), 1e-14 * far):
         raise _not_alike("target", f"its squares about the mean add up to {first:.6g} and {second:.6g}")
-    if not abs(float(a.at_mean[0] - b.at_mean[0])) <= _ROUNDING * (far + spread):
-        raise _not_alike("target", f"its mean is {a.at_mean[0]:.6g} and {b.at_mean[0]:.6g}")
+    if not abs(float(a.prediction_at_mean[0] - b.prediction_at_mean[0])) <= _ROUNDING * (far + spread):
+        raise _not_alike("target", f"its mean is {a.prediction_at_mean[0]:.6g} and {b.prediction_at_mean[0]:.6g}")
 
 
 def _refuse_other_classes(small: Any, big: Any) -> None:
@@ -168,9 +168,9 @@ def _refuse_other_classes(small: Any, big: Any) -> None:
 
 def _spans_constant(model: Any) -> bool:
     """Whether the columns of a model without intercept make up for one, as all levels of a category do."""
-    if not isinstance(model, LeastSquares):
+    if not isinstance(model, LeastSquaresBase):
         return False  # a likelihood leaves no sums behind that would tell
-    return Ask(0.0).of(model.summary_).rank + 1 == model.solution_.rank
+    return RidgeProblem(0.0).solve(model.summary_).rank + 1 == model.solution_.rank
 
 
 def _fits_better(how: str) -> ValueError:

@@ -25,11 +25,11 @@ def explain(model: Any, X: Any = None, y: Any = None) -> Summary:
         "updates": model.n_updates_,
         **_error(model, X, y),
     }
-    notes = [f"Stopped: {model.stopped_because_}."]
+    notes = [f"Stopped: {model.stop_reason_}."]
     if X is not None:
         certificate = separability(X, y, fit_intercept=model.fit_intercept)
         facts["verdict"] = certificate.verdict
-        notes.append(certificate.sentence())
+        notes.append(certificate.describe())
         if certificate.verdict == "separable":
             facts["margin found"] = certificate.margin
             bound = certificate.mistake_bound()
@@ -69,4 +69,4 @@ def _within(updates: int, bound: float) -> str:
 
 def _beside(floor: ErrorFloor, wrong: Any) -> str:
     beside = f" This model makes {wrong}." if wrong is not None else ""
-    return floor.sentence() + beside
+    return floor.describe() + beside

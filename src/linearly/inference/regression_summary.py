@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from linearly.inference.tidy import fitted, glance, term_names, tidy, unidentified_note
+from linearly.inference.tidy import glance, require_solution, term_names, tidy, unidentified_note
 from linearly.models.base import column_names
-from linearly.models.least_squares_base import LeastSquares
+from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.table import Summary, Table
 
 _ASSUMES = {
@@ -21,9 +21,9 @@ _ASSUMES = {
 }
 
 
-def regression_summary(model: LeastSquares) -> Summary:
+def regression_summary(model: LeastSquaresBase) -> Summary:
     """Statistics, coefficients with intervals, and remarks on a fitted least-squares model."""
-    solution = fitted(model)
+    solution = require_solution(model)
     kind = f"Ridge regression, alpha {solution.alpha:g}" if solution.alpha > 0 else "Linear regression"
     passes = f"{model.n_passes_} pass{'es' if model.n_passes_ > 1 else ''}"
     p = model.n_features_in_

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, ndtr, ndtri, stdtr, stdtrit
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.least_squares.gram import targets
-from linearly.algorithm.least_squares.solution import ONE_DEGREE, Solution
-from linearly.algorithm.least_squares.solver import Ask, digits_of_errors
+from linearly.algorithm.least_squares.gram import target_matrix
+from linearly.algorithm.least_squares.solution import MIN_DOF, Solution
+from linearly.algorithm.least_squares.solver import RidgeProblem, digits_of_standard_errors
 from linearly.algorithm.least_squares.triangular import EPS
-from linearly.dataset.rows.block import Block, Rows, refuse_bad_numbers
-from linearly.dataset.rows.reduce import quiet_blas
-from linearly.inference.fitted_rows import RowParts, refuse_other_rows
-from linearly.inference.unwrap import estimator_in, opened
-from linearly.kernels.matrices import dense_numbers
-from linearly.models.base import by_rows, column_names, new_rows, target_names, training_rows
+from linearly.dataset.rows.block import Block, Rows, check_finite
+from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.inference.fitted_rows import RowDiagnostics, check_rows_of_fit
+from linearly.inference.unwrap import unwrap_estimator, unwrap_model
+from linearly.kernels.matrices import dense_keeping_low_part
+from linearly.models.base import column_names, map_rows, prediction_rows, target_names, training_rows
 from linearly.models.estimability import NotEstimable
-from linearly.models.least_squares_base import LeastSquares
+from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.table import Table
 
 Array = NDArray[np.float64]
@@ -30,7 +30,7 @@ _NAMED = 8  # terms that a note names
 _WITH_ERRORS = "least-squares or logistic model"
 
 
-@quiet_blas()
+@single_threaded_blas()
 def tidy(model: Any, *, level: float = 0.95) -> Table:
     """A row for each term: ``term, estimate, std_error, statistic, p_value, conf_low, conf_high``; Intercept first.
 
@@ -40,13 +40,13 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
     of smallest norm and NaN for the rest. So do the terms of a logistic regression that have no finite estimate,
     because the classes are separable. A constant column beside an intercept has estimate 0, and is left out.
     """
-    model = estimator_in(model)
+    model = unwrap_estimator(model)
     if _is_logistic(model):
         from linearly.inference.likelihood import tidy_logistic
 
         return tidy_logistic(model, level)
-    solution = fitted(model, _WITH_ERRORS)
-    refuse_level(level)
+    solution = require_solution(model, _WITH_ERRORS)
+    check_level(level)
     terms = term_names(model)
     errors = model.std_errors()
     errors[int(solution.has_intercept) :][constant_columns(model)] = np.nan
@@ -62,7 +62,7 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
             "estimate": estimate,
             "std_error": error,
             "statistic": statistic,
-            "p_value": two_sided(statistic, dof_of_tests(model)),
+            "p_value": t_p_values(statistic, dof_of_tests(model)),
             "conf_low": estimate - reach,
             "conf_high": estimate + reach,
         }
@@ -75,7 +75,7 @@ def tidy(model: Any, *, level: float = 0.95) -> Table:
     return _stacked(model, parts, notes)
 
 
-@quiet_blas()
+@single_threaded_blas()
 def glance(model: Any) -> Table:
     """A row for each model: fit statistics, information criteria, and how well it was computed.
 
@@ -84,12 +84,12 @@ def glance(model: Any) -> Table:
     are the decimal digits to trust in coefficients, residuals and standard errors, ``condition`` is that of the scaled
     design.
     """
-    model = estimator_in(model)
+    model = unwrap_estimator(model)
     if _is_logistic(model):
         from linearly.inference.likelihood import glance_logistic
 
         return glance_logistic(model)
-    solution = fitted(model, _WITH_ERRORS)
+    solution = require_solution(model, _WITH_ERRORS)
     n, dof = solution.n, solution.dof
     constant = int(solution.has_intercept)
     rank = solution.rank
@@ -98,7 +98,7 @@ def glance(model: Any) -> Table:
         rss, tss = float(solution.rss[t]), float(solution.tss[t])
         r_squared = 1 - rss / tss if tss > 0 else np.nan
         with np.errstate(divide="ignore", invalid="ignore"):
-            adjusted = 1 - (rss / dof) / (tss / (n - constant)) if dof >= ONE_DEGREE and tss > 0 else np.nan
+            adjusted = 1 - (rss / dof) / (tss / (n - constant)) if dof >= MIN_DOF and tss > 0 else np.nan
             log_likelihood = 0.5 * (solution.log_weight - n * (np.log(2 * np.pi) + 1 + np.log(np.float64(rss) / n)))
         f, p_value = f_test(model, t)
         parameters = (rank if solution.alpha == 0 else n - dof - constant) + constant + 1
@@ -119,13 +119,13 @@ def glance(model: Any) -> Table:
                 "bic": [-2 * log_likelihood + np.log(n) * parameters],
                 "method": [model.method if model.method == "gradient_descent" else model.method_],
                 "condition": [solution.condition],
-                "digits": [min(solution.digits, digits_of_errors(solution))],
+                "digits": [min(solution.digits, digits_of_standard_errors(solution))],
             }
         )
     return _stacked(model, parts, [])
 
 
-@quiet_blas()
+@single_threaded_blas()
 def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
     """A row for each row: ``fitted, residual, leverage, standardized_residual, studentized_residual, cooks_distance``.
 
@@ -133,19 +133,19 @@ def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Tab
     others, which are refused. Rows of weight 0 have fitted values and residuals only, and not even those where no row
     of the fit has their level. For a `Model`, X is the data that it was fitted to.
     """
-    model, X = opened(model, X, y, sample_weight, "augment")
+    model, X = unwrap_model(model, X, y, sample_weight, "augment")
     if _is_logistic(model):
         from linearly.inference.likelihood import augment_logistic
 
         return augment_logistic(model, X, y, sample_weight)
-    solution = fitted(model)
-    refuse_several(model, "augment")
-    parts = row_parts(training_rows(model, X, y, sample_weight, reset=False), solution)
-    refuse_other_rows(solution, parts, "augment")
+    solution = require_solution(model)
+    check_single_target(model, "augment")
+    parts = row_diagnostics(training_rows(model, X, y, sample_weight, reset=False), solution)
+    check_rows_of_fit(solution, parts, "augment")
     return row_table(solution, parts)
 
 
-def row_table(solution: Solution, parts: RowParts) -> Table:
+def row_table(solution: Solution, parts: RowDiagnostics) -> Table:
     """What `augment` says of the rows of a fit, or of some of them."""
     fit, residual, leverage, weight = parts
     sigma2, rank = float(solution.sigma2[0]), solution.rank + int(solution.has_intercept)
@@ -172,11 +172,11 @@ def row_table(solution: Solution, parts: RowParts) -> Table:
     )
 
 
-@quiet_blas()
-def error_model(model: Any) -> Table:
+@single_threaded_blas()
+def error_variance(model: Any) -> Table:
     """The variance of the errors, by maximum likelihood (RSS/n) and unbiased (RSS/dof), and its square roots."""
-    model = estimator_in(model)
-    solution = fitted(model)
+    model = unwrap_estimator(model)
+    solution = require_solution(model)
     maximum, unbiased = solution.rss / solution.n, solution.sigma2
     parts = [
         {
@@ -192,12 +192,12 @@ def error_model(model: Any) -> Table:
     return _stacked(model, parts, [])
 
 
-@quiet_blas()
-def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) -> Table:
+@single_threaded_blas()
+def prediction_interval(model: LeastSquaresBase, X: Any, level: float, kind: str) -> Table:
     """``fit, low, high`` for new rows: of the mean (``confidence``), or of a new value (``prediction``)."""
-    solution = fitted(model)
-    refuse_several(model, "predict_interval")
-    refuse_level(level)
+    solution = require_solution(model)
+    check_single_target(model, "predict_interval")
+    check_level(level)
     if kind not in ("confidence", "prediction"):
         raise ValueError(f'kind must be "confidence" or "prediction", not {kind!r}.')
     inner = model.inner_covariance()[0]
@@ -205,14 +205,14 @@ def prediction_interval(model: LeastSquares, X: Any, level: float, kind: str) ->
     with NotEstimable() as doubtful:
 
         def fit_and_variance(block: Block) -> Array:
-            refuse_bad_numbers(block)
-            x = dense_numbers(block.X)
-            u = solution.coordinates(x)
+            check_finite(block)
+            x = dense_keeping_low_part(block.X)
+            u = solution.whitened_rows(x)
             variance = ((u @ inner) * u).sum(axis=1)
             known = doubtful.look(block, solution.estimable)
             return np.stack([solution.predict(x)[:, 0], np.where(known, variance, np.nan)], axis=1)
 
-        fit, variance = by_rows(new_rows(model, X), fit_and_variance).T
+        fit, variance = map_rows(prediction_rows(model, X), fit_and_variance).T
     if kind == "prediction":
         variance = variance + solution.sigma2[0]
     reach = t_quantile(level, dof_of_tests(model)) * np.sqrt(variance)
@@ -232,16 +232,16 @@ def _is_logistic(model: Any) -> bool:
 # --- what the tables share ------------------------------------------------------------------------
 
 
-def fitted(model: Any, needed: str = "least-squares model") -> Solution:
+def require_solution(model: Any, needed: str = "least-squares model") -> Solution:
     """The solution of a fitted least-squares model; others are refused by name."""
-    if not isinstance(model, LeastSquares):
+    if not isinstance(model, LeastSquaresBase):
         how = ": evaluate(model, X, y) says how good it is" if hasattr(model, "classes_") else ""
         raise TypeError(f"A fitted {needed} is needed, not {type(model).__name__}{how}.")
     check_is_fitted(model)
     return model.solution_
 
 
-def term_names(model: LeastSquares) -> tuple[str, ...]:
+def term_names(model: LeastSquaresBase) -> tuple[str, ...]:
     """Names of the terms, the intercept first."""
     return ("Intercept", *column_names(model)) if model.solution_.has_intercept else column_names(model)
 
@@ -261,21 +261,21 @@ def unidentified_note(terms: Sequence[str], identified: NDArray[np.bool_]) -> It
         yield f"Not determined by the rows: {told}. Coefficients of smallest norm are shown, without standard errors."
 
 
-def constant_columns(model: LeastSquares) -> NDArray[np.bool_]:
+def constant_columns(model: LeastSquaresBase) -> NDArray[np.bool_]:
     """The features that are the same in every row beside an intercept: the rows say nothing about them."""
-    lengths = model.summary_.lengths
-    same = lengths <= EPS * model.summary_.gauge.unit[: len(lengths)]
+    lengths = model.summary_.centered_norms
+    same = lengths <= EPS * model.summary_.scaling.scale[: len(lengths)]
     return np.asarray(same & model.solution_.has_intercept)
 
 
-def shrinkage_bias(model: LeastSquares) -> Array:
+def shrinkage_bias(model: LeastSquaresBase) -> Array:
     """Ridge minus least squares, term by term: what the penalty did to the estimates."""
-    plainly = Ask(0.0, bool(model.fit_intercept)).of(model.summary_)
+    plainly = RidgeProblem(0.0, bool(model.fit_intercept)).solve(model.summary_)
     known = plainly.identified[:, None]  # least squares says nothing of the others
     return np.where(known, estimates(model.solution_) - estimates(plainly), np.nan)
 
 
-def f_test(model: LeastSquares, t: int) -> tuple[float, float]:
+def f_test(model: LeastSquaresBase, t: int) -> tuple[float, float]:
     """F statistic and p-value of "no feature matters" for target t."""
     solution = model.solution_
     rank, dof = solution.rank, solution.dof
@@ -287,7 +287,7 @@ def f_test(model: LeastSquares, t: int) -> tuple[float, float]:
             f = float(np.float64(explained) / solution.sigma2[t])
     else:
         first = int(solution.has_intercept)
-        root, inner = solution.root[first:, first:], model.inner_covariance()[t][first:, first:]
+        root, inner = solution.inverse_root[first:, first:], model.inner_covariance()[t][first:, first:]
         if not (np.isfinite(root).all() and np.isfinite(inner).all()):
             return np.nan, np.nan
         g = np.linalg.lstsq(root, solution.coef[:, t], rcond=None)[0]
@@ -295,20 +295,20 @@ def f_test(model: LeastSquares, t: int) -> tuple[float, float]:
     return f, 0.0 if f == np.inf else float(fdtrc(rank, dof_of_tests(model), f))
 
 
-def row_parts(rows: Rows, solution: Solution) -> RowParts:
+def row_diagnostics(rows: Rows, solution: Solution) -> RowDiagnostics:
     """Fitted values, residuals, leverages and weights of all rows, for one target."""
     parts = []
     for block in rows:
-        refuse_bad_numbers(block)
-        X, y = dense_numbers(block.X), targets(block)
+        check_finite(block)
+        X, y = dense_keeping_low_part(block.X), target_matrix(block)
         assert y is not None
         fit = solution.predict(X)[:, 0]
         if block.unknown is not None:
             fit[block.unknown] = np.nan
         weight = np.ones(len(block)) if block.weight is None else block.weight
-        leverage = weight * (solution.coordinates(X) ** 2).sum(axis=1)
+        leverage = weight * (solution.whitened_rows(X) ** 2).sum(axis=1)
         parts.append(np.stack([fit, y[:, 0] - fit, leverage, weight]))
-    return RowParts(*np.concatenate(parts, axis=1))
+    return RowDiagnostics(*np.concatenate(parts, axis=1))
 
 
 def dof_of_tests(model: Any) -> float:
@@ -319,12 +319,12 @@ def dof_of_tests(model: Any) -> float:
     clusters: int | None = getattr(model, "n_clusters_", None)
     if clusters is not None:
         return clusters - 1
-    return float(model.solution_.dof) if isinstance(model, LeastSquares) else np.inf
+    return float(model.solution_.dof) if isinstance(model, LeastSquaresBase) else np.inf
 
 
-def two_sided(statistic: Array, dof: float) -> Array:
+def t_p_values(statistic: Array, dof: float) -> Array:
     """Two-sided p-values of t statistics; of less than one degree of freedom none is known."""
-    if dof < ONE_DEGREE:
+    if dof < MIN_DOF:
         return np.full(np.shape(statistic), np.nan)
     if dof == np.inf:
         return np.asarray(2 * ndtr(-np.abs(statistic)))
@@ -335,16 +335,16 @@ def t_quantile(level: float, dof: float) -> float:
     """How many standard errors an interval reaches; of less than one degree of freedom that is anything."""
     if dof == np.inf:
         return float(ndtri(0.5 + level / 2))
-    return float(stdtrit(dof, 0.5 + level / 2)) if dof >= ONE_DEGREE else np.nan
+    return float(stdtrit(dof, 0.5 + level / 2)) if dof >= MIN_DOF else np.nan
 
 
-def refuse_level(level: float) -> None:
+def check_level(level: float) -> None:
     """Refuse a confidence level outside (0, 1)."""
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, not {level!r}.")
 
 
-def refuse_several(model: LeastSquares, what: str) -> None:
+def check_single_target(model: LeastSquaresBase, what: str) -> None:
     """Refuse a model of several targets where one is meant."""
     if len(model.solution_.intercept) > 1:
         raise ValueError(f"{what} takes a model of one target; fit each of the targets on its own.")
@@ -355,7 +355,7 @@ def degrees(value: float) -> float | int:
     return round(value) if abs(value - round(value)) < 1e-9 else float(value)
 
 
-def _stacked(model: LeastSquares, parts: list[dict[str, Any]], notes: list[str]) -> Table:
+def _stacked(model: LeastSquaresBase, parts: list[dict[str, Any]], notes: list[str]) -> Table:
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     if len(parts) > 1:
         rows = len(parts[0][next(iter(parts[0]))])

@@ -9,7 +9,7 @@ from linearly.dataset.rows.block import Rows, is_rows
 from linearly.dataset.sources import read_as
 
 
-def estimator_in(model: Any) -> Any:
+def unwrap_estimator(model: Any) -> Any:
     """The estimator in a `Model`, which is what `ly.fit` gives; an estimator itself stays what it is."""
     # Known by its design: scikit-learn's searches have an estimator too, and theirs is not fitted.
     return model.estimator if hasattr(model, "design") and hasattr(model, "estimator") else model
@@ -25,12 +25,12 @@ def features_of(model: Any, data: Any) -> Rows:
     """The rows that a `Model` makes of data that need not have the target."""
     if is_rows(data):
         return data
-    return DesignRows(read_as(data, model.design), model.design.for_new_rows())
+    return DesignRows(read_as(data, model.design), model.design.without_target())
 
 
-def opened(model: Any, X: Any, y: Any, sample_weight: Any, what: str) -> tuple[Any, Any]:
+def unwrap_model(model: Any, X: Any, y: Any, sample_weight: Any, what: str) -> tuple[Any, Any]:
     """The estimator in a `Model` and the rows of its data; an estimator and X stay what they are."""
-    if estimator_in(model) is model:
+    if unwrap_estimator(model) is model:
         return model, X
     if y is not None or sample_weight is not None:
         raise ValueError(

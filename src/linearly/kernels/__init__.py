@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.kernels import reference
-from linearly.kernels.double_double import Array, Doubled
+from linearly.kernels.double_double import Array, DoubleDouble
 from linearly.kernels.matrices import is_sparse
 from linearly.kernels.reference import NUMBER as NUMBER
 from linearly.kernels.reference import SKIPPED as SKIPPED
@@ -43,7 +43,7 @@ def gram(
     scale: Array,
     coef: Array | None = None,
 ) -> Array:
-    """Z'WZ of Z = [1 | X | Y] in the gauge; see `reference.gram`."""
+    """Z'WZ of Z = [1 | X | Y] in the scaling; see `reference.gram`."""
     if _compiled is None:
         return reference.gram(X, Y, weight, shift, scale, coef)
     G = np.zeros((len(shift) + 1, len(shift) + 1))
@@ -76,24 +76,24 @@ def gram_columns(X: Sequence[Array], Y: Array | None, weight: Array | None, shif
     return G
 
 
-def exact_gram(
+def gram_extended(
     X: NDArray[Any], X_low: Array | None, Y: Array | None, weight: Array | None, shift: Array, scale: Array
-) -> Doubled:
-    """Z'WZ in double-double; see `reference.exact_gram`."""
+) -> DoubleDouble:
+    """Z'WZ in double-double; see `reference.gram_extended`."""
     if _compiled is None:
-        return reference.exact_gram(X, X_low, Y, weight, shift, scale)
+        return reference.gram_extended(X, X_low, Y, weight, shift, scale)
     m = len(shift) + 1
-    G = Doubled(np.zeros((m, m)), np.zeros((m, m)))
-    _compiled.exact_gram(X, X_low, Y, weight, shift, scale, G.high, G.low)
+    G = DoubleDouble(np.zeros((m, m)), np.zeros((m, m)))
+    _compiled.gram_extended(X, X_low, Y, weight, shift, scale, G.high, G.low)
     return G
 
 
-def triangle(R: Array, X: NDArray[Any], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
-    """R of QR of R stacked on W^½ Z; see `reference.triangle`. The compiled loop is for a square R."""
+def qr_update(R: Array, X: NDArray[Any], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
+    """R of QR of R stacked on W^½ Z; see `reference.qr_update`. The compiled loop is for a square R."""
     if _compiled is None or len(R) < len(shift) + 1:
-        return reference.triangle(R, X, Y, weight, shift, scale)
+        return reference.qr_update(R, X, Y, weight, shift, scale)
     R = R.copy()
-    _compiled.triangle(X, Y, weight, shift, scale, R)
+    _compiled.qr_update(X, Y, weight, shift, scale, R)
     return R
 
 
@@ -129,39 +129,39 @@ def softmax(
     return loss, gradient, mistakes, largest
 
 
-def shares(X: NDArray[Any], B: Array) -> Array:
-    """Shares of exp(score) for K scores [1 | X]B, n × K; see `reference.shares`."""
+def softmax_probabilities(X: NDArray[Any], B: Array) -> Array:
+    """Shares of exp(score) for K scores [1 | X]B, n × K; see `reference.softmax_probabilities`."""
     if _compiled is None:
-        return reference.shares(X, B)
+        return reference.softmax_probabilities(X, B)
     out = np.empty((len(X), B.shape[1]))
-    _compiled.shares(X, B, out)
+    _compiled.softmax_probabilities(X, B, out)
     return out
 
 
-def distances(X: NDArray[Any], shift: Array, scale: Array, roots: Array, moved: Array, K: int) -> Array:
-    """Squared distances from K centres, n × K; see `reference.distances`."""
+def mahalanobis(X: NDArray[Any], shift: Array, scale: Array, roots: Array, moved: Array, K: int) -> Array:
+    """Squared distances from K centres, n × K; see `reference.mahalanobis`."""
     if _compiled is None:
-        return reference.distances(X, shift, scale, roots, moved, K)
+        return reference.mahalanobis(X, shift, scale, roots, moved, K)
     out = np.empty((len(X), K))
-    _compiled.distances(X, shift, scale, roots, moved, out)
+    _compiled.mahalanobis(X, shift, scale, roots, moved, out)
     return out
 
 
-def exact_residual(
+def residual_extended(
     X: NDArray[Any],
     X_low: Array | None,
     Y: Array,
     weight: Array | None,
     shift: Array,
     scale: Array,
-    B: Doubled,
-) -> Doubled:
-    """Gradient and residual sum of squares in double-double; see `reference.exact_residual`."""
+    B: DoubleDouble,
+) -> DoubleDouble:
+    """Gradient and residual sum of squares in double-double; see `reference.residual_extended`."""
     if _compiled is None:
-        return reference.exact_residual(X, X_low, Y, weight, shift, scale, B)
+        return reference.residual_extended(X, X_low, Y, weight, shift, scale, B)
     shape = (X.shape[1] + 2, Y.shape[1])
-    total = Doubled(np.zeros(shape), np.zeros(shape))
-    _compiled.exact_residual(
+    total = DoubleDouble(np.zeros(shape), np.zeros(shape))
+    _compiled.residual_extended(
         X,
         X_low,
         Y,
@@ -222,7 +222,7 @@ def pages() -> _compiled.Pages | None:
     return None if _compiled is None else _compiled.Pages()
 
 
-class Scanned(NamedTuple):
+class PassResult(NamedTuple):
     """What a scan did: steps walked, mistakes found, the largest |x| it met, and whether every score was finite."""
 
     walked: int
@@ -231,7 +231,7 @@ class Scanned(NamedTuple):
     finite: bool
 
 
-def scan(
+def perceptron_pass(
     X: Any,
     labels: NDArray[np.int32],
     order: NDArray[np.int64] | None,
@@ -244,22 +244,24 @@ def scan(
     measure: bool,
     mistakes: NDArray[np.int64],
     rivals: NDArray[np.int32],
-) -> Scanned:
-    """The perceptron's walk over rows, correcting W and b in place; see `reference.scan`."""
+) -> PassResult:
+    """The perceptron's walk over rows, correcting W and b in place; see `reference.perceptron_pass`."""
     if _compiled is None:
-        return Scanned(*reference.scan(X, labels, order, W, b, U, c, seen, most, measure, mistakes, rivals))
-    return _scan(X, labels, order, W, b, U, c, float(seen), most, measure, mistakes, rivals)
+        return PassResult(
+            *reference.perceptron_pass(X, labels, order, W, b, U, c, seen, most, measure, mistakes, rivals)
+        )
+    return _perceptron_pass(X, labels, order, W, b, U, c, float(seen), most, measure, mistakes, rivals)
 
 
 def count_errors(X: Any, labels: NDArray[np.int32], W: Array, b: Array | None) -> int:
     """How many rows these weights classify wrongly; see `reference.count_errors`."""
     if _compiled is None:
         return reference.count_errors(X, labels, W, b)
-    return _scan(X, labels, None, W, b, None, None, 0.0, 0, False, None, None).found
+    return _perceptron_pass(X, labels, None, W, b, None, None, 0.0, 0, False, None, None).found
 
 
-def _scan(X: Any, *rest: Any) -> Scanned:
+def _perceptron_pass(X: Any, *rest: Any) -> PassResult:
     if not is_sparse(X):
-        return Scanned(*_compiled.scan_dense(X, *rest))
+        return PassResult(*_compiled.perceptron_pass_dense(X, *rest))
     offsets = X.indptr.astype(X.indices.dtype, copy=False)
-    return Scanned(*_compiled.scan_sparse(offsets, X.indices, X.data, X.shape[1], *rest))
+    return PassResult(*_compiled.perceptron_pass_sparse(offsets, X.indices, X.data, X.shape[1], *rest))

@@ -48,7 +48,7 @@ def _product_error(a: Array, b: Array, product: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Doubled:
+class DoubleDouble:
     """An array of double-double numbers ``high + low``."""
 
     high: Array
@@ -57,94 +57,94 @@ class Doubled:
     __array_ufunc__ = None  # NumPy leaves ndarray ∘ Doubled to the reflected methods below
 
     @staticmethod
-    def of(a: Any) -> Doubled:
+    def of(a: Any) -> DoubleDouble:
         """The number or array as a Doubled; a Doubled is returned as it is."""
-        if isinstance(a, Doubled):
+        if isinstance(a, DoubleDouble):
             return a
         high = np.asarray(a, dtype=np.float64)
-        return Doubled(high, np.zeros_like(high))
+        return DoubleDouble(high, np.zeros_like(high))
 
     @staticmethod
-    def _normal(high: Array, low: Array) -> Doubled:
+    def _normal(high: Array, low: Array) -> DoubleDouble:
         s = high + low
-        return Doubled(s, low - (s - high))
+        return DoubleDouble(s, low - (s - high))
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.high.shape
 
     @property
-    def T(self) -> Doubled:
-        return Doubled(self.high.T, self.low.T)
+    def T(self) -> DoubleDouble:
+        return DoubleDouble(self.high.T, self.low.T)
 
-    def __getitem__(self, key: Any) -> Doubled:
-        return Doubled(np.asarray(self.high[key]), np.asarray(self.low[key]))
+    def __getitem__(self, key: Any) -> DoubleDouble:
+        return DoubleDouble(np.asarray(self.high[key]), np.asarray(self.low[key]))
 
     def __len__(self) -> int:
         return len(self.high)
 
-    def __neg__(self) -> Doubled:
-        return Doubled(-self.high, -self.low)
+    def __neg__(self) -> DoubleDouble:
+        return DoubleDouble(-self.high, -self.low)
 
-    def __add__(self, other: Any) -> Doubled:
-        b = Doubled.of(other)
+    def __add__(self, other: Any) -> DoubleDouble:
+        b = DoubleDouble.of(other)
         s, e = two_sum(self.high, b.high)
         t, f = two_sum(self.low, b.low)
         s, e = _quick(s, e + t)
-        return Doubled._normal(s, e + f)
+        return DoubleDouble._normal(s, e + f)
 
-    def __sub__(self, other: Any) -> Doubled:
-        return self + (-Doubled.of(other))
+    def __sub__(self, other: Any) -> DoubleDouble:
+        return self + (-DoubleDouble.of(other))
 
-    def __mul__(self, other: Any) -> Doubled:
-        b = Doubled.of(other)
+    def __mul__(self, other: Any) -> DoubleDouble:
+        b = DoubleDouble.of(other)
         product, e = two_product(self.high, b.high)
-        return Doubled._normal(product, e + (self.high * b.low + self.low * b.high))
+        return DoubleDouble._normal(product, e + (self.high * b.low + self.low * b.high))
 
-    def __truediv__(self, other: Any) -> Doubled:
-        b = Doubled.of(other)
+    def __truediv__(self, other: Any) -> DoubleDouble:
+        b = DoubleDouble.of(other)
         first = self.high / b.high
         rest = self - b * first
         second = rest.high / b.high
         rest = rest - b * second
-        return Doubled._normal(*_quick(first, second)) + rest.high / b.high
+        return DoubleDouble._normal(*_quick(first, second)) + rest.high / b.high
 
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def __rsub__(self, other: Any) -> Doubled:
-        return Doubled.of(other) - self
+    def __rsub__(self, other: Any) -> DoubleDouble:
+        return DoubleDouble.of(other) - self
 
-    def __rtruediv__(self, other: Any) -> Doubled:
-        return Doubled.of(other) / self
+    def __rtruediv__(self, other: Any) -> DoubleDouble:
+        return DoubleDouble.of(other) / self
 
-    def sqrt(self) -> Doubled:
+    def sqrt(self) -> DoubleDouble:
         """Square roots: one Newton step from the float64 root doubles its digits."""
         root = np.sqrt(self.high)
         square, error = two_product(root, root)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = np.where(root > 0, ((self.high - square) - error + self.low) / (2 * root), 0.0)
-        return Doubled._normal(root, step)
+        return DoubleDouble._normal(root, step)
 
-    def sum(self, axis: int = 0) -> Doubled:
+    def sum(self, axis: int = 0) -> DoubleDouble:
         """The sum along an axis, pairwise, so that n terms cost log n roundings."""
-        terms = Doubled(np.moveaxis(self.high, axis, 0), np.moveaxis(self.low, axis, 0))
+        terms = DoubleDouble(np.moveaxis(self.high, axis, 0), np.moveaxis(self.low, axis, 0))
         if len(terms) == 0:
-            return Doubled.of(np.zeros(terms.shape[1:]))
+            return DoubleDouble.of(np.zeros(terms.shape[1:]))
         while len(terms) > 1:
             half = len(terms) // 2
             paired = terms[:half] + terms[half : 2 * half]
             terms = concatenate([paired, terms[2 * half :]]) if len(terms) % 2 else paired
         return terms[0]
 
-    def rounded(self) -> Array:
+    def to_float64(self) -> Array:
         """The nearest float64."""
         return self.high + self.low
 
 
-def rounded(a: Numbers) -> Array:
+def to_float64(a: Numbers) -> Array:
     """The nearest float64 numbers of an array of either kind."""
-    return a.rounded() if isinstance(a, Doubled) else np.asarray(a)
+    return a.to_float64() if isinstance(a, DoubleDouble) else np.asarray(a)
 
 
 def _quick(a: Array, b: Array) -> tuple[Array, Array]:
@@ -152,18 +152,18 @@ def _quick(a: Array, b: Array) -> tuple[Array, Array]:
     return s, b - (s - a)
 
 
-def concatenate(parts: list[Doubled]) -> Doubled:
+def concatenate(parts: list[DoubleDouble]) -> DoubleDouble:
     """Doubled arrays joined along the first axis."""
-    return Doubled(np.concatenate([part.high for part in parts]), np.concatenate([part.low for part in parts]))
+    return DoubleDouble(np.concatenate([part.high for part in parts]), np.concatenate([part.low for part in parts]))
 
 
-def dot(a: Doubled, B: Doubled) -> Doubled:
+def dot(a: DoubleDouble, B: DoubleDouble) -> DoubleDouble:
     """a'B for a vector a and a matrix B: each sum of products is rounded once, and what that took is the low part."""
     with np.errstate(over="ignore", invalid="ignore"):
         terms = a[:, None] * B
         if not np.isfinite(np.abs(terms.high).sum(axis=0)).all():
-            return Doubled.of(terms.high.sum(axis=0))
+            return DoubleDouble.of(terms.high.sum(axis=0))
     columns = [[*high, *low] for high, low in zip(terms.high.T.tolist(), terms.low.T.tolist(), strict=True)]
     high = [math.fsum(column) for column in columns]
     low = [math.fsum([*column, -total]) for column, total in zip(columns, high, strict=True)]
-    return Doubled(np.array(high), np.array(low))
+    return DoubleDouble(np.array(high), np.array(low))

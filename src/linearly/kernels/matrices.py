@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linearly.kernels.double_double import Array, Doubled, Numbers
+from linearly.kernels.double_double import Array, DoubleDouble, Numbers
 
 
 def is_sparse(X: Any) -> bool:
@@ -19,16 +19,16 @@ def dense(X: Any) -> Any:
     return X.toarray() if is_sparse(X) else X
 
 
-def undoubled(X: Any) -> Any:
+def drop_low_part(X: Any) -> Any:
     """X in the nearest float64 if its numbers are double-double; anything else, a sparse matrix too, as it is."""
-    return X.rounded() if isinstance(X, Doubled) else X
+    return X.to_float64() if isinstance(X, DoubleDouble) else X
 
 
 def dense_float64(X: Any) -> Array:
     """X as a dense array of float64, whatever its form."""
-    return np.asarray(undoubled(dense(X)), dtype=np.float64)
+    return np.asarray(drop_low_part(dense(X)), dtype=np.float64)
 
 
-def dense_numbers(X: Any) -> Numbers:
+def dense_keeping_low_part(X: Any) -> Numbers:
     """X as a dense array of float64, or in double-double where it is."""
-    return X if isinstance(X, Doubled) else np.asarray(dense(X), dtype=np.float64)
+    return X if isinstance(X, DoubleDouble) else np.asarray(dense(X), dtype=np.float64)

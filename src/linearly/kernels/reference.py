@@ -1,8 +1,8 @@
 """The hot loops in NumPy: what each compiled loop means, and what runs where there is no compiler.
 
-Rows are X (n × p, float64 or float32, any strides) and Y (n × k, float64). They are measured in a gauge,
+Rows are X (n × p, float64 or float32, any strides) and Y (n × k, float64). They are measured in a scaling,
 z = (x − shift) · scale with scale a power of two, so that squares neither overflow nor cancel. Z = [1 | X | Y] in
-that gauge, m = 1 + p + k columns.
+that scaling, m = 1 + p + k columns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.kernels.double_double import Array, Doubled, two_sum
+from linearly.kernels.double_double import Array, DoubleDouble, two_sum
 from linearly.kernels.matrices import is_sparse
 
 _ROWS = 2048  # rows in float64 at a time: the copy stays in cache, and memory does not grow with n
@@ -29,7 +29,7 @@ def gram(
     scale: Array,
     coef: Array | None = None,
 ) -> Array:
-    """Z'WZ; with `coef` (p numbers and an intercept, in the gauge) each row counts weight · residual²."""
+    """Z'WZ; with `coef` (p numbers and an intercept, in the scaling) each row counts weight · residual²."""
     m = len(shift) + 1
     G = np.zeros((m, m))
     for first in range(0, len(X), _ROWS):
@@ -77,12 +77,12 @@ def gram_columns(X: Sequence[Array], Y: Array | None, weight: Array | None, shif
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a NaN or infinity shows up in the result
-def exact_gram(
+def gram_extended(
     X: NDArray[Any], X_low: Array | None, Y: Array | None, weight: Array | None, shift: Array, scale: Array
-) -> Doubled:
+) -> DoubleDouble:
     """Z'WZ in double-double. X_low carries the digits of X below float64."""
     m = len(shift) + 1
-    G = Doubled.of(np.zeros((m, m)))
+    G = DoubleDouble.of(np.zeros((m, m)))
     rows_at_once = max(1, _ROWS // m)
     for first in range(0, len(X), rows_at_once):
         rows = slice(first, first + rows_at_once)
@@ -93,7 +93,7 @@ def exact_gram(
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a NaN or infinity shows up in the result
-def triangle(R: Array, X: NDArray[Any], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
+def qr_update(R: Array, X: NDArray[Any], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
     """The R factor of QR of R stacked on W^½ Z: as many rows as the two have, m at most."""
     for first in range(0, len(X), _ROWS):
         rows = slice(first, first + _ROWS)
@@ -116,18 +116,18 @@ def upper(A: Array) -> Array:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a NaN or infinity shows up in the result
-def exact_residual(
+def residual_extended(
     X: NDArray[Any],
     X_low: Array | None,
     Y: Array,
     weight: Array | None,
     shift: Array,
     scale: Array,
-    B: Doubled,
-) -> Doubled:
-    """For r = y − [1 | X]B in the gauge: rows 0..p of the result are [1 | X]'W r, the last is Σ w r²."""
+    B: DoubleDouble,
+) -> DoubleDouble:
+    """For r = y − [1 | X]B in the scaling: rows 0..p of the result are [1 | X]'W r, the last is Σ w r²."""
     p, k = X.shape[1], Y.shape[1]
-    total = Doubled.of(np.zeros((p + 2, k)))
+    total = DoubleDouble.of(np.zeros((p + 2, k)))
     rows_at_once = max(1, _ROWS // (1 + p))
     for first in range(0, len(X), rows_at_once):
         rows = slice(first, first + rows_at_once)
@@ -137,7 +137,7 @@ def exact_residual(
         wr = r if weight is None else r * weight[rows, None]
         gradient = (Z[:, : 1 + p, None] * wr[:, None, :]).sum(axis=0)
         squares = (r * wr).sum(axis=0)
-        total = total + Doubled(np.vstack([gradient.high, squares.high]), np.vstack([gradient.low, squares.low]))
+        total = total + DoubleDouble(np.vstack([gradient.high, squares.high]), np.vstack([gradient.low, squares.low]))
     return total
 
 
@@ -156,21 +156,21 @@ def _gauged(X: NDArray[Any], Y: Array | None, rows: Any, shift: Array, scale: Ar
 
 def _gauged_exactly(
     X: NDArray[Any], X_low: Array | None, Y: Array | None, rows: slice, shift: Array, scale: Array
-) -> Doubled:
+) -> DoubleDouble:
     plain = np.concatenate([np.asarray(X[rows], dtype=np.float64)] + ([] if Y is None else [Y[rows]]), axis=1)
     high, low = two_sum(plain, -np.broadcast_to(shift, plain.shape))
     if X_low is not None:
         low[:, : X.shape[1]] += X_low[rows]
     high, low = two_sum(high, low)
     ones = np.ones((len(plain), 1))
-    return Doubled(np.hstack([ones, high * scale]), np.hstack([0 * ones, low * scale]))
+    return DoubleDouble(np.hstack([ones, high * scale]), np.hstack([0 * ones, low * scale]))
 
 
 SUMS = 16  # partial sums of a perceptron's score
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def scan(
+def perceptron_pass(
     X: Any,
     labels: NDArray[np.int32],
     order: NDArray[np.int64] | None,
@@ -242,7 +242,7 @@ def scan(
 
 
 def count_errors(X: Any, labels: NDArray[np.int32], W: Array, b: Array | None) -> int:
-    """How many rows these weights classify wrongly, W and labels as in `scan`, scores in the same order of summation.
+    """How many rows these weights classify wrongly, W and labels as in `perceptron_pass`, scores in the same order of summation.
 
     Two classes: x'w + b ≥ 0 predicts label 1. K classes: the largest score wins, the first among equals.
     """
@@ -313,7 +313,7 @@ def logistic(
 ) -> tuple[float, Array, Array | None, int, float]:
     """One read of rows for two classes, y being 0 or 1: (loss, gradient, Hessian, mistakes, largest |logit|).
 
-    beta is the intercept, then p coefficients, in the gauge. Gradient is (1 + p) × 1, the Hessian [1 | X]'W[1 | X].
+    beta is the intercept, then p coefficients, in the scaling. Gradient is (1 + p) × 1, the Hessian [1 | X]'W[1 | X].
     """
     m = X.shape[1] + 1
     loss, gradient, H = 0.0, np.zeros((m, 1)), np.zeros((m, m))
@@ -379,7 +379,7 @@ def softmax(
 
 
 @np.errstate(invalid="ignore", over="ignore")
-def shares(X: NDArray[Any], B: Array) -> Array:
+def softmax_probabilities(X: NDArray[Any], B: Array) -> Array:
     """The shares of exp(score) for K scores [1 | X]B, n × K: probabilities. NaN where a score of the row is not finite.
 
     Scores are measured from the largest of their row, so that nothing overflows.
@@ -389,8 +389,8 @@ def shares(X: NDArray[Any], B: Array) -> Array:
     return np.asarray(E / E.sum(axis=1, keepdims=True) + (scores - scores).sum(axis=1, keepdims=True))
 
 
-def distances(X: NDArray[Any], shift: Array, scale: Array, roots: Array, moved: Array, K: int) -> Array:
-    """‖zR_k − moved_k‖² of rows z in the gauge, n × K; `roots` is [R_1 … R_K], `moved` their vectors end to end."""
+def mahalanobis(X: NDArray[Any], shift: Array, scale: Array, roots: Array, moved: Array, K: int) -> Array:
+    """‖zR_k − moved_k‖² of rows z in the scaling, n × K; `roots` is [R_1 … R_K], `moved` their vectors end to end."""
     out = np.empty((len(X), K))
     for first in range(0, len(X), _ROWS):
         D = (np.asarray(X[first : first + _ROWS], dtype=np.float64) - shift) * scale @ roots - moved

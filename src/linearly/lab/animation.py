@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.perceptron.error_counts import scores, winners
+from linearly.algorithm.perceptron.error_counts import predicted_codes, scores
 from linearly.models.score_classifier import softmax
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ _LISTENING = threading.RLock()
 
 
 @dataclass(frozen=True, eq=False)
-class Film:
+class Animation:
     """Frames of a training, and what is drawn of them.
 
     model       the fitted estimator
@@ -47,7 +47,7 @@ class Film:
     classes: tuple[str, ...]
     unit: str
     count: int
-    stills: Callable[[int], Still]
+    stills: Callable[[int], FrameDetails]
     weights: Array | None = None
     fields: Array | None = None
     walk: Array | None = None
@@ -62,7 +62,7 @@ class Film:
     picture: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
-    def told(self, around: int | None = None) -> dict[str, Any]:
+    def to_dict(self, around: int | None = None) -> dict[str, Any]:
         """As plain data, numbers packed; the weights only of the frames that are drawn with one, if it is given."""
         first, last = (0, self.count) if around is None else (max(0, around - DRAWN_BEFORE), around + 1)
         return {
@@ -87,7 +87,7 @@ class Film:
 
 
 @dataclass(frozen=True, eq=False)
-class Still:
+class FrameDetails:
     """One frame for the evidence.
 
     model       something that `evaluate` can judge
@@ -118,7 +118,7 @@ class Weighted:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The classes, ties broken as everywhere in the library."""
-        return self.classes_[winners(scores(np.asarray(X), self.coef, self.intercept))]
+        return self.classes_[predicted_codes(scores(np.asarray(X), self.coef, self.intercept))]
 
 
 class Probable(Weighted):
@@ -139,7 +139,7 @@ def packed(array: Array | None) -> dict[str, Any] | None:
 
 
 @contextmanager
-def heard() -> Iterator[list[str]]:
+def capture_warnings() -> Iterator[list[str]]:
     """Collects what the library warns of, to be shown instead of printed."""
     told: list[str] = []
     # Who listens, listens for the whole process: one page at a time.

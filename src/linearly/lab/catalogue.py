@@ -27,7 +27,7 @@ class Number:
             raise ValueError(f"{self.name} must be {kind} from {self.low:g} to {self.high:g}, not {value!r}.")
         return int(value) if self.whole else float(value)
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What a page needs to draw it."""
         return {"kind": "number", **vars(self)}
 
@@ -48,7 +48,7 @@ class Choice:
             raise ValueError(f"{self.name} must be one of {', '.join(known)}, not {value!r}.")
         return value
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What a page needs to draw it."""
         return {"kind": "choice", **vars(self)}
 
@@ -67,7 +67,7 @@ class Flag:
             raise ValueError(f"{self.name} must be true or false, not {value!r}.")
         return value
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What a page needs to draw it."""
         return {"kind": "flag", **vars(self)}
 
@@ -214,7 +214,7 @@ def catalogue() -> list[dict[str, Any]]:
             "group": a.group,
             "task": a.task,
             "idea": a.idea,
-            "parameters": [parameter.told() for parameter in a.parameters],
+            "parameters": [parameter.to_dict() for parameter in a.parameters],
         }
         for a in ALGORITHMS.values()
     ]

@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.column_scaling import Gauge
-from linearly.algorithm.logistic.objective import Logistic, Quadratic
+from linearly.algorithm.least_squares.column_scaling import ColumnScaling
+from linearly.algorithm.logistic.objective import Logistic, LossDerivatives
 from linearly.algorithm.logistic.optimizers import newton
 from linearly.algorithm.separability.decide import separability
 from linearly.dataset.rows.block import as_rows
 from linearly.inference.tidy import tidy
-from linearly.lab.animation import Array, Film, Probable, Still, heard, joined, linear_terms, told
+from linearly.lab.animation import (
+    Animation,
+    Array,
+    FrameDetails,
+    Probable,
+    capture_warnings,
+    joined,
+    linear_terms,
+    told,
+)
 from linearly.lab.perceptron_animations import code_of, scene_of
 from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from linearly.models.least_squares_classifier import LeastSquaresClassifier
@@ -25,9 +34,9 @@ _GROWING = 25  # Newton steps shown where every step grows
 _MOST_STEPS = 400  # of gradient descent that are shown
 
 
-def indicator_film(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]) -> Film:
+def indicator_animation(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]) -> Animation:
     """Least squares on 0 and 1."""
-    with heard() as notes:
+    with capture_warnings() as notes:
         model = LeastSquaresClassifier(**settings).fit(X, y)
     classes = tuple(map(str, model.classes_.tolist()))
     weights = joined(model.coef_, model.intercept_)
@@ -37,8 +46,10 @@ def indicator_film(X: Array, y: NDArray[Any], names: tuple[str, str], settings: 
     masking = [note for note in notes if note.startswith("Masking")] or _outvoted(model, X, y)
     notes = [note for note in notes if note not in masking]  # said once, above
     words = " ".join([words, *masking])
-    still = Still(model, words, (), linear_terms(names, classes, weights), _final("LeastSquaresClassifier", settings))
-    return Film(model, classes, "", 1, lambda _: still, weights=weights[None], notes=tuple(notes))
+    still = FrameDetails(
+        model, words, (), linear_terms(names, classes, weights), _final("LeastSquaresClassifier", settings)
+    )
+    return Animation(model, classes, "", 1, lambda _: still, weights=weights[None], notes=tuple(notes))
 
 
 def _outvoted(model: LeastSquaresClassifier, X: Array, y: NDArray[Any]) -> list[str]:
@@ -50,7 +61,7 @@ def _outvoted(model: LeastSquaresClassifier, X: Array, y: NDArray[Any]) -> list[
     if len(model.classes_) == 2:
         return []
     try:
-        with heard():
+        with capture_warnings():
             other = LinearDiscriminantAnalysis().fit(X, y).predict(X)
     except (ValueError, np.linalg.LinAlgError):
         return []
@@ -67,9 +78,9 @@ def _outvoted(model: LeastSquaresClassifier, X: Array, y: NDArray[Any]) -> list[
     return found
 
 
-def lda_film(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]) -> Film:
+def lda_animation(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]) -> Animation:
     """LDA: one covariance."""
-    with heard() as notes:
+    with capture_warnings() as notes:
         given = _priors(settings, y)
         model = LinearDiscriminantAnalysis(**given).fit(X, y)
     classes = tuple(map(str, model.classes_.tolist()))
@@ -77,17 +88,17 @@ def lda_film(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[s
     facts = [(f"prior of {name}", float(prior)) for name, prior in zip(classes, model.priors_, strict=True)]
     words = "One covariance for all classes: equal ellipses, straight boundaries."
     code = _final("LinearDiscriminantAnalysis", given)
-    still = Still(model, words, tuple(facts), linear_terms(names, classes, weights), code)
+    still = FrameDetails(model, words, tuple(facts), linear_terms(names, classes, weights), code)
     scene = {"gaussians": _gaussians(model.means_, [model.covariance_] * len(classes))}
-    return Film(
+    return Animation(
         model, classes, "", 1, lambda _: still, weights=weights[None], shade="probability", scene=scene,
         notes=tuple(notes),
     )  # fmt: skip
 
 
-def qda_film(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]) -> Film:
+def qda_animation(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]) -> Animation:
     """QDA: a covariance for each class."""
-    with heard() as notes:
+    with capture_warnings() as notes:
         given = _priors(settings, y)
         model = QuadraticDiscriminantAnalysis(**given).fit(X, y)
     classes = tuple(map(str, model.classes_.tolist()))
@@ -98,8 +109,8 @@ def qda_film(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[s
         for column, value in zip(names, mean, strict=True)
     )
     words = "Every class has a covariance of its own, so boundaries are conics."
-    still = Still(model, words, tuple(facts), terms, _final("QuadraticDiscriminantAnalysis", given))
-    return Film(
+    still = FrameDetails(model, words, tuple(facts), terms, _final("QuadraticDiscriminantAnalysis", given))
+    return Animation(
         model, classes, "", 1, lambda _: still, fields=conics(model), shade="probability",
         scene={"gaussians": _gaussians(model.means_, model.covariances_)}, notes=tuple(notes),
     )  # fmt: skip
@@ -118,9 +129,9 @@ def conics(model: QuadraticDiscriminantAnalysis) -> Array:
     return np.array(found)
 
 
-def logistic_film(
+def logistic_animation(
     X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any], quick: bool = False
-) -> Film:
+) -> Animation:
     """Logistic regression: the steps of its optimizer, beside those of the other one unless it has to be `quick`."""
     given: dict[str, Any] = {}
     if settings["remedy"] == "firth":
@@ -129,26 +140,26 @@ def logistic_film(
         given["alpha"] = settings["alpha"]
     if settings["solver"] == "gradient_descent" and "bias_reduction" not in given:
         given["solver"] = "gradient_descent"
-    with heard() as notes:
+    with capture_warnings() as notes:
         model = LogisticRegression(**given).fit(X, y)
     classes = tuple(map(str, model.classes_.tolist()))
     certificate = separability(X, y, names=names)
     separation = getattr(model, "separation_", None)
     if separation is not None:  # its words and its remedy stand above the warnings already
-        notes = [note for note in notes if separation.sentence() not in note]
-    gauge = Gauge.of(next(iter(as_rows(X, None))), None, coarse=1)
+        notes = [note for note in notes if separation.describe() not in note]
+    scaling = ColumnScaling.of(next(iter(as_rows(X, None))), None, coarse=1)
     grows = certificate.verdict != "overlapping" and not given.keys() - {"solver"}
     if grows and "solver" not in given:
-        steps, losses = _growing(X, model, gauge, y)
+        steps, losses = _growing(X, model, scaling, y)
     else:
-        steps, losses = [_scores(model, gauge, B) for B in model.path_.coef], list(model.path_.loss)
+        steps, losses = [_scores(model, scaling, B) for B in model.history_.coef], list(model.history_.loss)
         if model.converged_ and "solver" not in given:
             steps.append(_reference_first(model, joined(model.coef_, model.intercept_)))
             losses.append(losses[-1])
     weights = np.array(steps[:_MOST_STEPS])
     wave = np.array(losses[:_MOST_STEPS])
     still = partial(_logistic_still, model, classes, names, weights, wave, grows, given)
-    return Film(
+    return Animation(
         model, classes, "step", len(weights), still, weights=weights, shade="probability",
         wave=wave, wave_name=f"−log {_likelihood(given)}", scene=scene_of(certificate), notes=tuple(notes),
         picture=None if quick else _logistic_picture(X, y, given, weights, wave, grows),
@@ -158,7 +169,7 @@ def logistic_film(
 def _logistic_still(
     model: LogisticRegression, classes: tuple[str, ...], names: tuple[str, str], weights: Array, wave: Array,
     grows: bool, given: dict[str, Any], t: int,
-) -> Still:  # fmt: skip
+) -> FrameDetails:  # fmt: skip
     size = float(np.linalg.norm(weights[t][:, 1:]))
     facts = [("step", t), (f"−log {_likelihood(given)}", float(wave[t])), ("‖w‖", size)]
     end = t == len(weights) - 1
@@ -173,7 +184,7 @@ def _logistic_still(
         words = f"After {t} step{'s' * (t != 1)} the loss is {told(wave[t], 4)}."
     terms: Any = linear_terms(names, classes, weights[t])
     code = _final("LogisticRegression", given)
-    whole = end and not grows and len(weights) >= len(model.path_.coef)
+    whole = end and not grows and len(weights) >= len(model.history_.coef)
     if whole and "solver" not in given:
         table = tidy(model)
         terms = tuple(
@@ -183,7 +194,7 @@ def _logistic_still(
     judged: Any = model if whole else Probable(model.classes_, weights[t])
     if grows and "solver" not in given:
         code += "\n# The fit stops as soon as the classes are told apart; the steps shown go on from there."
-    return Still(judged, words, tuple(facts), terms, code)
+    return FrameDetails(judged, words, tuple(facts), terms, code)
 
 
 def _likelihood(given: dict[str, Any]) -> str:
@@ -200,34 +211,36 @@ class _Enough(Exception):
     """The optimizer has been watched long enough."""
 
 
-def _growing(X: Array, model: LogisticRegression, gauge: Gauge, y: NDArray[Any]) -> tuple[list[Array], list[float]]:
+def _growing(
+    X: Array, model: LogisticRegression, scaling: ColumnScaling, y: NDArray[Any]
+) -> tuple[list[Array], list[float]]:
     """Newton's steps where there is no maximum: they would go on and on, so the look at step 25 ends them."""
     codes = np.searchsorted(model.classes_, y)
     K = len(model.classes_)
     rows = as_rows(X, codes.astype(np.float64) if K == 2 else codes)
-    objective = Logistic(K, 0 if K == 2 else K - 1, gauge, True)
+    objective = Logistic(K, 0 if K == 2 else K - 1, scaling, True)
 
     places: list[Array] = []
     losses: list[float] = []
 
-    def look(B: Array, hessian: bool) -> Quadratic:
+    def look(B: Array, hessian: bool) -> LossDerivatives:
         if len(places) >= _GROWING:
             raise _Enough
-        at = rows.fold(objective.at(B, hessian))
+        at = rows.reduce(objective.evaluator(B, hessian))
         if not losses or at.loss <= losses[-1]:
             places.append(B)
             losses.append(at.loss)
         return at
 
-    with heard(), suppress(_Enough):
+    with capture_warnings(), suppress(_Enough):
         newton(look, np.zeros((3, K - 1)), stop_when_separated=False)
-    return [_scores(model, gauge, B) for B in places], losses
+    return [_scores(model, scaling, B) for B in places], losses
 
 
-def _scores(model: LogisticRegression, gauge: Gauge, B: Array) -> Array:
-    """B of the optimizer's gauge as (b, w) in the units of the plane."""
-    W = B[1:].T / gauge.unit
-    return _reference_first(model, joined(W, B[0] - W @ gauge.shift))
+def _scores(model: LogisticRegression, scaling: ColumnScaling, B: Array) -> Array:
+    """B of the optimizer's scaling as (b, w) in the units of the plane."""
+    W = B[1:].T / scaling.scale
+    return _reference_first(model, joined(W, B[0] - W @ scaling.shift))
 
 
 def _reference_first(model: LogisticRegression, weights: Array) -> Array:
@@ -240,7 +253,7 @@ def _logistic_picture(
     X: Array, y: NDArray[Any], given: dict[str, Any], weights: Array, wave: Array, grows: bool
 ) -> dict[str, Any]:
     if grows:
-        with heard():
+        with capture_warnings():
             firth = LogisticRegression(bias_reduction="firth").fit(X, y)
         norms = np.linalg.norm(weights[..., 1:].reshape(len(weights), -1), axis=1)
         tamed = float(np.linalg.norm(firth.coef_))
@@ -255,8 +268,8 @@ def _logistic_picture(
         other = {key: value for key, value in given.items() if key != "solver"}
         if "solver" not in given:
             other["solver"] = "gradient_descent"
-        with heard():
-            path = LogisticRegression(**other).fit(X, y).path_
+        with capture_warnings():
+            path = LogisticRegression(**other).fit(X, y).history_
         name = "Newton" if "solver" in given else "gradient descent"
         series.append({"name": name, "values": list(path.loss)[: max(60, len(wave))]})
     return {"kind": "series", "title": "Loss above its minimum", "x": "step", "series": series, "log": True}

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from linearly.algorithm.least_squares.gradient_descent import descend
+from linearly.algorithm.least_squares.gradient_descent import gradient_descent
 from linearly.algorithm.least_squares.ridge_cv import RidgePath
-from linearly.dataset.rows.polynomial import polynomial
+from linearly.dataset.rows.polynomial import polynomial_features
 from linearly.evaluation.bias_variance import bias_variance
 from linearly.inference.tidy import tidy
-from linearly.lab.animation import Array, Film, Still, counted, heard, told
+from linearly.lab.animation import Animation, Array, FrameDetails, capture_warnings, counted, told
 from linearly.models.linear_regression import LinearRegression
 from linearly.models.ridge_cv import RidgeCV
 
@@ -24,21 +24,21 @@ _DEGREES = range(13)
 _TOP = 1e12
 
 
-def least_squares_film(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any]) -> Film:
+def least_squares_animation(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any]) -> Animation:
     """One curve, its residuals, its table."""
     degree = settings["degree"]
-    with heard() as notes:
+    with capture_warnings() as notes:
         model = LinearRegression().fit(_powers(x, degree, name), y)
     at, curve = _curve(view, degree, name, model.predict)
     still = _regression_still(
         model, _explained(model), degree, (), name, f"model = ly.LinearRegression().fit({_X(degree)}, y)"
     )
-    return Film(
+    return Animation(
         model, (), "", 1, lambda _: still, at=at, curves=curve[None], shade="none", notes=tuple(notes)
     )  # fmt: skip
 
 
-def ridge_film(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any]) -> Film:
+def ridge_animation(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any]) -> Animation:
     """A frame for every penalty, from the largest to the smallest; the one that cross-validation chooses is marked."""
     degree = settings["degree"]
     # A penalty depends on the units: the points give them, for the view is as wide as somebody's window.
@@ -48,7 +48,7 @@ def ridge_film(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any
     folds = min(5, len(x))
     alphas = np.logspace(3, -6, 61)
     at = np.linspace(view[0], view[1], _PLACES)
-    with heard() as notes:
+    with capture_warnings() as notes:
         X = _powers(u, degree, "u")
         chosen = RidgeCV(alphas, cv=folds).fit(X, y)
     path = RidgePath.of(chosen.summary_, True)
@@ -57,9 +57,9 @@ def ridge_film(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any
     curves = path.y_mean + coefs @ (places - path.mean).T
     best = int(np.argmin(np.abs(np.log(alphas) - math.log(chosen.alpha_))))
 
-    def still(t: int) -> Still:
+    def still(t: int) -> FrameDetails:
         alpha = float(alphas[t])
-        with heard():
+        with capture_warnings():
             model = LinearRegression(alpha=alpha).fit(X, y)
         words = f"λ = {told(alpha)}: the coefficients have length {told(float(np.linalg.norm(model.coef_)))}."
         words += (
@@ -77,22 +77,22 @@ def ridge_film(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any
         "kind": "series", "title": "Coefficients against λ", "x": "log₁₀ λ", "log": False, "series": series,
         "xs": np.log10(alphas).tolist(),
     }  # fmt: skip
-    return Film(
+    return Animation(
         chosen, (), "penalty", len(alphas), still, at=at, curves=curves, shade="none", wave=chosen.cv_errors_,
         wave_name="cross-validated error", marks=((best, "chosen"),), picture=picture, notes=tuple(notes),
     )  # fmt: skip
 
 
-def gradient_descent_film(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any]) -> Film:
+def gradient_descent_animation(x: Array, y: Array, view: Any, name: str, settings: dict[str, Any]) -> Animation:
     """The line after every step, and the path on the contours of the loss; beyond rate 2 it diverges."""
     X = np.column_stack([np.ones_like(x), x])
-    with heard() as notes:
+    with capture_warnings() as notes:
         model = LinearRegression(fit_intercept=False, method="gradient_descent").fit(X, y)
         exact = LinearRegression(fit_intercept=False).fit(X, y)
-        rate = settings["rate"] * float(model.path_.step[0])  # path_.step is 1/L
+        rate = settings["rate"] * float(model.history_.step[0])  # history_.step is 1/L
         gram = model.summary_.select(None, False)
         # The start is a place on the path too.
-        _, path = descend(gram, exact.solution_, step=rate, steps=settings["steps"] + 1)
+        _, path = gradient_descent(gram, exact.solution_, step=rate, steps=settings["steps"] + 1)
     notes = [note for note in notes if "Gradient descent stopped" not in note]
     places = path.coef[:, :, 0]
     fine = np.asarray((np.abs(places) < _TOP).all(axis=1))
@@ -103,7 +103,7 @@ def gradient_descent_film(x: Array, y: Array, view: Any, name: str, settings: di
     best = exact.coef_
     floor = float(((y - X @ best) ** 2).sum() / 2)
 
-    def still(t: int) -> Still:
+    def still(t: int) -> FrameDetails:
         b, w = (float(v) for v in places[t])
         fact = f"{settings['rate']:g}/L"
         if math.isclose(settings["rate"], 2):
@@ -123,7 +123,7 @@ def gradient_descent_film(x: Array, y: Array, view: Any, name: str, settings: di
             f"_, path = descend(exact.summary_.select(None, False), exact.solution_, step={rate!r}, steps={t + 1})\n"
             f"b, w = path.coef[{t}, :, 0]"
         )  # fmt: skip
-        return Still(Line(b, w), words, facts, (("Intercept", b, None), (name, w, None)), code)
+        return FrameDetails(Line(b, w), words, facts, (("Intercept", b, None), (name, w, None)), code)
 
     cosine = float(X[:, 0] @ X[:, 1] / (size[0] * size[1])) if size[1] > 0 else 0.0
     picture = {
@@ -131,7 +131,7 @@ def gradient_descent_film(x: Array, y: Array, view: Any, name: str, settings: di
         "centre": (best * size).tolist(), "size": size.tolist(), "cosine": cosine, "path": (places * size).tolist(),
     }  # fmt: skip
     curves = places[:, :1] + places[:, 1:] * at
-    return Film(
+    return Animation(
         model, (), "step", T, still, at=at, curves=curves, shade="none",
         wave=np.log10(np.maximum(losses - floor, 1e-12 * max(losses[0], 1e-300))),
         wave_name="log₁₀ of the loss above its minimum", picture=picture, notes=tuple(notes),
@@ -150,7 +150,7 @@ class Line:
         return np.asarray(self.b + self.w * np.asarray(X)[:, 0])
 
 
-def bias_variance_film(points: Any, settings: dict[str, Any]) -> Film:
+def bias_variance_animation(points: Any, settings: dict[str, Any]) -> Animation:
     """The same experiment with more and more sets of data: the curves of error fill in."""
     degree, seed = settings["degree"], settings["seed"]
     if settings["truth"] == "points":
@@ -179,7 +179,7 @@ def bias_variance_film(points: Any, settings: dict[str, Any]) -> Film:
     return _complexity_film(results, degree, at, scene, code, seed, "sets of targets", "on fresh targets")
 
 
-def _bootstrap_film(points: Any, degree: int, seed: int) -> Film:
+def _bootstrap_film(points: Any, degree: int, seed: int) -> Animation:
     x, y = points[:, 0], points[:, 1]
     if len(np.unique(x)) < 8:
         raise ValueError("Bias and variance of your own points need at least eight different x: add points.")
@@ -204,8 +204,8 @@ def _bootstrap_film(points: Any, degree: int, seed: int) -> Film:
 
 def _complexity_film(
     results: list[Any], degree: int, at: Array, scene: Any, code: str, seed: int, what: str, where: str
-) -> Film:
-    def still(t: int) -> Still:
+) -> Animation:
+    def still(t: int) -> FrameDetails:
         result = results[t]
         row = next(row for row in result.table if row["degree"] == degree)
         # The error is measured apart, on targets of its own: it comes near the sum and need not be it.
@@ -218,7 +218,7 @@ def _complexity_film(
         named = {"epe": "expected error", "noise": "noise", "bias2": "bias²", "variance": "variance"}
         facts = [(title, float(row[key])) for key, title in named.items()]
         facts += [("training error", float(row["train_error"])), ("best degree", int(result.best))]
-        return Still(
+        return FrameDetails(
             None, words, tuple(facts), (), code.replace("{k}", str(result.resamples)).replace("{seed}", str(seed))
         )
 
@@ -233,7 +233,7 @@ def _complexity_film(
     }
     marks = tuple((t, str(result.resamples)) for t, result in enumerate(results))
     wave = np.array([table["epe"][list(table["degree"]).index(degree)] for table in tables])
-    return Film(
+    return Animation(
         results[-1], (), "draw", len(results), still, shade="none", at=at, scene={"experiment": scene},
         picture=picture, wave=wave, wave_name=f"expected error at degree {degree}", marks=marks,
     )  # fmt: skip
@@ -262,17 +262,17 @@ def _fits(x: Array, Y: Array, at: Array, degree: int) -> tuple[Array, Array]:
     if degree == 0:
         found = np.tile(Y.mean(axis=0), (len(at), 1))
     else:
-        with heard():
-            model = LinearRegression().fit(polynomial(x, degree), Y if Y.shape[1] > 1 else Y[:, 0])
-            found = np.asarray(model.predict(polynomial(at, degree))).reshape(len(at), -1)
+        with capture_warnings():
+            model = LinearRegression().fit(polynomial_features(x, degree), Y if Y.shape[1] > 1 else Y[:, 0])
+            found = np.asarray(model.predict(polynomial_features(at, degree))).reshape(len(at), -1)
     return found, found.mean(axis=1)
 
 
 def _regression_still(
     model: Any, words: str, degree: int, facts: Any, name: str, code: str, unit: tuple[float, float] = (0.0, 1.0)
-) -> Still:
+) -> FrameDetails:
     try:
-        with heard():
+        with capture_warnings():
             table = tidy(model)
         errors = [None if not np.isfinite(e) else float(e) for e in table["std_error"]]
         terms = tuple(
@@ -281,7 +281,7 @@ def _regression_still(
         )
     except ValueError:
         terms = ()
-    return Still(Curve(model, degree, name, unit), words, facts, terms, code)
+    return FrameDetails(Curve(model, degree, name, unit), words, facts, terms, code)
 
 
 class Curve:
@@ -308,7 +308,7 @@ def _curve(view: Any, degree: int, name: str, predict: Callable[[Any], Any]) -> 
 
 
 def _powers(x: Array, degree: int, name: str) -> Any:
-    return polynomial(x, degree, name=name) if degree > 1 else x[:, None]
+    return polynomial_features(x, degree, name=name) if degree > 1 else x[:, None]
 
 
 def _X(degree: int) -> str:

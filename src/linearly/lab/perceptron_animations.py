@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.perceptron.error_counts import errors
-from linearly.algorithm.perceptron.mistake_log import MistakeLog, followed
+from linearly.algorithm.perceptron.error_counts import count_errors
+from linearly.algorithm.perceptron.mistake_log import MistakeLog, apply_updates
 from linearly.algorithm.separability.certificate import Certificate
 from linearly.algorithm.separability.decide import separability
 from linearly.algorithm.separability.error_floor import error_floor
 from linearly.dataset.rows.block import Rows, as_rows
-from linearly.lab.animation import Array, Film, Still, Weighted, counted, heard, joined, linear_terms
+from linearly.lab.animation import (
+    Animation,
+    Array,
+    FrameDetails,
+    Weighted,
+    capture_warnings,
+    counted,
+    joined,
+    linear_terms,
+)
 from linearly.lab.separability_text import about_scores, badge_of, sentence_of
 from linearly.models.batch_perceptron import BatchPerceptron, Correction
 from linearly.models.online_perceptrons import AveragedPerceptron, Perceptron, VotedPerceptron
@@ -32,24 +41,26 @@ ESTIMATORS: dict[str, Any] = {
     "batch": BatchPerceptron,
 }
 
-_TRAIL = """trail = [(w, b) for _, coef, intercept in model.mistake_log_.trail() for w, b in zip(coef, intercept)]
+_TRAIL = """trail = [(w, b) for _, coef, intercept in model.mistake_log_.iter_weights() for w, b in zip(coef, intercept)]
 w, b = trail[{last}]  # after update {update}"""
 _START = "w, b = np.zeros(({vectors}, 2)), np.zeros({vectors})  # before the first update"
 
 
-def perceptron_film(name: str, X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]) -> Film:
+def perceptron_animation(
+    name: str, X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]
+) -> Animation:
     """The film of one of the five perceptrons."""
     given = dict(settings)
     if given.pop("shuffle", False):
         given |= {"shuffle": True, "random_state": 0}
-    with heard() as notes:
+    with capture_warnings() as notes:
         model = ESTIMATORS[name](**given).fit(X, y)
     certificate = separability(X, y, names=names)
     codes = np.searchsorted(model.classes_, y)
     rows = as_rows(X, codes)
     classes = tuple(map(str, model.classes_.tolist()))
     fitted = code_of(type(model).__name__, given)
-    reel = Reel(model, certificate, rows, classes, names, fitted, tuple(notes))
+    reel = PerceptronAnimator(model, certificate, rows, classes, names, fitted, tuple(notes))
     return reel.batch() if name == "batch" else reel.online(name)
 
 
@@ -59,7 +70,7 @@ def code_of(estimator: str, given: dict[str, Any]) -> str:
     return f"model = ly.{estimator}({told}).fit(X, y)"
 
 
-class Reel:
+class PerceptronAnimator:
     """What the five films have in common."""
 
     def __init__(
@@ -70,11 +81,11 @@ class Reel:
         self.classes, self.names, self.fitted = classes, names, fitted
         self.notes = notes if len(classes) == 2 else tuple(map(about_scores, notes))
 
-    def online(self, name: str) -> Film:
+    def online(self, name: str) -> Animation:
         """Perceptron, pocket, averaged and voted: one frame an update."""
         log: MistakeLog = self.model.mistake_log_
         trail = trail_of(log)
-        wrong = errors(self.rows, trail[..., 1:], trail[..., 0])[:-1]
+        wrong = count_errors(self.rows, trail[..., 1:], trail[..., 0])[:-1]
         weights, walk = trail, None
         marks = _passes(self.model.mistakes_per_pass_, len(trail))
         best = first_best(wrong)
@@ -83,7 +94,7 @@ class Reel:
             marks = (*marks, (int(best[-1]), "best"))
         elif name == "averaged":
             weights, walk = averages(log, trail), trail
-        return Film(
+        return Animation(
             self.model, self.classes, "update", len(trail),
             stills=partial(self._still, name, log, trail, weights, wrong, best),
             weights=None if name == "voted" else weights, walk=trail if name == "voted" else walk,
@@ -94,16 +105,16 @@ class Reel:
             scene=scene_of(self.certificate), picture={"kind": "weights"}, notes=self.notes,
         )  # fmt: skip
 
-    def batch(self) -> Film:
+    def batch(self) -> Animation:
         """The batch perceptron: one frame a correction."""
         model = self.model
         k = 1 if len(self.classes) == 2 else len(self.classes)
         trail = np.zeros((model.n_updates_ + 1, k, 3))
         for t in range(model.n_updates_):
-            found = self.rows.fold(partial(Correction.of, coef=trail[t, :, 1:], intercept=trail[t, :, 0]))
+            found = self.rows.reduce(partial(Correction.of, coef=trail[t, :, 1:], intercept=trail[t, :, 0]))
             trail[t + 1] = trail[t] + joined(found.coef / found.weight, found.intercept / found.weight)
-        wrong = errors(self.rows, trail[..., 1:], trail[..., 0])[:-1]
-        return Film(
+        wrong = count_errors(self.rows, trail[..., 1:], trail[..., 0])[:-1]
+        return Animation(
             model, self.classes, "pass", len(trail),
             stills=partial(self._still, "batch", None, trail, trail, wrong, first_best(wrong)),
             weights=trail, wave=wrong, wave_name="errors on all points",
@@ -112,7 +123,7 @@ class Reel:
 
     def _still(
         self, name: str, log: MistakeLog | None, trail: Array, weights: Array, wrong: Array, best: Any, t: int
-    ) -> Still:
+    ) -> FrameDetails:
         n = len(self.certificate.y)
         facts: list[tuple[str, Any]] = [("passes" if name == "batch" else "updates", t)]
         if name not in ("batch",) and self.certificate.verdict == "separable":
@@ -136,12 +147,12 @@ class Reel:
             words, code = self._words(name, log, trail, weights, wrong, best, t, n, made)
         end = t == len(trail) - 1
         if end:
-            why = self.model.stopped_because_
+            why = self.model.stop_reason_
             words += f" Stopped: {why if len(self.classes) == 2 else about_scores(why)}."
             truncated = name != "batch" and self.model.n_updates_ > t
             if truncated:
                 words = f"The first {t} of {self.model.n_updates_} updates are shown."
-        return Still(judged, words, tuple(facts), terms, self.fitted + "\n" + code)
+        return FrameDetails(judged, words, tuple(facts), terms, self.fitted + "\n" + code)
 
     def _words(
         self, name: str, log: MistakeLog | None, trail: Array, weights: Array, wrong: Array, best: Any, t: int, n: int,
@@ -173,7 +184,7 @@ class Reel:
                     f"After {counted(t, made)} the last {'line gets' if two else 'scores get'} {int(wrong[t])} of {n} "
                 )
                 now += f"points wrong; {whose} {left}."
-            return now, self._until(log, t) + "w, b = log.average()"
+            return now, self._until(log, t) + "w, b = log.averaged_weights()"
         if name == "batch":
             until = f"model = ly.BatchPerceptron(max_passes={t}).fit(X, y)\nw, b = model.coef_, model.intercept_"
             return now, until if t else _START.format(vectors=vectors)
@@ -224,7 +235,7 @@ def trail_of(log: MistakeLog) -> Array:
     start = (np.zeros((log.vectors, log.p)), np.zeros(log.vectors)) if log.start is None else log.start
     assert log.which is not None
     some = slice(MOST_FRAMES - 1)
-    steps = followed(*start, log.features[log.which[some]], log.codes[some], log.rivals[some], log.intercept)
+    steps = apply_updates(*start, log.features[log.which[some]], log.codes[some], log.rivals[some], log.intercept)
     return np.concatenate([joined(*start)[None], joined(*steps)])
 
 
@@ -240,7 +251,7 @@ def until(log: MistakeLog, t: int) -> MistakeLog:
 
 def averages(log: MistakeLog, trail: Array) -> Array:
     """What `until(log, t).average()` says for every t, in one sweep: Σ c w / Σ c."""
-    survived = log.survived[: len(trail)].astype(np.float64)
+    survived = log.survival_counts[: len(trail)].astype(np.float64)
     total = np.cumsum(survived)
     return np.asarray(np.cumsum(survived[:, None, None] * trail, axis=0) / np.maximum(total, 1)[:, None, None])
 
@@ -262,7 +273,7 @@ def scene_of(certificate: Certificate) -> dict[str, Any]:
         told["separator"] = [float(np.ravel(certificate.intercept)[0]), *map(float, np.ravel(certificate.coef))]
     if certificate.witness is not None:
         told["witness"] = [int(i) for i in certificate.witness.rows]
-        meeting = certificate.meeting_point
+        meeting = certificate.common_hull_point
         told["meeting"] = None if meeting is None else [float(v) for v in meeting]
     return {"certificate": told}
 

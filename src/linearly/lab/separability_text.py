@@ -33,7 +33,7 @@ def sentence_of(certificate: Certificate) -> str:
     enough, for the others may tie.
     """
     if len(certificate.classes) == 2 or certificate.verdict == "undecided":
-        return certificate.sentence()
+        return certificate.describe()
     *some, last = map(repr, certificate.classes.tolist())
     who = f"the classes {', '.join(some)} and {last}"
     if certificate.verdict == "separable":

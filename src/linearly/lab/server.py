@@ -19,7 +19,7 @@ from contextlib import suppress
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.lab.session import Session
 from linearly.lab.state import State
 
@@ -67,7 +67,7 @@ class Lab:
 
     def warm(self) -> None:
         """Load what a first answer loads, and make the first film, before a page asks."""
-        with quiet_blas():
+        with single_threaded_blas():
             self._opening.handle({"do": "open"})
 
     @property
@@ -117,7 +117,10 @@ class Lab:
         session, lock = self._session(page)
 
         def answer() -> tuple[int, dict[str, Any]]:
-            with lock, quiet_blas():  # threads that wait by spinning would take the cores that the browser draws with
+            with (
+                lock,
+                single_threaded_blas(),
+            ):  # threads that wait by spinning would take the cores that the browser draws with
                 try:
                     return 200, session.handle(message)
                 except ValueError as error:

@@ -15,10 +15,10 @@ import numpy as np
 
 from linearly.evaluation.evaluate import evaluate
 from linearly.lab import classifier_animations, curve_animations
-from linearly.lab.animation import Film, Still, heard
+from linearly.lab.animation import Animation, FrameDetails, capture_warnings
 from linearly.lab.catalogue import ALGORITHMS, catalogue
 from linearly.lab.code_snippet import listing
-from linearly.lab.perceptron_animations import ESTIMATORS, perceptron_film, until
+from linearly.lab.perceptron_animations import ESTIMATORS, perceptron_animation, until
 from linearly.lab.point_import import columns_of_text, described, refuse_few, state_of
 from linearly.lab.presets import preset, presets
 from linearly.lab.state import (
@@ -53,7 +53,7 @@ class Session:
         self._future: list[State] = []
         self._dragging: int | None = None
         self._aspect = 1.25
-        self._films: dict[Any, Film | str] = {}
+        self._films: dict[Any, Animation | str] = {}
 
     def anew(self) -> Session:
         """A session that begins as this one began, with the films that are made already."""
@@ -92,7 +92,7 @@ class Session:
     def reply(self, at: int | None = None) -> dict[str, Any]:
         """State, film and evidence."""
         told = {
-            "state": self.state.told(),
+            "state": self.state.to_dict(),
             "settings": self.state.settings(),
             "answer": self._answer(self.state, at),
             "undo": len(self._past),
@@ -234,7 +234,7 @@ class Session:
         """The evidence of one frame, no more."""
         return {}
 
-    def film(self, state: State | None = None) -> Film | str:
+    def film(self, state: State | None = None) -> Animation | str:
         """The film of the current state, or in words why there is none."""
         state = self.state if state is None else state
         curve = state.method.task == "curve"
@@ -280,7 +280,7 @@ class Session:
             return {"trouble": film, "film": None, "still": None, "warnings": []}
         still = self.still(at, state)
         assert still is not None
-        told = film.told(still["at"] if self._dragging is not None else None)
+        told = film.to_dict(still["at"] if self._dragging is not None else None)
         return {"trouble": "", "film": told, "still": still, "warnings": list(film.notes)}
 
     def _become(self, new: State) -> None:
@@ -331,12 +331,12 @@ _ACTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]]
 }
 
 
-def _film(state: State, quick: bool) -> Film:
+def _film(state: State, quick: bool) -> Animation:
     X, labels = state.columns()
     settings = state.settings()
     task = state.method.task
     if task == "truth":
-        return curve_animations.bias_variance_film(X, settings)
+        return curve_animations.bias_variance_animation(X, settings)
     if task == "curve":
         if len(np.unique(X[:, 0])) < 2:
             raise ValueError("Put down two points or more, at different x.")
@@ -346,19 +346,19 @@ def _film(state: State, quick: bool) -> Film:
         raise ValueError("Put down points of two colours.")
     y = np.array(state.classes)[labels]
     if state.algorithm in ESTIMATORS:
-        return perceptron_film(state.algorithm, X, y, state.names, settings)
+        return perceptron_animation(state.algorithm, X, y, state.names, settings)
     if state.algorithm == "logistic":
-        return classifier_animations.logistic_film(X, y, state.names, settings, quick)
+        return classifier_animations.logistic_animation(X, y, state.names, settings, quick)
     make = getattr(classifier_animations, f"{state.algorithm}_film")
     return make(X, y, state.names, settings)  # type: ignore[no-any-return]
 
 
-def _judged(state: State, still: Still) -> dict[str, Any]:
+def _judged(state: State, still: FrameDetails) -> dict[str, Any]:
     """Confusion matrix and figures of a frame, from `evaluate`."""
     if still.model is None:
         return {"metrics": [], "confusion": None}
     X, labels = state.columns()
-    with heard():
+    with capture_warnings():
         if state.method.task == "curve":
             result = evaluate(still.model, X[:, :1], X[:, 1])
         else:
@@ -375,7 +375,7 @@ def _judged(state: State, still: Still) -> dict[str, Any]:
     return {"metrics": metrics, "confusion": {"labels": [str(row["actual"]) for row in rows], "counts": counts}}
 
 
-def _votes(film: Film, still: Still, at: int, state: State, coarse: bool) -> dict[str, Any]:
+def _votes(film: Animation, still: FrameDetails, at: int, state: State, coarse: bool) -> dict[str, Any]:
     """Who wins the vote over the view, and by how much."""
     left, right, bottom, top = state.view
     nx, ny = (side // 3 for side in _GRID) if coarse else _GRID

@@ -60,7 +60,7 @@ class State:
         """The state of the second algorithm, alone."""
         return replace(self, algorithm=self.rival, parameters=self.rival_parameters, rival="", rival_parameters={})
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """As plain data; `restored` reads it back."""
         return {
             "points": [list(point) for point in self.points],

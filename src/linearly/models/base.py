@@ -13,35 +13,35 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linearly.dataset.cluster.partitions import answers_elsewhere, rows_elsewhere
-from linearly.dataset.rows.array_checks import as_numbers, refuse_extreme_weights
+from linearly.dataset.cluster.partitions import predictions_on_cluster, rows_from_cluster
+from linearly.dataset.rows.array_checks import as_numeric_array, check_weight_range
 from linearly.dataset.rows.block import (
     ROW,
     Block,
-    LocalRows,
+    InMemoryRows,
     Rows,
     as_frame,
     as_rows,
+    check_finite,
+    check_integer_range,
+    default_names,
     is_frame,
     is_rows,
     names_of,
-    numbered,
-    refuse_bad_numbers,
-    refuse_large_integers,
 )
 from linearly.dataset.rows.polynomial import Polynomial
-from linearly.dataset.rows.reduce import quiet_blas
-from linearly.kernels.matrices import dense, is_sparse, undoubled
+from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.kernels.matrices import dense, drop_low_part, is_sparse
 
 Array = NDArray[np.float64]
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
-CELLS = 2**19  # numbers on the way to a prediction: 4 MB
+PREDICTION_CELLS = 2**19  # numbers on the way to a prediction: 4 MB
 
 
 def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True) -> Rows:
     """The rows of a call to `fit` or `partial_fit`: numbers and regression targets, checked as scikit-learn does."""
-    away = rows_elsewhere(X, y, sample_weight)
+    away = rows_from_cluster(X, y, sample_weight)
     if away is not None:
         if y is None:
             checked_target(y, estimator)
@@ -51,12 +51,12 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
             raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
         if getattr(X, "classes", None) is not None:
             raise ValueError("The target of these rows is labels, not numbers: use a classifier.")
-        remember_columns(estimator, X.names, reset)
-        remember_targets(estimator, None, reset)
+        check_feature_names(estimator, X.names, reset)
+        set_target_names(estimator, None, reset)
         return X
     matrix = checked_matrix(estimator, X, reset=reset)
     target = checked_target(y, estimator)
-    remember_targets(estimator, y, reset)
+    set_target_names(estimator, y, reset)
     same_length(matrix, target)
     weight = checked_weight(sample_weight, matrix, allow_all_zero=not reset)
     return as_rows(matrix, target, weight, getattr(estimator, "feature_names_in_", None))
@@ -68,7 +68,7 @@ def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
         estimator.__dict__.pop("_column_labels", None)
     if is_frame(X) or isinstance(X, Polynomial):
         if isinstance(X, Polynomial):
-            remember_columns(estimator, X.names, reset)
+            check_feature_names(estimator, X.names, reset)
         elif any(isinstance(name, str) for name in as_frame(X).columns) and not hasattr(estimator, "_column_labels"):
             validate_data(estimator, X, skip_check_array=True, reset=reset)
         else:
@@ -76,10 +76,10 @@ def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
         if 0 in X.shape:
             raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
         return X
-    numbers = as_numbers(X)
+    numbers = as_numeric_array(X)
     if reset and type(numbers) is np.ndarray and numbers.dtype == np.float64 and numbers.ndim == 2 and numbers.size:
         # What scikit-learn would remember of it, in a hundredth of the time.
-        remember_columns(estimator, numbered(numbers.shape[1]), reset)
+        check_feature_names(estimator, default_names(numbers.shape[1]), reset)
         return numbers
     return validate_data(estimator, numbers, reset=reset, dtype="numeric", accept_sparse="csr", ensure_all_finite=False)
 
@@ -93,10 +93,10 @@ def checked_target(y: Any, estimator: Any) -> Array:
     if is_sparse(y):
         raise TypeError("Sparse data was passed for y, but dense data is required. Use y.toarray().")
     whole = is_frame(y) and 0 not in y.shape
-    target = np.concatenate([block.X for block in as_rows(y)]) if whole else as_numbers(y, "y")
+    target = np.concatenate([block.X for block in as_rows(y)]) if whole else as_numeric_array(y, "y")
     if target.ndim not in (1, 2) or 0 in target.shape:
         raise ValueError(f"y must have one or two dimensions, not the shape {target.shape}: one number a row.")
-    refuse_large_integers(np.reshape(target, (len(target), -1)), name="y" if target.ndim == 1 else None)
+    check_integer_range(np.reshape(target, (len(target), -1)), name="y" if target.ndim == 1 else None)
     with np.errstate(over="ignore"):  # of a long double: refused as infinity
         return np.asarray(target, dtype=np.float64)
 
@@ -116,20 +116,20 @@ def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) 
     n = X.shape[0]
     if isinstance(sample_weight, Number):
         sample_weight = np.full(n, sample_weight)
-    weight = as_numbers(sample_weight, "sample_weight").astype(np.float64, copy=False)
+    weight = as_numeric_array(sample_weight, "sample_weight").astype(np.float64, copy=False)
     if weight.shape != (n,):
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n},): one weight a row.")
-    refuse_bad_numbers(Block(np.empty((n, 0)), weight=weight))
+    check_finite(Block(np.empty((n, 0)), weight=weight))
     if (weight < 0).any():
         i = int(np.argmax(weight < 0))
         raise ValueError(f"Negative values in sample_weight: row {i} has {weight[i]}. Weights must be 0 or more.")
-    refuse_extreme_weights(weight, ROW, "sample_weight")
+    check_weight_range(weight, ROW, "sample_weight")
     if not allow_all_zero and not weight.any():
         raise ValueError("Sample weights must contain at least one non-zero number: no row would be left.")
     return np.ascontiguousarray(weight)
 
 
-def or_as_before(fit: Fit) -> Fit:
+def restore_on_error(fit: Fit) -> Fit:
     """Rows that are refused leave the model as it was: the same rows, corrected, can then be given again.
 
     BLAS stays on one thread throughout: a second one that was woken once spins for 100 ms, on a core of the next fold.
@@ -139,7 +139,7 @@ def or_as_before(fit: Fit) -> Fit:
     def fitted(self: Any, *given: Any, **named: Any) -> Any:
         before = dict(self.__dict__)
         try:
-            with quiet_blas():
+            with single_threaded_blas():
                 return fit(self, *given, **named)
         except BaseException:
             self.__dict__.clear()
@@ -149,31 +149,31 @@ def or_as_before(fit: Fit) -> Fit:
     return cast(Fit, fitted)
 
 
-def all_or_nothing(fit: Fit) -> Fit:
-    """A fit that is refused leaves the model as it was; it begins with nothing of the fit before (`_forget`)."""
+def transactional_fit(fit: Fit) -> Fit:
+    """A fit that is refused leaves the model as it was; it begins with nothing of the fit before (`_reset`)."""
 
     @functools.wraps(fit)
     def anew(self: Any, *given: Any, **named: Any) -> Any:
-        self._forget()
+        self._reset()
         return fit(self, *given, **named)
 
-    return or_as_before(cast(Fit, anew))
+    return restore_on_error(cast(Fit, anew))
 
 
-def refuse_unfitted(estimator: Any) -> None:
+def check_fitted(estimator: Any) -> None:
     """scikit-learn's error before a fit; a model that is fitted is told apart in a tenth of the time."""
     if not estimator.__sklearn_is_fitted__():
         check_is_fitted(estimator)
 
 
-def where_rows_are(method: Callable[..., Any], what: str) -> Callable[..., Any]:
+def predict_where_rows_are(method: Callable[..., Any], what: str) -> Callable[..., Any]:
     """A method of X whose answers for rows on a cluster stay there, beside their rows."""
 
     @functools.wraps(method)
     def answered(self: Any, X: Any) -> Any:
         away = None
         if type(X) is not np.ndarray:
-            away = answers_elsewhere(X, getattr(self, method.__name__), what, partial(_columns, self, what))
+            away = predictions_on_cluster(X, getattr(self, method.__name__), what, partial(_columns, self, what))
         return method(self, X) if away is None else away
 
     return answered
@@ -192,21 +192,21 @@ _ANSWERS = {
 }
 
 
-class Shared:
+class EstimatorMixin:
     """What scikit-learn asks of every estimator: a score, whose weights are checked, and a tag: X may be sparse."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name, what in _ANSWERS.items():
             if name in cls.__dict__:
-                setattr(cls, name, where_rows_are(cls.__dict__[name], what))
+                setattr(cls, name, predict_where_rows_are(cls.__dict__[name], what))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the predictions of numbers; the share of the rows whose label, or all of whose labels, are right."""
         if y is None:
             raise ValueError("score needs y: what the predictions are compared with.")
         if sample_weight is not None:
-            weight = np.atleast_1d(as_numbers(sample_weight, "sample_weight"))
+            weight = np.atleast_1d(as_numeric_array(sample_weight, "sample_weight"))
             sample_weight = checked_weight(weight, weight)
         return self._score(X, y, sample_weight)
 
@@ -221,24 +221,24 @@ class Shared:
         return found
 
 
-def several_targets(rows: Rows) -> bool:
+def is_multi_output(rows: Rows) -> bool:
     """Whether y was given in two dimensions: even one column of it then keeps its shape in the results."""
     y = getattr(rows, "y", None)
     return y is not None and y.ndim == 2
 
 
-def remember_columns(estimator: Any, names: tuple[str, ...], reset: bool) -> None:
+def check_feature_names(estimator: Any, names: tuple[str, ...], reset: bool) -> None:
     """Set, or compare with, the number and names of the columns seen in `fit`; x0, x1, … are no names."""
     if reset:
         estimator.n_features_in_ = len(names)
         for name in ("feature_names_in_", "_column_labels"):
             estimator.__dict__.pop(name, None)
-        if tuple(names) != numbered(len(names)):
+        if tuple(names) != default_names(len(names)):
             estimator.feature_names_in_ = np.array(names, dtype=object)
         return
     known = _known_columns(estimator)
     if (known and known != tuple(names)) or (not known and _out_of_order(names)):
-        fitted = known or numbered(estimator.n_features_in_)
+        fitted = known or default_names(estimator.n_features_in_)
         raise ValueError(f"The columns are {list(names)}, but the model was fitted on {list(fitted)}.")
     if len(names) != estimator.n_features_in_:
         raise ValueError(f"X has {len(names)} features, but the model was fitted on {estimator.n_features_in_}.")
@@ -249,7 +249,7 @@ def _remember_labels(estimator: Any, labels: tuple[str, ...], reset: bool) -> No
 
     scikit-learn takes such columns by position and keeps no `feature_names_in_`, so these are kept apart from it.
     """
-    remember_columns(estimator, labels, reset)
+    check_feature_names(estimator, labels, reset)
     if reset:
         estimator.__dict__.pop("feature_names_in_", None)
         estimator._column_labels = labels
@@ -260,7 +260,7 @@ def _known_columns(estimator: Any) -> tuple[str, ...]:
     return tuple(getattr(estimator, "feature_names_in_", getattr(estimator, "_column_labels", ())))
 
 
-def remember_targets(estimator: Any, y: Any, reset: bool) -> None:
+def set_target_names(estimator: Any, y: Any, reset: bool) -> None:
     """Set, or compare with, the names of several targets seen in `fit`, where a data frame gave them."""
     names = tuple(map(str, names_of(y) or ()))
     known = tuple(getattr(estimator, "target_names_", ()))
@@ -278,7 +278,7 @@ def _out_of_order(names: tuple[str, ...]) -> bool:
     def moved(belongs: tuple[str, ...]) -> bool:
         return not {name for name, own in zip(names, belongs, strict=True) if name != own}.isdisjoint(belongs)
 
-    return moved(numbered(len(names))) or moved(_places(len(names)))
+    return moved(default_names(len(names))) or moved(_places(len(names)))
 
 
 def _places(p: int) -> tuple[str, ...]:
@@ -286,7 +286,7 @@ def _places(p: int) -> tuple[str, ...]:
     return tuple(map(str, range(p)))
 
 
-def join_columns(result: Any, a: Any, b: Any) -> None:
+def merge_feature_names(result: Any, a: Any, b: Any) -> None:
     """Give a model of the rows of two their columns, which must agree; where one has no names, those of the other."""
     known = [_known_columns(model) for model in (a, b)]
     if known[0] != known[1] and (all(known) or any(map(_out_of_order, known))):
@@ -313,10 +313,10 @@ def join_columns(result: Any, a: Any, b: Any) -> None:
 def column_names(estimator: Any) -> tuple[str, ...]:
     """The names of the features: as the user gave them, or x0, x1, …"""
     known = _known_columns(estimator)
-    return known if known and known != _places(len(known)) else numbered(estimator.n_features_in_)
+    return known if known and known != _places(len(known)) else default_names(estimator.n_features_in_)
 
 
-def refuse_other_settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
+def check_same_settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
     """Refuse two models whose settings differ: their sum would silently have those of one of them."""
     differing = [name for name in a if not np.array_equal(a[name], b[name])]
     if differing:
@@ -334,40 +334,40 @@ def target_names(estimator: Any, k: int) -> tuple[str, ...]:
     return tuple(getattr(estimator, "target_names_", ())) or tuple(f"y{t}" for t in range(k))
 
 
-def new_rows(estimator: Any, X: Any) -> Rows:
+def prediction_rows(estimator: Any, X: Any) -> Rows:
     """The rows of a call to `predict`."""
-    X = rows_elsewhere(X) or X
+    X = rows_from_cluster(X) or X
     if is_rows(X):
-        remember_columns(estimator, X.names, reset=False)
+        check_feature_names(estimator, X.names, reset=False)
         return X
     return as_rows(checked_matrix(estimator, X, reset=False), names=column_names(estimator))
 
 
-def gathered(rows: Rows, most: int) -> tuple[Array, NDArray[Any], NDArray[np.intp]] | None:
+def collect_rows(rows: Rows, most: int) -> tuple[Array, NDArray[Any], NDArray[np.intp]] | None:
     """X, y and index of the rows of positive weight, wherever they are; None if X has more than `most` numbers."""
     X, y, index, cells = [], [], [], 0
     for whole in rows:
         block = whole if whole.weight is None else whole.take(np.flatnonzero(whole.weight > 0))
-        part = undoubled(dense(block.X))
+        part = drop_low_part(dense(block.X))
         cells += part.size
         if cells > most:
             return None
         X.append(part)
         y.append(np.asarray(block.y))
-        index.append(block.number(np.arange(len(block))))
+        index.append(block.global_index(np.arange(len(block))))
     return np.concatenate(X), np.concatenate(y), np.concatenate(index)
 
 
-@quiet_blas()
-def by_rows(rows: Rows, f: Callable[[Block], Array], *, wide: int = 1) -> Array:
+@single_threaded_blas()
+def map_rows(rows: Rows, f: Callable[[Block], Array], *, wide: int = 1) -> Array:
     """f of all rows, one row of the answer for each: on threads where they are here, in order where they are not.
 
     `wide` is how many numbers f computes on the way for each row: so many rows are taken at once as fit in the cache.
     """
-    if not isinstance(rows, LocalRows):
+    if not isinstance(rows, InMemoryRows):
         return np.concatenate([f(block) for block in rows])
     result = np.empty((len(rows), *f(rows.block(0, 0)).shape[1:]))
-    step = max(CELLS // max(wide, 1), 256)
+    step = max(PREDICTION_CELLS // max(wide, 1), 256)
 
     def fill(block: Block) -> int:
         for at in range(0, len(block), step):
@@ -375,5 +375,5 @@ def by_rows(rows: Rows, f: Callable[[Block], Array], *, wide: int = 1) -> Array:
             result[part.start : part.start + len(part)] = f(part)
         return len(block)
 
-    rows.fold(fill)
+    rows.reduce(fill)
     return result

@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from linearly.algorithm.perceptron.error_counts import first_largest, scores, training_error
-from linearly.dataset.rows.block import Block, Rows, refuse_bad_numbers
-from linearly.dataset.rows.safe_scaling import exponent, in_unit, largest
-from linearly.exceptions import remark
-from linearly.models.base import Array, all_or_nothing
+from linearly.algorithm.perceptron.error_counts import argmax_first, scores, training_error
+from linearly.dataset.rows.block import Block, Rows, check_finite
+from linearly.dataset.rows.safe_scaling import exponent, max_abs, scaled_rows
+from linearly.exceptions import warn_at_caller
+from linearly.models.base import Array, transactional_fit
 from linearly.models.label_encoding import labelled_rows
-from linearly.models.parameter_checks import boolean, from_zero, whole_number
+from linearly.models.parameter_checks import check_bool, check_integer, check_nonnegative
 from linearly.models.perceptron_base import LinearPerceptron
-from linearly.models.uncentered_columns import warn_of_far_columns
+from linearly.models.uncentered_columns import warn_uncentered_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Correction:
         else:
             others = np.ascontiguousarray(S.T)
             others[own, rows] = -np.inf
-            rival = first_largest(list(others))
+            rival = argmax_first(list(others))
             wrong = ~(S[rows, own] > S[rows, rival])
             G[rows[wrong], own[wrong]] = 1.0
             G[rows[wrong], rival[wrong]] = -1.0
@@ -52,7 +52,7 @@ class Correction:
             wrong &= block.weight > 0
             weight = float(block.weight.sum())
             if not np.isfinite(weight):
-                refuse_bad_numbers(block)
+                check_finite(block)
         return Correction(np.asarray(block.X.T @ G).T, G.sum(axis=0), int(np.count_nonzero(wrong)), weight)
 
     def __add__(self, other: Correction) -> Correction:
@@ -81,7 +81,7 @@ class BatchPerceptron(LinearPerceptron):
         Passes over the rows, at most.
     epsilon : float, default=0.0
         Stop after a correction whose norm, intercept included, is smaller. It is S2's only rule, and can stop early,
-        with mistakes left; ``stopped_because_`` then says how many. At 0 only a pass without mistakes, or
+        with mistakes left; ``stop_reason_`` then says how many. At 0 only a pass without mistakes, or
         ``max_passes``, ends the training.
     fit_intercept : bool, default=True
         Whether there is a constant term b; it learns like the weight of a feature that is always 1.
@@ -93,7 +93,7 @@ class BatchPerceptron(LinearPerceptron):
     n_passes_, n_updates_, mistakes_per_pass_ : how the training went; mistakes are those of the weights a pass began
         with.
     training_error_ : share of the rows (by weight) that the final weights get wrong, S1's E_in.
-    stopped_because_ : in words.
+    stop_reason_ : in words.
 
     Rows are learnt as they are. Only where the largest |x| is beyond 1e±100 are all features measured in one power of
     two.
@@ -102,7 +102,7 @@ class BatchPerceptron(LinearPerceptron):
     --------
     >>> import linearly as ly
     >>> model = ly.BatchPerceptron().fit([[2.0], [1.0], [-1.0], [-4.0]], [1, 1, 0, 0])
-    >>> model.coef_, model.intercept_, model.stopped_because_  # (2 + 1 + 1 + 4) / 4
+    >>> model.coef_, model.intercept_, model.stop_reason_  # (2 + 1 + 1 + 4) / 4
     (array([[2.]]), array([0.]), 'pass 2 found no mistake')
     """
 
@@ -111,26 +111,26 @@ class BatchPerceptron(LinearPerceptron):
         self.epsilon = epsilon
         self.fit_intercept = fit_intercept
 
-    @all_or_nothing
+    @transactional_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`.
 
         A row of ``sample_weight`` 2 counts as two rows, one of weight 0 is absent.
         """
-        whole_number("max_passes", self.max_passes, 1)
-        from_zero("epsilon", self.epsilon)
-        boolean("fit_intercept", self.fit_intercept)
+        check_integer("max_passes", self.max_passes, 1)
+        check_nonnegative("epsilon", self.epsilon)
+        check_bool("fit_intercept", self.fit_intercept)
         self.classes_, rows = labelled_rows(self, X, y, sample_weight)
-        e = exponent(largest(rows))
-        W, b, rule = self._descend(in_unit(rows, e))
+        e = exponent(max_abs(rows))
+        W, b, rule = self._descend(scaled_rows(rows, e))
         self.coef_, self.intercept_ = np.ldexp(W, -e), b
         self.training_error_ = training_error(rows, self.coef_, self.intercept_)
         if self.training_error_ > 0:
-            warn_of_far_columns(self, rows)
-        self.stopped_because_ = self._why_stopped(rule)
+            warn_uncentered_columns(self, rows)
+        self.stop_reason_ = self._stop_reason(rule)
         if rule == "max_passes":
-            remark(
-                f"The batch perceptron did not settle: {self.stopped_because_}. explain(X, y) says whether any "
+            warn_at_caller(
+                f"The batch perceptron did not settle: {self.stop_reason_}. explain(X, y) says whether any "
                 "hyperplane separates these rows.",
                 ConvergenceWarning,
             )
@@ -142,7 +142,7 @@ class BatchPerceptron(LinearPerceptron):
         self.mistakes_per_pass_: list[int] = []
         self.n_updates_, rule = 0, "max_passes"
         for _ in range(self.max_passes):
-            found = rows.fold(partial(Correction.of, coef=W, intercept=b))
+            found = rows.reduce(partial(Correction.of, coef=W, intercept=b))
             self.mistakes_per_pass_.append(found.mistakes)
             if found.mistakes == 0:
                 rule = "no mistake"
@@ -157,7 +157,7 @@ class BatchPerceptron(LinearPerceptron):
         self.n_passes_ = len(self.mistakes_per_pass_)
         return W, b, rule
 
-    def _why_stopped(self, rule: str) -> str:
+    def _stop_reason(self, rule: str) -> str:
         last = self.mistakes_per_pass_[-1]
         if rule == "no mistake":
             return f"pass {self.n_passes_} found no mistake"

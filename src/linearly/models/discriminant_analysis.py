@@ -14,23 +14,23 @@ from sklearn.utils.validation import check_is_fitted
 from linearly import kernels
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.solution import NEGLIGIBLE, Whitening, digits_of_error, whiten
-from linearly.dataset.rows.array_checks import as_numbers
-from linearly.dataset.rows.block import refuse_bad_numbers
-from linearly.dataset.rows.reduce import quiet_blas
-from linearly.exceptions import remark
-from linearly.kernels.double_double import Numbers, rounded
+from linearly.dataset.rows.array_checks import as_numeric_array
+from linearly.dataset.rows.block import check_finite
+from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.exceptions import warn_at_caller
+from linearly.kernels.double_double import Numbers, to_float64
 from linearly.kernels.matrices import dense, dense_float64
-from linearly.models.base import Array, column_names, new_rows
-from linearly.models.class_gram_classifier import ByClassModel
-from linearly.models.label_encoding import refuse_empty
-from linearly.models.overflow_safe_scores import linear_scores, nearest
-from linearly.models.parameter_checks import from_zero_to_one
+from linearly.models.base import Array, column_names, prediction_rows
+from linearly.models.class_gram_classifier import ClassGramClassifier
+from linearly.models.label_encoding import check_no_empty_class
+from linearly.models.overflow_safe_scores import linear_scores, smallest_distance
+from linearly.models.parameter_checks import check_fraction
 from linearly.models.score_classifier import linear_softmax, log_softmax, softmax
 
 REMEDY = 0.1  # the shrinkage that is used, and said, where a covariance is singular and none was chosen
 
 
-class Discriminant(ByClassModel):
+class Discriminant(ClassGramClassifier):
     """What LDA and QDA share: priors, shrinkage, and columns that tell nothing."""
 
     priors: Any
@@ -38,13 +38,15 @@ class Discriminant(ByClassModel):
 
     def _check_parameters(self) -> None:
         if self.shrinkage is not None:
-            from_zero_to_one("shrinkage", self.shrinkage)
+            check_fraction("shrinkage", self.shrinkage)
 
     def _priors(self) -> Array:
-        refuse_empty(self.classes_, self.summary_.counts)
+        check_no_empty_class(self.classes_, self.summary_.counts)
         if self.priors is None:
             return self.summary_.priors
-        priors = np.array(as_numbers(self.priors, "priors"), dtype=np.float64)  # later changes of it are the user's
+        priors = np.array(
+            as_numeric_array(self.priors, "priors"), dtype=np.float64
+        )  # later changes of it are the user's
         if priors.shape != (len(self.classes_),) or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-8:
             raise ValueError(
                 f"priors must be {len(self.classes_)} positive numbers that add up to 1, one for each of "
@@ -54,18 +56,21 @@ class Discriminant(ByClassModel):
 
     def _digits(self) -> float:
         pooled = self.summary_.pooled()
-        found = whiten(pooled.cross, pooled.rounding[1:])
+        found = whiten(pooled.centered_crossprod, pooled.rounding[1:])
         digits = [_digits_of(self.summary_.total()), found.digits if found.sure else 0.0]
         return min([*digits, self._digits_of_means(pooled, found)])
 
     def _digits_of_means(self, pooled: Gram, found: Whitening) -> float:
         """Digits of the distance of each class mean from that of all rows, which the coefficients are read from."""
-        parts = [part.measured(pooled.gauge) for part in self.summary_.parts if part.n]
-        apart = np.stack([rounded(part.mean - pooled.mean) for part in parts]) @ found.root
-        bound, weights = np.stack([part.rounding for part in parts]), np.array([rounded(part.weight) for part in parts])
+        parts = [part.rescaled(pooled.scaling) for part in self.summary_.parts if part.n]
+        apart = np.stack([to_float64(part.mean - pooled.mean) for part in parts]) @ found.root
+        bound, weights = (
+            np.stack([part.rounding for part in parts]),
+            np.array([to_float64(part.weight) for part in parts]),
+        )
         error = np.sqrt(bound[:, 0] * (bound[:, 1:] @ (found.root**2).sum(axis=1))) / weights
         # A distance that chance alone would exceed has no digits of its own.
-        least = NEGLIGIBLE / math.sqrt(float(rounded(pooled.weight)))
+        least = NEGLIGIBLE / math.sqrt(float(to_float64(pooled.weight)))
         return digits_of_error(float((error / np.maximum(np.sqrt((apart**2).sum(axis=1)), least)).max()))
 
     def _enough_rows(self) -> bool:
@@ -74,11 +79,11 @@ class Discriminant(ByClassModel):
 
     def _useful_columns(self) -> NDArray[np.intp]:
         """Columns that are not constant or combinations of others over all rows; the rest is named and left out."""
-        aliased = whiten(self.summary_.total().cross).aliased
+        aliased = whiten(self.summary_.total().centered_crossprod).aliased
         if aliased:
             names = column_names(self)
             told = ", ".join(repr(names[j]) for j in aliased[:8])
-            remark(
+            warn_at_caller(
                 f"{told}: constant or a combination of the columns before, so it tells nothing about the classes. "
                 "It is left out (coefficient 0).",
                 np.exceptions.RankWarning,
@@ -88,7 +93,7 @@ class Discriminant(ByClassModel):
     def _warn_singular(self, found: Whitening, columns: NDArray[np.intp], whose: str) -> None:
         names = column_names(self)
         told = ", ".join(repr(names[columns[j]]) for j in found.aliased[:8])
-        remark(
+        warn_at_caller(
             f"The covariance {whose} is singular: {told} does not vary there on its own. shrinkage={REMEDY} was used; "
             "set shrinkage yourself, drop the column, or add rows.",
             np.exceptions.RankWarning,
@@ -132,14 +137,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.priors = priors
         self.shrinkage = shrinkage
 
-    @quiet_blas()
+    @single_threaded_blas()
     def transform(self, X: Any) -> Array:
         """Coordinates in the discriminant directions, in which classes are spheres: n × min(K − 1, p)."""
         check_is_fitted(self)
-        rows = new_rows(self, X)
+        rows = prediction_rows(self, X)
         parts = []
         for block in rows:
-            refuse_bad_numbers(block)
+            check_finite(block)
             parts.append((dense_float64(block.X) - self._center) @ self.scalings_)
         return np.concatenate(parts)
 
@@ -157,7 +162,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         with np.errstate(over="ignore", invalid="ignore"):
             if len(self.classes_) == 2:
                 return scores[:, 1] - scores[:, 0]
-            common = np.concatenate([dense_float64(block.X) @ self._common for block in new_rows(self, X)])
+            common = np.concatenate([dense_float64(block.X) @ self._common for block in prediction_rows(self, X)])
             shared = common - 0.5 * self._center @ self._common
             return np.asarray(scores + np.where(np.isfinite(shared), shared, 0.0)[:, None])
 
@@ -165,17 +170,17 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """δ_k less what all classes share, for a block of numbers: an offset of the columns cannot drown it."""
         return linear_scores(X, self._coefficients, self._constants)
 
-    def _read(self) -> None:
+    def _set_from_summary(self) -> None:
         summary, K, p = self.summary_, len(self.classes_), self.n_features_in_
         self.priors_ = self._priors()
         pooled = summary.pooled()
-        rows = float(rounded(pooled.weight)) - K
+        rows = float(to_float64(pooled.weight)) - K
         if rows <= 0:
             raise ValueError(f"LDA of {K} classes needs more than {K} rows; n_samples={pooled.n} (weights count rows).")
-        unit = pooled.gauge.unit[:p]
+        unit = pooled.scaling.scale[:p]
         columns = self._useful_columns()
         self.shrinkage_ = self.shrinkage or 0.0
-        covariance = towards_identity(pooled.cross / rows, unit, self.shrinkage_)
+        covariance = towards_identity(pooled.centered_crossprod / rows, unit, self.shrinkage_)
         found = whiten(covariance[columns[:, None], columns])
         if found.aliased:
             self._warn_singular(found, columns, "within classes")
@@ -186,11 +191,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         W[columns] = found.root / unit[columns, None]
         means = summary.means
         center = (means * self.priors_[:, None]).sum(axis=0)
-        self._center = rounded(center)
+        self._center = to_float64(center)
         # The digits of the differences of means survive an offset because the means are double-double.
-        M = rounded(means - center) @ W
+        M = to_float64(means - center) @ W
         with np.errstate(over="ignore"):  # a square of the user's units may leave float64
-            self.means_, self.covariance_ = rounded(means), rounded(covariance) * unit * unit[:, None]
+            self.means_, self.covariance_ = to_float64(means), to_float64(covariance) * unit * unit[:, None]
         self._read_scores(W, M)
         self._read_directions(W, M)
 
@@ -264,12 +269,14 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         """δ_k for a block of numbers; of a row whose are all beyond float64, less what all share."""
         rows: Any = dense(X)
         # About a common centre, so that an offset of the columns costs no digits; all classes in one pass.
-        gauge = self._center, np.ones(len(self._center))
+        scaling = self._center, np.ones(len(self._center))
         K = len(self.classes_)
-        scores = np.asarray(self._constants - 0.5 * kernels.distances(rows, *gauge, self._roots, self._moved, K))
+        scores = np.asarray(self._constants - 0.5 * kernels.mahalanobis(rows, *scaling, self._roots, self._moved, K))
         if not np.isfinite(best := scores.max(axis=1)).all():
             far = np.flatnonzero(~np.isfinite(best))
-            scores[far] = self._constants - 0.5 * nearest(rows[far], self._center, self._roots, self._moved, K)
+            scores[far] = self._constants - 0.5 * smallest_distance(
+                rows[far], self._center, self._roots, self._moved, K
+            )
         return scores
 
     def _digits(self) -> float:
@@ -277,22 +284,22 @@ class QuadraticDiscriminantAnalysis(Discriminant):
         parts = [part for part in self.summary_.parts if part.n > part.p]
         return min([super()._digits(), *map(_digits_of, parts)])
 
-    def _read(self) -> None:
-        summary, p = self.summary_.in_one_gauge(), self.n_features_in_
+    def _set_from_summary(self) -> None:
+        summary, p = self.summary_.with_common_scaling(), self.n_features_in_
         self.priors_ = self._priors()
         columns = self._useful_columns()
         pooled = summary.pooled()
-        unit = pooled.gauge.unit[:p]
+        unit = pooled.scaling.scale[:p]
         square = np.ix_(columns, columns)
-        beyond = float(rounded(pooled.weight)) - len(self.classes_)
-        common = pooled.cross / (beyond if beyond > 0 else 1.0)
+        beyond = float(to_float64(pooled.weight)) - len(self.classes_)
+        common = pooled.centered_crossprod / (beyond if beyond > 0 else 1.0)
         if whiten(common[square]).aliased:
             common = towards_identity(common, unit, REMEDY)
         self.shrinkage_ = np.full(len(self.classes_), self.shrinkage or 0.0)
         roots, constants, covariances = [], [], []
         singular: list[tuple[int, Whitening]] = []
         for k, part in enumerate(summary.parts):
-            own = part.cross / self._rows_beyond_one(k)
+            own = part.centered_crossprod / self._rows_beyond_one(k)
             covariance = own * (1 - self.shrinkage_[k]) + common * self.shrinkage_[k]
             found = whiten(covariance[square])
             if found.aliased:
@@ -308,14 +315,14 @@ class QuadraticDiscriminantAnalysis(Discriminant):
             log_determinant = found.log_determinant + 2 * np.log(unit[columns]).sum()
             constants.append(np.log(self.priors_[k]) - 0.5 * log_determinant)
             with np.errstate(over="ignore"):
-                covariances.append(rounded(covariance) * unit * unit[:, None])
+                covariances.append(to_float64(covariance) * unit * unit[:, None])
         if singular:
             told = ", ".join(map(repr, self.classes_[[k for k, _ in singular]].tolist()))
             self._warn_singular(singular[0][1], columns, f"of class {told}")
-        self.means_, self.covariances_ = rounded(summary.means), np.stack(covariances)
+        self.means_, self.covariances_ = to_float64(summary.means), np.stack(covariances)
         self._center = self.means_.mean(axis=0)
         self._roots, self._constants = np.hstack(roots), np.array(constants)
-        moved = rounded(summary.means - self._center)
+        moved = to_float64(summary.means - self._center)
         self._moved = np.concatenate([m @ root for m, root in zip(moved, roots, strict=True)])
 
     def _rows_beyond_one(self, k: int) -> float:
@@ -330,7 +337,7 @@ class QuadraticDiscriminantAnalysis(Discriminant):
 
 
 def _digits_of(gram: Gram) -> float:
-    found = whiten(gram.cross, gram.rounding[1:])
+    found = whiten(gram.centered_crossprod, gram.rounding[1:])
     return found.digits if found.sure else 0.0
 
 
@@ -338,6 +345,6 @@ def towards_identity(covariance: Numbers, unit: Array, s: float) -> Numbers:
     """(1 − s)Σ + s·(trace Σ / p)·I in the user's units, for a covariance measured in `unit`."""
     if s == 0:
         return covariance
-    variances = np.diagonal(rounded(covariance)) * unit**2
+    variances = np.diagonal(to_float64(covariance)) * unit**2
     level = variances.mean() if variances.any() else 1.0
     return covariance * (1 - s) + np.diag(level / unit**2) * s

@@ -10,16 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.rows.block import Block
-from linearly.exceptions import remark
-from linearly.kernels.matrices import dense_numbers
+from linearly.exceptions import NotEstimableWarning, warn_at_caller
+from linearly.kernels.matrices import dense_keeping_low_part
 
 _NAMED = 3  # rows that a warning names
 
 _gathering: ContextVar[NotEstimable | None] = ContextVar("gathering", default=None)
-
-
-class NotEstimableWarning(UserWarning):
-    """A prediction depends on coefficients that the fitted rows do not determine."""
 
 
 class NotEstimable:
@@ -43,7 +39,7 @@ class NotEstimable:
         elif self.named and failed is None:
             n = sum(self.counts.values())
             where = ", ".join([*self.named][:_NAMED]) + (f" and {n - _NAMED:,} more" if n > _NAMED else "")
-            remark(
+            warn_at_caller(
                 f"The prediction is not estimable at {where}: it depends on coefficients that the fitted rows "
                 "do not determine. Drop the columns that the fit named, or predict where columns "
                 "and levels occur together as in the fitted rows.",
@@ -52,9 +48,9 @@ class NotEstimable:
 
     def look(self, block: Block, estimable: Callable[[Any], NDArray[np.bool_]]) -> NDArray[np.bool_]:
         """Return which rows of a block are estimable; the others are noted."""
-        known = estimable(dense_numbers(block.X))
+        known = estimable(dense_keeping_low_part(block.X))
         rows = np.flatnonzero(~known)
         if len(rows):
             self.counts[block.start] = len(rows)
-            self.named |= dict.fromkeys(block.where(int(i)) for i in rows[:_NAMED])
+            self.named |= dict.fromkeys(block.describe_row(int(i)) for i in rows[:_NAMED])
         return known

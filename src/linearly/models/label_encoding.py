@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from linearly.dataset.cluster.partitions import rows_elsewhere
+from linearly.dataset.cluster.partitions import rows_from_cluster
 from linearly.dataset.design.design import DesignRows
-from linearly.dataset.rows.array_checks import as_array, brief, whole_numbers
-from linearly.dataset.rows.block import ROW, Block, Rows, Where, as_rows, is_rows
+from linearly.dataset.rows.array_checks import as_array, as_integer_array, short_repr
+from linearly.dataset.rows.block import ROW, Block, RowLocator, Rows, as_rows, is_rows
 from linearly.dataset.rows.label_checks import is_missing
 from linearly.dataset.rows.polynomial import Polynomial
 from linearly.dataset.rows.sparse import SparseRows
 from linearly.dataset.rows.views import MappedRows
-from linearly.kernels.matrices import dense, is_sparse, undoubled
-from linearly.models.base import checked_matrix, checked_weight, remember_columns, same_length
+from linearly.kernels.matrices import dense, drop_low_part, is_sparse
+from linearly.models.base import check_feature_names, checked_matrix, checked_weight, same_length
 
 Labels = NDArray[Any]
 Codes = NDArray[np.int32]
@@ -50,8 +50,8 @@ def labelled_rows(
     """
     known, rows = rows_with_labels(estimator, X, y, sample_weight, classes=classes, reset=reset)
     if known is None:
-        known = (rows.targets() if isinstance(rows, DesignRows) else rows).fold(Labelled.counts).classes()
-        rows = coded(rows, known)
+        known = (rows.targets() if isinstance(rows, DesignRows) else rows).reduce(Labelled.counts).classes()
+        rows = encode_rows(rows, known)
     return known, rows
 
 
@@ -69,7 +69,7 @@ def rows_with_labels(
     The labels of the latter are found by a fold to something `Labelled`, and `coded` makes codes of them. A model that
     is read off a sum over rows so needs no pass to find its classes.
     """
-    away = rows_elsewhere(X, y, sample_weight, labels=True)
+    away = rows_from_cluster(X, y, sample_weight, labels=True)
     if away is not None:
         if y is None:
             checked_labels(y, estimator)
@@ -77,13 +77,13 @@ def rows_with_labels(
     if is_rows(X):
         if y is not None or sample_weight is not None:
             raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
-        remember_columns(estimator, X.names, reset)
+        check_feature_names(estimator, X.names, reset)
         own = getattr(X, "classes", None)
         if own is not None and (classes is None or np.array_equal(own, classes)):
-            return at_least_two(own), X
+            return check_two_classes(own), X
         if own is not None:
             X = MappedRows(X, lambda block: replace(block, y=own[block.y]))
-        return (None, X) if classes is None else (classes, coded(X, classes))
+        return (None, X) if classes is None else (classes, encode_rows(X, classes))
     matrix = checked_matrix(estimator, X, reset=reset)
     labels = checked_labels(y, estimator)
     same_length(matrix, labels)
@@ -91,10 +91,10 @@ def rows_with_labels(
     if classes is None:
         classes, codes = encode(labels)
         if weight is not None and len(found := encode(labels[weight > 0])[0]) < len(classes):
-            classes, codes = found, codes_among(labels, found, absent=weight == 0)
-        at_least_two(classes)
+            classes, codes = found, encode_known(labels, found, absent=weight == 0)
+        check_two_classes(classes)
     else:
-        codes = codes_among(labels, classes, absent=None if weight is None else weight == 0)
+        codes = encode_known(labels, classes, absent=None if weight is None else weight == 0)
     names = getattr(estimator, "feature_names_in_", None)
     if is_sparse(matrix):
         return classes, SparseRows(matrix, codes, weight, () if names is None else names)
@@ -102,12 +102,12 @@ def rows_with_labels(
     return classes, MappedRows(rows, _rounded) if isinstance(matrix, Polynomial) else rows
 
 
-def coded(rows: Rows, classes: Labels) -> Rows:
+def encode_rows(rows: Rows, classes: Labels) -> Rows:
     """Rows whose targets are codes, of rows whose targets are labels."""
     return MappedRows(rows, lambda block: _coded(block, classes))
 
 
-def checked_labels(y: Any, estimator: Any = None, where: Where = ROW) -> Labels:
+def checked_labels(y: Any, estimator: Any = None, where: RowLocator = ROW) -> Labels:
     """y as a one-dimensional array of labels of one kind; gaps, numbers that are no labels and mixtures are refused."""
     if y is None:
         who = f"This {type(estimator).__name__} estimator" if estimator is not None else "This"
@@ -208,7 +208,7 @@ def encode(labels: Labels) -> tuple[Labels, Codes]:
     return classes, codes.astype(np.int32)
 
 
-def codes_among(labels: Labels, classes: Labels, *, where: Where = ROW, absent: Any = None) -> Codes:
+def encode_known(labels: Labels, classes: Labels, *, where: RowLocator = ROW, absent: Any = None) -> Codes:
     """The code of each label among known classes; a label that is none of them is refused by row, unless `absent`."""
     found, codes = encode(labels)
     place = {value: k for k, value in enumerate(classes.tolist())}
@@ -225,7 +225,7 @@ def codes_among(labels: Labels, classes: Labels, *, where: Where = ROW, absent: 
     return np.maximum(result, 0)
 
 
-def at_least_two(classes: Labels) -> Labels:
+def check_two_classes(classes: Labels) -> Labels:
     """The classes, refused if there is only one."""
     if len(classes) < 2:
         only = f"one class only, {classes.tolist()[0]!r}" if len(classes) else "no class"
@@ -233,7 +233,7 @@ def at_least_two(classes: Labels) -> Labels:
     return classes
 
 
-def refuse_empty(classes: Labels, counts: NDArray[Any]) -> None:
+def check_no_empty_class(classes: Labels, counts: NDArray[Any]) -> None:
     """Refuse a class that no row of positive weight has."""
     if (counts == 0).any():
         label = classes.tolist()[int(np.argmax(counts == 0))]
@@ -242,7 +242,7 @@ def refuse_empty(classes: Labels, counts: NDArray[Any]) -> None:
 
 def checked_classes(classes: Any) -> Labels:
     """The classes a user names for `partial_fit`, sorted."""
-    return at_least_two(encode(checked_labels(classes))[0])
+    return check_two_classes(encode(checked_labels(classes))[0])
 
 
 def named_classes(classes: Any, known: Labels | None) -> Labels | None:
@@ -273,7 +273,7 @@ class Labelled:
         """What a function of a block with codes and of their number says, by the labels the codes stand for."""
         if block.y is None:
             raise ValueError("These rows bring no targets: nothing can be learnt.")
-        labels = checked_labels(block.y, where=block.where)
+        labels = checked_labels(block.y, where=block.describe_row)
         classes, codes = encode(labels)
         found = parts(replace(block, y=codes), len(classes))
         return Labelled(dict(zip(classes.tolist(), found, strict=True)), labels.dtype)
@@ -292,7 +292,7 @@ class Labelled:
         """The labels in order, but for those whose part says that no row of positive weight has them."""
         found = [label for label, part in self.parts.items() if there(part)]
         _refuse_mixed(found, ROW)
-        return at_least_two(encode(np.array([*found, None], dtype=object)[:-1].astype(self.dtype))[0])
+        return check_two_classes(encode(np.array([*found, None], dtype=object)[:-1].astype(self.dtype))[0])
 
 
 def class_counts(block: Block, K: int) -> NDArray[np.float64]:
@@ -306,8 +306,8 @@ def class_counts(block: Block, K: int) -> NDArray[np.float64]:
 
 def _coded(block: Block, classes: Labels) -> Block:
     absent = None if block.weight is None else block.weight == 0
-    labels = checked_labels(block.y, where=block.where)
-    return replace(block, y=codes_among(labels, classes, where=block.where, absent=absent))
+    labels = checked_labels(block.y, where=block.describe_row)
+    return replace(block, y=encode_known(labels, classes, where=block.describe_row, absent=absent))
 
 
 def _capital(text: str) -> str:
@@ -315,16 +315,16 @@ def _capital(text: str) -> str:
 
 
 def _rounded(block: Block) -> Block:
-    return replace(block, X=undoubled(block.X))
+    return replace(block, X=drop_low_part(block.X))
 
 
-def _refuse_gap(gaps: NDArray[np.bool_], where: Where, value: str = "NaN") -> None:
+def _refuse_gap(gaps: NDArray[np.bool_], where: RowLocator, value: str = "NaN") -> None:
     if gaps.any():
         i = int(np.argmax(gaps))
         raise ValueError(f"Input y contains {value}: {where(i)} has no label. Drop the row or fill the gap first.")
 
 
-def _refuse_continuous(labels: Labels, where: Where) -> None:
+def _refuse_continuous(labels: Labels, where: RowLocator) -> None:
     if not np.isfinite(labels.sum()):
         _refuse_gap(np.isnan(labels), where)
         _refuse_gap(np.isinf(labels), where, "infinity")
@@ -334,7 +334,7 @@ def _refuse_continuous(labels: Labels, where: Where) -> None:
         raise ValueError(f"Unknown label type: continuous. {_capital(where(i))} has {labels.tolist()[i]!r}. {_LABELS}")
 
 
-def _refuse_mixed(values: Sequence[Any], where: Where) -> None:
+def _refuse_mixed(values: Sequence[Any], where: RowLocator) -> None:
     kinds: dict[str, tuple[int, Any]] = {}
     for i, value in enumerate(values):
         if is_missing(value):
@@ -356,15 +356,15 @@ def _refuse_mixed(values: Sequence[Any], where: Where) -> None:
             raise ValueError(f"{_capital(where(i))} has {value!r} ({kind}), which is no label. {_LABELS}{joined}")
 
 
-def _in_64_bits(values: Sequence[Any], where: Where) -> Labels:
+def _in_64_bits(values: Sequence[Any], where: RowLocator) -> Labels:
     """Whole numbers as an array of them; those that no 64 bits hold, or not all in one array, are refused by row."""
-    if (array := whole_numbers(values)) is not None:
+    if (array := as_integer_array(values)) is not None:
         return array
     signed = min(values) < 0
     i = next(i for i, value in enumerate(values) if not (-(2**63) <= value < 2 ** (63 if signed else 64)))
     beside = " beside labels below 0" if signed and 0 < values[i] < 2**64 else ""
     raise ValueError(
-        f"{_capital(where(i))} has the label {brief(values[i])}{beside}, which takes more than 64 bits. Make all "
+        f"{_capital(where(i))} has the label {short_repr(values[i])}{beside}, which takes more than 64 bits. Make all "
         "labels strings."
     )
 

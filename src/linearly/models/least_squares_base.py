@@ -11,18 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.least_squares.column_scaling import power_of_two
 from linearly.algorithm.least_squares.solution import Solution
-from linearly.algorithm.least_squares.solver import Summary, refuse_beyond_float64, warn_of
-from linearly.dataset.rows.block import Block, refuse_bad_numbers
-from linearly.dataset.rows.reduce import quiet_blas, quiet_unless_few
-from linearly.kernels.matrices import dense_numbers, undoubled
-from linearly.models.base import CELLS, Array, Shared, by_rows, column_names, new_rows
+from linearly.algorithm.least_squares.solver import Summary, check_coefficients_finite, warn_rank_and_precision
+from linearly.dataset.rows.block import Block, check_finite
+from linearly.dataset.rows.reduce import single_threaded_blas, single_threaded_blas_unless_small
+from linearly.kernels.matrices import dense_keeping_low_part, drop_low_part
+from linearly.models.base import PREDICTION_CELLS, Array, EstimatorMixin, column_names, map_rows, prediction_rows
 from linearly.models.estimability import NotEstimable
 
 if TYPE_CHECKING:
     from linearly import table
 
 
-class LeastSquares(Shared, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class LeastSquaresBase(EstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A model read off a `Solution`; `LinearRegression` and `RidgeCV` differ in how they come by it."""
 
     fit_intercept: bool
@@ -31,24 +31,24 @@ class LeastSquares(Shared, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
     summary_: Summary
     method_: str
     n_passes_: int
-    _several: bool  # whether y had two dimensions: then every result has one entry a target
+    _multi_output: bool  # whether y had two dimensions: then every result has one entry a target
     _far: bool  # whether ŷ = b + x'w is a small difference of large numbers: then it is formed about the mean
     _careful: bool  # whether a product does not do to predict: of such a fit, and of one that does not determine all
 
     def predict(self, X: Any) -> Array:
         """ŷ for new rows; a `NotEstimableWarning` names those that the fitted rows do not determine."""
-        if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and 0 < X.size <= CELLS:
+        if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and 0 < X.size <= PREDICTION_CELLS:
             # The common case in a few microseconds: a NaN or infinity in X shows up in the result.
             coef, named = getattr(self, "_coef", None), hasattr(self, "feature_names_in_")
             if coef is not None and X.shape[1] == len(coef) and not (self._careful or named):
-                with quiet_unless_few(X.size), np.errstate(over="ignore", invalid="ignore"):
+                with single_threaded_blas_unless_small(X.size), np.errstate(over="ignore", invalid="ignore"):
                     result: Array = X @ coef + self.intercept_
                     total = result.sum()
                 if np.isfinite(total):
                     return result
         check_is_fitted(self)
         if self.solution_.null is None:
-            return by_rows(new_rows(self, X), self._predicted)
+            return map_rows(prediction_rows(self, X), self._predicted)
         with NotEstimable() as doubtful:
 
             def predicted(block: Block) -> Array:
@@ -56,23 +56,23 @@ class LeastSquares(Shared, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
                 doubtful.look(block, self.solution_.estimable)
                 return fit
 
-            return by_rows(new_rows(self, X), predicted)
+            return map_rows(prediction_rows(self, X), predicted)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit came to its end: one that was refused may have left the number of columns behind."""
         return "solution_" in self.__dict__
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         """What a fit is known by goes before the next: see `all_or_nothing`."""
-        for name in ("summary_", "solution_", "_coef", "meat_", "n_clusters_", "path_", "folds_"):
+        for name in ("summary_", "solution_", "_coef", "meat_", "n_clusters_", "history_", "folds_"):
             self.__dict__.pop(name, None)
 
     def _predicted(self, block: Block) -> Array:
-        refuse_bad_numbers(block)
+        check_finite(block)
         if not self._far:
-            part = undoubled(block.X)
+            part = drop_low_part(block.X)
             return np.asarray(part @ self._coef + self.intercept_)
-        fit = self.solution_.predict(dense_numbers(block.X))
+        fit = self.solution_.predict(dense_keeping_low_part(block.X))
         return fit if np.ndim(self.intercept_) else fit[:, 0]
 
     def predict_interval(self, X: Any, level: float = 0.95, kind: str = "confidence") -> table.Table:
@@ -85,7 +85,7 @@ class LeastSquares(Shared, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         return prediction_interval(self, X, level, kind)
 
     def sample_coefficients(
-        self, n: int, error_model: str = "normal", *, X: Any = None, y: Any = None, random_state: Any = None
+        self, n: int, error_variance: str = "normal", *, X: Any = None, y: Any = None, random_state: Any = None
     ) -> Array:
         """n draws of S0's β† = β̂ − (X'X + αI)⁻¹X'ε, the intercept first: the uncertainty of the fit as a cloud.
 
@@ -94,7 +94,7 @@ class LeastSquares(Shared, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         """
         from linearly.inference.coefficient_draws import draw_coefficients
 
-        return draw_coefficients(self, n, error_model, X, y, random_state)
+        return draw_coefficients(self, n, error_variance, X, y, random_state)
 
     def summary(self) -> table.Summary:
         """The fit on one screen: statistics, coefficients with intervals, and how far to trust them."""
@@ -103,29 +103,29 @@ class LeastSquares(Shared, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
         return regression_summary(self)
 
     @property
-    @quiet_blas()
+    @single_threaded_blas()
     def covariance_(self) -> Array:
         """The covariance matrix of (intercept, coefficients), NaN for terms that the rows do not determine.
 
         There is one per target if there are several.
         """
         check_is_fitted(self)
-        root, inner = self.solution_.root, self.inner_covariance()
+        root, inner = self.solution_.inverse_root, self.inner_covariance()
         with np.errstate(over="ignore", invalid="ignore"):
             full = root @ inner @ root.T
         unknown = ~self.solution_.identified
         full[:, unknown], full[:, :, unknown] = np.nan, np.nan
         return full if np.ndim(self.intercept_) else full[0]
 
-    @quiet_blas()
+    @single_threaded_blas()
     def std_errors(self) -> Array:
         """Standard errors of (intercept, coefficients), terms × targets; NaN for terms that rows do not determine.
 
         They are right also where a variance overflows.
         """
         check_is_fitted(self)
-        size = power_of_two(np.abs(self.solution_.root).max(axis=1, initial=0.0))[:, None]
-        root = self.solution_.root / size
+        size = power_of_two(np.abs(self.solution_.inverse_root).max(axis=1, initial=0.0))[:, None]
+        root = self.solution_.inverse_root / size
         variances = [((root @ inner) * root).sum(axis=1) for inner in self.inner_covariance()]
         errors = np.asarray(size * np.sqrt(np.stack(variances, axis=1)))
         errors[~self.solution_.identified] = np.nan
@@ -138,14 +138,16 @@ class LeastSquares(Shared, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
             return np.asarray(meat)
         return np.asarray(self.solution_.sigma2[:, None, None] * self.solution_.shrinkage)
 
-    def _read(self, solution: Solution) -> None:
+    def _set_from_summary(self, solution: Solution) -> None:
         names = column_names(self)
-        refuse_beyond_float64(solution, names)
-        warn_of(solution, names, self.method_, free="method" in self.__dict__)  # RidgeCV has none to choose
+        check_coefficients_finite(solution, names)
+        warn_rank_and_precision(
+            solution, names, self.method_, free="method" in self.__dict__
+        )  # RidgeCV has none to choose
         self.solution_ = solution
         self._far = _far_from_zero(solution)
         self._careful = self._far or solution.null is not None
-        several = self._several or len(solution.intercept) > 1
+        several = self._multi_output or len(solution.intercept) > 1
         self.coef_: NDArray[Any] = solution.coef.T.copy() if several else solution.coef[:, 0].copy()
         self.intercept_: Any = solution.intercept.copy() if several else float(solution.intercept[0])
         self._coef = solution.coef if several else self.coef_
@@ -156,5 +158,5 @@ class LeastSquares(Shared, MultiOutputMixin, RegressorMixin, BaseEstimator):  # 
 def _far_from_zero(solution: Solution) -> bool:
     if solution.mean is None:
         return False
-    size = np.abs(solution.at_mean) + np.sqrt(solution.tss / solution.weight)
+    size = np.abs(solution.prediction_at_mean) + np.sqrt(solution.tss / solution.weight)
     return bool((np.abs(solution.mean.high) @ np.abs(solution.coef) > 1e3 * size).any())

@@ -10,25 +10,25 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.solution import Solution
-from linearly.algorithm.least_squares.solver import Ask, climb, warn_of
+from linearly.algorithm.least_squares.solver import RidgeProblem, solve_adaptively, warn_rank_and_precision
 from linearly.dataset.rows.block import as_rows
-from linearly.exceptions import remark
-from linearly.kernels.double_double import rounded
+from linearly.exceptions import warn_at_caller
+from linearly.kernels.double_double import to_float64
 from linearly.models.base import (
     Array,
-    all_or_nothing,
+    check_fitted,
     checked_matrix,
     checked_weight,
     column_names,
-    or_as_before,
-    refuse_unfitted,
+    restore_on_error,
+    transactional_fit,
 )
-from linearly.models.class_gram_classifier import ByClassModel
-from linearly.models.parameter_checks import from_zero
+from linearly.models.class_gram_classifier import ClassGramClassifier
+from linearly.models.parameter_checks import check_nonnegative
 from linearly.models.score_classifier import is_multilabel, multilabel_targets
 
 
-class LeastSquaresClassifier(ByClassModel):
+class LeastSquaresClassifier(ClassGramClassifier):
     """Least squares on indicators: Y has a column of 0 and 1 for each class, and the largest fitted value wins.
 
         Model class   f(x) = b + x'B, class = argmax of f            (S3)
@@ -62,7 +62,7 @@ class LeastSquaresClassifier(ByClassModel):
     def __init__(self, alpha: float = 0.0) -> None:
         self.alpha = alpha
 
-    @all_or_nothing
+    @transactional_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows and their labels, or to a 2-D y of 0 and 1, one column a label.
 
@@ -78,13 +78,15 @@ class LeastSquaresClassifier(ByClassModel):
             raise ValueError(f"X has {matrix.shape[0]} rows and y has {len(Y)}.")
         self.classes_ = np.arange(Y.shape[1])
         weight = checked_weight(sample_weight, matrix)
-        climbed = climb(as_rows(matrix, Y, weight, getattr(self, "feature_names_in_", None)), Ask(float(self.alpha)))
+        climbed = solve_adaptively(
+            as_rows(matrix, Y, weight, getattr(self, "feature_names_in_", None)), RidgeProblem(float(self.alpha))
+        )
         self.labels_summary_: Gram = climbed.summary
         self.n_passes_ = climbed.passes
         self._take(climbed.solution, climbed.method)
         return self
 
-    @or_as_before
+    @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows. The first call needs ``classes``, all labels that will ever come."""
         self.multilabel_ = False
@@ -99,7 +101,7 @@ class LeastSquaresClassifier(ByClassModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the largest fitted value; for multilabel targets 0 and 1, one column a label."""
-        refuse_unfitted(self)
+        check_fitted(self)
         if self.multilabel_:
             return (self.decision_function(X) >= 0).astype(int)
         return super().predict(X)
@@ -112,35 +114,38 @@ class LeastSquaresClassifier(ByClassModel):
         return None if self.solution_.null is None else self.solution_.estimable
 
     def _check_parameters(self) -> None:
-        from_zero("alpha", self.alpha)
+        check_nonnegative("alpha", self.alpha)
 
     def _digits(self) -> float:
-        solution = Ask(float(self.alpha)).of(self.summary_.indicator())
-        return solution.digits if solution.sure else 0.0
+        solution = RidgeProblem(float(self.alpha)).solve(self.summary_.indicator_gram())
+        return solution.digits if solution.rank_is_certain else 0.0
 
     def _combined(self, other: Any, combine: Any) -> Self:
         if getattr(self, "multilabel_", False) or getattr(other, "multilabel_", False):
             raise ValueError("Models of several labels a row are not added or subtracted: fit all rows together.")
         return super()._combined(other, combine)
 
-    def _read(self) -> None:
+    def _set_from_summary(self) -> None:
         self.multilabel_ = False
         self.__dict__.pop("labels_summary_", None)  # of an earlier fit to several labels a row
-        self._take(Ask(float(self.alpha)).of(self.summary_.indicator()), "exact" if self.summary_.exact else "gram")
+        self._take(
+            RidgeProblem(float(self.alpha)).solve(self.summary_.indicator_gram()),
+            "extended" if self.summary_.is_extended else "gram",
+        )
         self._warn_of_masking()
 
     def _warn_of_digits(self) -> None:
         """Said with the solution, which knows of every coefficient."""
 
     def _take(self, solution: Solution, method: str) -> None:
-        warn_of(solution, column_names(self), method, free=False, errors=False)
+        warn_rank_and_precision(solution, column_names(self), method, free=False, errors=False)
         self.solution_ = solution
         self.coef_, self.intercept_ = solution.coef.T.copy(), solution.intercept.copy()
         if not self.multilabel_ and len(self.classes_) == 2:
             self.coef_, self.intercept_ = self.coef_[1:], self.intercept_[1:] - 0.5
 
     def _warn_of_masking(self) -> None:
-        means = rounded(self.summary_.means)
+        means = to_float64(self.summary_.means)
         present = np.flatnonzero(self.summary_.counts)
         fitted = self.scores(means[present])
         own = fitted[np.arange(len(present)), present]
@@ -148,7 +153,7 @@ class LeastSquaresClassifier(ByClassModel):
         masked = self.classes_[present[own <= fitted.max(axis=1) + 1e-9]]
         if len(masked) and len(self.classes_) > 2:
             told = ", ".join(map(repr, masked.tolist()))
-            remark(
+            warn_at_caller(
                 f"Masking: even at its own mean, class {told} has no larger fitted value than another class, so it "
                 "will rarely or never be predicted. LDA and logistic regression do not have this fault.",
                 UserWarning,

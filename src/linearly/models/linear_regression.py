@@ -9,38 +9,45 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.least_squares.adaptive_summary import is_few, joined, removed
-from linearly.algorithm.least_squares.gradient_descent import descend
-from linearly.algorithm.least_squares.qr import Triangle
-from linearly.algorithm.least_squares.sandwich import clustered_meat, refuse_few_clusters, robust_meat
+from linearly.algorithm.least_squares.adaptive_summary import is_wide_qr, merge, subtract
+from linearly.algorithm.least_squares.gradient_descent import gradient_descent
+from linearly.algorithm.least_squares.qr import QRFactor
+from linearly.algorithm.least_squares.sandwich import check_enough_clusters, clustered_meat, robust_meat
 from linearly.algorithm.least_squares.solution import Solution
-from linearly.algorithm.least_squares.solver import Ask, Summary, climb, method_of, refuse_too_few, summarize
-from linearly.dataset.rows.block import Rows
-from linearly.dataset.rows.reduce import quiet_blas
-from linearly.models.base import (
-    all_or_nothing,
-    join_columns,
-    or_as_before,
-    refuse_other_settings,
-    settings_of,
-    several_targets,
-    training_rows,
+from linearly.algorithm.least_squares.solver import (
+    RidgeProblem,
+    Summary,
+    check_has_rows_and_targets,
+    method_of_summary,
+    solve_adaptively,
+    summarize,
 )
-from linearly.models.least_squares_base import LeastSquares
-from linearly.models.parameter_checks import boolean, from_zero, groups_go_with, one_of
+from linearly.dataset.rows.block import Rows
+from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.models.base import (
+    check_same_settings,
+    is_multi_output,
+    merge_feature_names,
+    restore_on_error,
+    settings_of,
+    training_rows,
+    transactional_fit,
+)
+from linearly.models.least_squares_base import LeastSquaresBase
+from linearly.models.parameter_checks import check_bool, check_choice, check_groups, check_nonnegative
 
-METHODS = ("auto", "gram", "qr", "exact", "gradient_descent")
+METHODS = ("auto", "gram", "qr", "extended", "gradient_descent")
 COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "cluster")
 
 
-class LinearRegression(LeastSquares):
+class LinearRegression(LeastSquaresBase):
     """Least squares, or ridge with ``alpha`` > 0, with everything needed to say how sure it is.
 
         Model class   ŷ = b + x'w
         Objective     ½‖y − ŷ‖² + ½α‖w‖²          (S0, eq. 2; b is not penalised)
         Summary       Gram or Triangle of [1 | X | y]
         Optimizer     back-substitution
-        Passes        1   (2 with covariance="HC…" or method="exact"; auto takes more where digits would be lost)
+        Passes        1   (2 with covariance="HC…" or method="extended"; auto takes more where digits would be lost)
 
     Parameters
     ----------
@@ -54,10 +61,10 @@ class LinearRegression(LeastSquares):
         What the standard errors assume: equal variances, unequal ones, or rows that are alike within
         ``fit(..., groups=)``. With ``"cluster"``, t and F tests have one degree of freedom less than there are
         clusters, as R's ``coeftest(df = G - 1)``; there must be more clusters than terms.
-    method : {"auto", "gram", "qr", "exact", "gradient_descent"}, default="auto"
+    method : {"auto", "gram", "qr", "extended", "gradient_descent"}, default="auto"
         ``auto`` starts with the fast Gram, or where rows are no more than columns with a triangle, and takes a further
         pass in double-double only where fewer than ten digits would remain. ``qr`` folds a triangle, ``exact`` measures
-        its digits. ``gradient_descent`` is S0's optimizer, for teaching; it leaves its steps in ``path_``.
+        its digits. ``gradient_descent`` is S0's optimizer, for teaching; it leaves its steps in ``history_``.
 
     Attributes
     ----------
@@ -68,7 +75,7 @@ class LinearRegression(LeastSquares):
     solution_ : coefficients with rank, condition, digits to trust and the root of their covariance.
     method_, n_passes_ : how the fit was done, in how many passes over the rows.
     n_clusters_ : groups with a row of positive weight, if ``covariance="cluster"``.
-    path_ : steps of gradient descent, when that was the method.
+    history_ : steps of gradient descent, when that was the method.
 
     Examples
     --------
@@ -96,7 +103,7 @@ class LinearRegression(LeastSquares):
         self.covariance = covariance
         self.method = method
 
-    @all_or_nothing
+    @transactional_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`.
 
@@ -105,12 +112,12 @@ class LinearRegression(LeastSquares):
         (one label per row) goes with ``covariance="cluster"``.
         """
         ask = self._ask()
-        groups_go_with(self.covariance, groups)
+        check_groups(self.covariance, groups)
         rows = training_rows(self, X, y, sample_weight)
-        self._several = several_targets(rows)
-        climbed = climb(rows, ask, "gram" if self.method == "gradient_descent" else self.method)
+        self._multi_output = is_multi_output(rows)
+        climbed = solve_adaptively(rows, ask, "gram" if self.method == "gradient_descent" else self.method)
         self.summary_, self.method_, self.n_passes_ = climbed.summary, climbed.method, climbed.passes
-        self._read(climbed.solution)
+        self._set_from_summary(climbed.solution)
         if self.covariance != "classical":
             self._read_meat(rows, groups)
             self.n_passes_ += 1
@@ -125,7 +132,7 @@ class LinearRegression(LeastSquares):
         return True
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
-    @or_as_before
+    @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows, as if they had been there from the start.
 
@@ -135,19 +142,19 @@ class LinearRegression(LeastSquares):
         first = not hasattr(self, "summary_")
         rows = training_rows(self, X, y, sample_weight, reset=first)
         if first:
-            method = self.method if self.method in ("auto", "qr", "exact") else "gram"
+            method = self.method if self.method in ("auto", "qr", "extended") else "gram"
         else:
             # A triangle that auto kept because rows were few becomes a Gram when they outnumber the columns.
-            method = "auto" if self.method == "auto" and is_few(self.summary_) else self.method_
+            method = "auto" if self.method == "auto" and is_wide_qr(self.summary_) else self.method_
         more = summarize(rows, method)
         if first:
-            refuse_too_few(more)
-            self._several = several_targets(rows)
-        self.summary_ = more if first else self._joined(self.summary_, more, joined if method == "auto" else add)
-        for name in ("meat_", "n_clusters_", "path_"):  # of a fit with other parameters
+            check_has_rows_and_targets(more)
+            self._multi_output = is_multi_output(rows)
+        self.summary_ = more if first else self._joined(self.summary_, more, merge if method == "auto" else add)
+        for name in ("meat_", "n_clusters_", "history_"):  # of a fit with other parameters
             self.__dict__.pop(name, None)
-        self.method_, self.n_passes_ = method_of(self.summary_), getattr(self, "n_passes_", 0) + 1
-        self._read(ask.of(self.summary_))
+        self.method_, self.n_passes_ = method_of_summary(self.summary_), getattr(self, "n_passes_", 0) + 1
+        self._set_from_summary(ask.solve(self.summary_))
         return self
 
     def __add__(self, other: Any) -> LinearRegression:
@@ -157,11 +164,11 @@ class LinearRegression(LeastSquares):
     def __sub__(self, other: Any) -> LinearRegression:
         """The model without the other's rows: refused where they were never part of it."""
         kept = getattr(self, "summary_", None)
-        if self.method == "qr" and isinstance(kept, Triangle) and kept.n > kept.p:
+        if self.method == "qr" and isinstance(kept, QRFactor) and kept.n > kept.p:
             raise ValueError('Rows cannot be removed from a triangle: fit with method="gram" to subtract models.')
-        return self._combined(other, removed)
+        return self._combined(other, subtract)
 
-    @quiet_blas()
+    @single_threaded_blas()
     def _combined(self, other: Any, combine: Any) -> LinearRegression:
         if not isinstance(other, LinearRegression):
             return NotImplemented  # type: ignore[no-any-return]
@@ -169,10 +176,10 @@ class LinearRegression(LeastSquares):
         check_is_fitted(other)
         if self.covariance != "classical" or other.covariance != "classical":
             raise ValueError('Robust covariances cannot be merged without the rows: use covariance="classical".')
-        refuse_other_settings(settings_of(self), settings_of(other))
+        check_same_settings(settings_of(self), settings_of(other))
         result: LinearRegression = clone(self)
-        join_columns(result, self, other)
-        result._several = self._several
+        merge_feature_names(result, self, other)
+        result._multi_output = self._multi_output
         a, b = self.summary_, other.summary_
         if type(a) is not type(b):
             if "qr" in (self.method, other.method):
@@ -180,34 +187,34 @@ class LinearRegression(LeastSquares):
                 raise ValueError(told)
             a, b = a.gram(), b.gram()  # the sum knows no more digits than the poorer of the two
         result.summary_ = self._joined(a, b, combine)
-        result.method_ = method_of(result.summary_)
+        result.method_ = method_of_summary(result.summary_)
         result.n_passes_ = max(self.n_passes_, other.n_passes_)
-        result._read(result._ask().of(result.summary_))
+        result._set_from_summary(result._ask().solve(result.summary_))
         return result
 
     @staticmethod
     def _joined(a: Summary, b: Summary, combine: Any) -> Summary:
-        if len(a.gauge.unit) != len(b.gauge.unit):
+        if len(a.scaling.scale) != len(b.scaling.scale):
             raise ValueError("These models have different numbers of targets.")
         return combine(a, b)
 
-    def _ask(self) -> Ask:
-        one_of("method", self.method, METHODS)
-        one_of("covariance", self.covariance, COVARIANCES)
-        return Ask(
-            from_zero("alpha", self.alpha),
-            boolean("fit_intercept", self.fit_intercept),
-            boolean("penalize_intercept", self.penalize_intercept),
+    def _ask(self) -> RidgeProblem:
+        check_choice("method", self.method, METHODS)
+        check_choice("covariance", self.covariance, COVARIANCES)
+        return RidgeProblem(
+            check_nonnegative("alpha", self.alpha),
+            check_bool("fit_intercept", self.fit_intercept),
+            check_bool("penalize_intercept", self.penalize_intercept),
         )
 
-    def _read(self, solution: Solution) -> None:
+    def _set_from_summary(self, solution: Solution) -> None:
         if self.method == "gradient_descent":
-            solution, self.path_ = descend(self.summary_.select(None, self.fit_intercept), solution)
-        super()._read(solution)
+            solution, self.history_ = gradient_descent(self.summary_.select(None, self.fit_intercept), solution)
+        super()._set_from_summary(solution)
 
     def _read_meat(self, rows: Rows, groups: Any) -> None:
         if self.covariance == "cluster":
             self.meat_, self.n_clusters_ = clustered_meat(rows, self.solution_, groups)
-            refuse_few_clusters(self.n_clusters_, terms=self.solution_.root.shape[1])
+            check_enough_clusters(self.n_clusters_, terms=self.solution_.inverse_root.shape[1])
         else:
             self.meat_ = robust_meat(rows, self.solution_, self.covariance)

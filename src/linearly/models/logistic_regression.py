@@ -12,34 +12,33 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from linearly import kernels
-from linearly.algorithm.least_squares.column_scaling import Gauge
+from linearly.algorithm.least_squares.column_scaling import ColumnScaling
 from linearly.algorithm.least_squares.identification import is_estimable
-from linearly.algorithm.least_squares.sandwich import refuse_few_clusters
+from linearly.algorithm.least_squares.sandwich import check_enough_clusters
 from linearly.algorithm.least_squares.solution import Whitening
-from linearly.algorithm.least_squares.solver import PrecisionWarning
-from linearly.algorithm.logistic.aliasing import Dependence
+from linearly.algorithm.logistic.aliasing import Aliasing
 from linearly.algorithm.logistic.objective import Logistic
-from linearly.algorithm.logistic.optimizers import Found, Path
-from linearly.algorithm.logistic.sandwich import scores_meat
-from linearly.algorithm.logistic.solver import Search
+from linearly.algorithm.logistic.optimizers import History, OptimizeResult
+from linearly.algorithm.logistic.sandwich import score_meat
+from linearly.algorithm.logistic.solver import LogisticSolver
 from linearly.dataset.cluster.partitions import partitions_of
-from linearly.dataset.rows.block import LocalRows, Rows, is_rows
-from linearly.dataset.rows.reduce import quiet_blas
-from linearly.dataset.rows.views import CountedRows
-from linearly.exceptions import remark
-from linearly.kernels.double_double import rounded
+from linearly.dataset.rows.block import InMemoryRows, Rows, is_rows
+from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.dataset.rows.views import PassCounter
+from linearly.exceptions import CovarianceNotAvailableError, PrecisionWarning, SeparationWarning, warn_at_caller
+from linearly.kernels.double_double import to_float64
 from linearly.kernels.matrices import is_sparse
-from linearly.models.base import Array, all_or_nothing, column_names, gathered, refuse_unfitted
-from linearly.models.class_survey import FirstLook
-from linearly.models.label_encoding import refuse_empty, rows_with_labels
-from linearly.models.parameter_checks import boolean, from_zero, groups_go_with, one_of
+from linearly.models.base import Array, check_fitted, collect_rows, column_names, transactional_fit
+from linearly.models.class_survey import ClassSurvey
+from linearly.models.label_encoding import check_no_empty_class, rows_with_labels
+from linearly.models.parameter_checks import check_bool, check_choice, check_groups, check_nonnegative
 from linearly.models.score_classifier import (
     ScoreClassifier,
-    in_elements,
     is_multilabel,
     linear_softmax,
     log_softmax,
     multilabel_targets,
+    softmax_by_element,
 )
 
 if TYPE_CHECKING:
@@ -66,20 +65,12 @@ _OF_ONE_TARGET = (  # what a fit to several labels a row has not, and would keep
     "n_clusters_",
     "n_rows_",
     "null_log_likelihood_",
-    "path_",
+    "history_",
     "reference_",
     "separation_",
 )
 _FEW_DIGITS = 6.0  # more than any table shows
 _GATHERED = 2**24  # numbers that may come here from elsewhere to prove that they are separable: 128 MB
-
-
-class SeparationWarning(UserWarning):
-    """The classes can be separated by a hyperplane, so maximum likelihood has no finite solution."""
-
-
-class NoCovarianceError(ValueError, AttributeError):
-    """A covariance that this fit has not: an AttributeError too, so that `hasattr` says so."""
 
 
 class LogisticRegression(ScoreClassifier):
@@ -114,7 +105,7 @@ class LogisticRegression(ScoreClassifier):
     ----------
     classes_ : labels in order.
     coef_, intercept_ : (1, p) and (1,) for two classes: log-odds of ``classes_[1]``; (K − 1, p) and (K − 1,) otherwise.
-    path_ : loss, gradient norm and step of every pass.
+    history_ : loss, gradient norm and step of every pass.
     converged_, n_passes_ : whether the search ended at the maximum, and in how many passes over the rows in all.
     n_rows_ : rows of positive weight.
     condition_, digits_ : condition of the scaled design, and decimal digits to trust in the standard errors.
@@ -150,7 +141,7 @@ class LogisticRegression(ScoreClassifier):
         self.fit_intercept = fit_intercept
         self.covariance = covariance
 
-    @all_or_nothing
+    @transactional_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to rows and their labels; a 2-D y of 0 and 1 is multilabel, one model a column.
 
@@ -160,41 +151,41 @@ class LogisticRegression(ScoreClassifier):
         ``covariance="cluster"``.
         """
         self._check_parameters()
-        groups_go_with(self.covariance, groups)
+        check_groups(self.covariance, groups)
         self.multilabel_ = is_multilabel(y)
         if self.multilabel_:
             return self._fit_labels(X, y, sample_weight, groups)
-        rows, gauge = self._look_first(X, y, sample_weight)
-        counted = CountedRows(rows)
-        objective = Logistic(len(self.classes_), self._reference(), gauge, bool(self.fit_intercept))
-        search = Search(objective, float(self.alpha), self._class_weights)
-        found = search.over(counted, self.solver, few=rows, bias_reduction=self.bias_reduction)
-        doubtful = found.suspicious and self.alpha == 0 and self.bias_reduction is None
+        rows, scaling = self._survey_classes(X, y, sample_weight)
+        counted = PassCounter(rows)
+        objective = Logistic(len(self.classes_), self._reference(), scaling, bool(self.fit_intercept))
+        search = LogisticSolver(objective, float(self.alpha), self._class_weights)
+        found = search.solve(counted, self.solver, few=rows, bias_reduction=self.bias_reduction)
+        doubtful = found.separation_suspected and self.alpha == 0 and self.bias_reduction is None
         verdict, certificate = self._verdict(X, y, sample_weight, counted) if doubtful else ("overlapping", None)
         if doubtful and verdict == "overlapping" and not found.converged:
-            found = search.further(counted, found)
+            found = search.resume_newton(counted, found)
         if verdict != "overlapping":  # the last step, though small, may have led far: the loss where it ended
-            loss = counted.fold(objective.at(found.B, False)).loss
+            loss = counted.reduce(objective.evaluator(found.B, False)).loss
             found = replace(found, last=replace(found.last, loss=loss))
         first = int(self.fit_intercept)
-        dependence = None if found.design is None else Dependence.of(found.design, objective.gauge, bool(first))
+        dependence = None if found.design is None else Aliasing.of(found.design, objective.scaling, bool(first))
         white = None
         flat = np.zeros(found.B.size)
         if found.last.hessian is not None:
             dropped = [] if dependence is None else [first + j for j in dependence.aliased]
             white, flat = search.information(counted, found, dropped, self.bias_reduction)
-        self._read(objective, found, dependence, white, flat)
+        self._set_from_solution(objective, found, dependence, white, flat)
         self.n_passes_ = 1 + counted.passes
         if self.covariance != "classical":
             self._read_robust(rows, objective, found, white, groups)
             self.n_passes_ += 1
         if verdict != "overlapping":
-            self._say_separated(certificate)
+            self._warn_separation(certificate)
         elif found.converged:
             self._warn_of_digits()
         else:
-            remark(
-                f"The search stopped after {self.n_passes_} passes, its gradient {self.path_.gradient_norm[-1]:.1g}. "
+            warn_at_caller(
+                f"The search stopped after {self.n_passes_} passes, its gradient {self.history_.gradient_norm[-1]:.1g}. "
                 'Scale the columns, or use solver="newton".',
                 ConvergenceWarning,
             )
@@ -231,7 +222,9 @@ class LogisticRegression(ScoreClassifier):
     def _probabilities(self, X: Array) -> Array:
         if len(self.classes_) > 2 or is_sparse(X):
             return linear_softmax(X, self._coefficients, self._constants)
-        return kernels.probabilities(in_elements(X), np.concatenate([self._constants[1:], self._coefficients[:, 1]]))
+        return kernels.probabilities(
+            softmax_by_element(X), np.concatenate([self._constants[1:], self._coefficients[:, 1]])
+        )
 
     def _logits(self, X: Array) -> Array:
         return np.asarray(X @ self._coefficients[:, 1] + self._constants[1])
@@ -240,7 +233,7 @@ class LogisticRegression(ScoreClassifier):
         if self._null is None or self._center is None:
             return None
         null, center = self._null[int(self.fit_intercept) :], self._center
-        return lambda X: is_estimable(rounded(X), rounded(X) - center, null)
+        return lambda X: is_estimable(to_float64(X), to_float64(X) - center, null)
 
     def scores(self, X: Array) -> Array:
         """Logits of all classes, 0 for the reference, for a block of numbers."""
@@ -254,17 +247,17 @@ class LogisticRegression(ScoreClassifier):
         return logistic_summary(self)
 
     @property
-    @quiet_blas()
+    @single_threaded_blas()
     def covariance_(self) -> Array:
         """Inverse of the information, logit by logit: intercept first, then the coefficients (in user's units).
 
         It is NaN for terms that have no finite estimate, or none that the rows determine.
         """
         if self._is_multilabel():
-            raise NoCovarianceError("Each label has a model of its own: ask estimators_[j].covariance_.")
+            raise CovarianceNotAvailableError("Each label has a model of its own: ask estimators_[j].covariance_.")
         root: Array | None = getattr(self, "_root", None)
         if root is None:
-            raise NoCovarianceError(
+            raise CovarianceNotAvailableError(
                 'Standard errors need the Hessian, which solver="lbfgs" does not form: fit with solver="newton".'
             )
         inner = self._inner
@@ -275,18 +268,18 @@ class LogisticRegression(ScoreClassifier):
     @property
     def _identified(self) -> NDArray[np.bool_]:
         """Which terms have a finite estimate that the rows determine, logit by logit, intercept first."""
-        refuse_unfitted(self)
+        check_fitted(self)
         if self._unknown is not None:
             return ~self._unknown
         return np.full(len(self.coef_) * (int(self.fit_intercept) + self.n_features_in_), self.separation_ is None)
 
     def _check_parameters(self) -> None:
-        from_zero("alpha", self.alpha)
-        boolean("fit_intercept", self.fit_intercept)
+        check_nonnegative("alpha", self.alpha)
+        check_bool("fit_intercept", self.fit_intercept)
         if self.bias_reduction is not None:
-            one_of("bias_reduction", self.bias_reduction, ("firth",))
-        one_of("solver", self.solver, SOLVERS)
-        one_of("covariance", self.covariance, COVARIANCES)
+            check_choice("bias_reduction", self.bias_reduction, ("firth",))
+        check_choice("solver", self.solver, SOLVERS)
+        check_choice("covariance", self.covariance, COVARIANCES)
         if self.bias_reduction == "firth" and self.alpha > 0:
             raise ValueError('bias_reduction="firth" and alpha > 0 are two remedies for one ill: choose one.')
         if self.bias_reduction == "firth" and self.solver not in ("auto", "newton"):
@@ -304,21 +297,26 @@ class LogisticRegression(ScoreClassifier):
             raise ValueError(f"With two classes the reference is always the first, {classes[0]!r}.")
         return at
 
-    def _look_first(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Gauge]:
-        look = FirstLook.at(*rows_with_labels(self, X, y, sample_weight))
-        refuse_empty(look.classes, look.counts[1])
+    def _survey_classes(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, ColumnScaling]:
+        look = ClassSurvey.at(*rows_with_labels(self, X, y, sample_weight))
+        check_no_empty_class(look.classes, look.counts[1])
         self.classes_, self._class_weights, self.n_rows_ = look.classes, look.counts[0], int(look.counts[1].sum())
-        rows, gauge = look.rows, look.gauge
-        if len(look.classes) == 2 and isinstance(rows, LocalRows) and rows.y is not None:
+        rows, scaling = look.rows, look.scaling
+        if len(look.classes) == 2 and isinstance(rows, InMemoryRows) and rows.y is not None:
             rows = rows.with_targets(rows.y.astype(np.float64), rows.weight)  # once, not in every pass
         # Without an intercept nothing could take up a shift.
-        return rows, gauge if self.fit_intercept else Gauge(np.zeros_like(gauge.shift), gauge.unit)
+        return rows, scaling if self.fit_intercept else ColumnScaling(np.zeros_like(scaling.shift), scaling.scale)
 
-    def _read(
-        self, objective: Logistic, found: Found, dependence: Dependence | None, white: Whitening | None, flat: Array
+    def _set_from_solution(
+        self,
+        objective: Logistic,
+        found: OptimizeResult,
+        dependence: Aliasing | None,
+        white: Whitening | None,
+        flat: Array,
     ) -> None:
         first, p = int(self.fit_intercept), self.n_features_in_
-        unit, shift = objective.gauge.unit, objective.gauge.shift
+        unit, shift = objective.scaling.scale, objective.scaling.shift
         self._aliased = () if dependence is None else dependence.aliased
         self._null: Array | None = None if dependence is None else dependence.null
         self._center = None if dependence is None else shift + unit * dependence.mean
@@ -337,7 +335,7 @@ class LogisticRegression(ScoreClassifier):
         columns = objective.columns()
         self._coefficients, self._constants = np.zeros((p, K)), np.zeros(K)
         self._coefficients[:, columns], self._constants[columns] = self.coef_.T, self.intercept_
-        self.path_: Path = found.path
+        self.history_: History = found.path
         self.converged_ = found.converged
         self.log_likelihood_ = -self._plain_loss(found)
         share = self._class_weights / self._class_weights.sum()
@@ -359,16 +357,18 @@ class LogisticRegression(ScoreClassifier):
             self.condition_, self.digits_ = white.condition, white.digits
             self._root = np.concatenate([in_users_units(white.root[a * q : (a + 1) * q]) for a in range(c)])
 
-    def _read_robust(self, rows: Rows, objective: Logistic, found: Found, white: Whitening | None, groups: Any) -> None:
+    def _read_robust(
+        self, rows: Rows, objective: Logistic, found: OptimizeResult, white: Whitening | None, groups: Any
+    ) -> None:
         if white is None:
             raise ValueError('A robust covariance needs the Hessian: fit with solver="newton".')
         root = white.root
-        self._inner, clusters = scores_meat(rows, objective, found.B, root, self.covariance, self.n_rows_, groups)
+        self._inner, clusters = score_meat(rows, objective, found.B, root, self.covariance, self.n_rows_, groups)
         if clusters is not None:
             self.n_clusters_ = clusters
-            refuse_few_clusters(clusters, terms=root.shape[1])
+            check_enough_clusters(clusters, terms=root.shape[1])
 
-    def _plain_loss(self, found: Found) -> float:
+    def _plain_loss(self, found: OptimizeResult) -> float:
         # What the last pass saw, less the penalty that `look` added; the last Newton step changes it in the 14th digit.
         if self.alpha == 0:
             return found.last.loss
@@ -379,7 +379,7 @@ class LogisticRegression(ScoreClassifier):
         if self._aliased:
             told = ", ".join(repr(names[j]) for j in self._aliased[:8])
             more = f" and {len(self._aliased) - 8} more" if len(self._aliased) > 8 else ""
-            remark(
+            warn_at_caller(
                 f"{told}{more}: constant or a combination of the columns before, as far as seven digits tell. The "
                 "coefficients of smallest norm are given; drop these columns, or set alpha > 0, for coefficients that "
                 "mean something on their own. If a small difference of columns matters, give the difference as a "
@@ -389,43 +389,43 @@ class LogisticRegression(ScoreClassifier):
 
     def _warn_of_digits(self) -> None:
         if self.digits_ < _FEW_DIGITS:
-            remark(
+            warn_at_caller(
                 f"Only about {self.digits_:.0f} digits of the standard errors can be trusted (condition "
                 f"{self.condition_:.1e}). Leave out columns that are nearly combinations of others, or use "
                 'solver="newton".',
                 PrecisionWarning,
             )
 
-    def _verdict(self, X: Any, y: Any, sample_weight: Any, counted: CountedRows) -> tuple[str, Certificate | None]:
+    def _verdict(self, X: Any, y: Any, sample_weight: Any, counted: PassCounter) -> tuple[str, Certificate | None]:
         """Whether the classes can be separated, with the proof if they can; "unknown" where that takes too long."""
-        from linearly.algorithm.separability.budget import BUDGET, OutOfBudget, within
+        from linearly.algorithm.separability.budget import DEFAULT_BUDGET, BudgetExceeded, work_limit
         from linearly.algorithm.separability.decide import separability
-        from linearly.algorithm.separability.float_overlap import overlap_for_sure
+        from linearly.algorithm.separability.float_overlap import certify_overlap
         from linearly.algorithm.separability.halfspaces import Halfspaces
 
         index = None
         away = is_rows(X) or partitions_of(counted.rows) is not None
         if away or (sample_weight is not None and not np.asarray(sample_weight).all()):
-            here = gathered(counted, _GATHERED)
+            here = collect_rows(counted, _GATHERED)
             if here is None:
                 return "unknown", None
             X, y, index = here[0], self.classes_[here[1].astype(np.intp)], here[2]
         intercept, names = bool(self.fit_intercept), column_names(self)
         try:
-            with within(BUDGET):
-                if overlap_for_sure(Halfspaces(X, y, fit_intercept=intercept, names=names)):
+            with work_limit(DEFAULT_BUDGET):
+                if certify_overlap(Halfspaces(X, y, fit_intercept=intercept, names=names)):
                     return "overlapping", None
-        except OutOfBudget:
+        except BudgetExceeded:
             return "unknown", None
         certificate = separability(X, y, fit_intercept=intercept, names=names)
         if certificate.verdict == "undecided":
             return "unknown", None
         return certificate.verdict, replace(certificate, index=index)
 
-    def _say_separated(self, certificate: Certificate | None) -> None:
+    def _warn_separation(self, certificate: Certificate | None) -> None:
         if certificate is None:
             self._unknown = np.ones(len(self.coef_) * (int(self.fit_intercept) + self.n_features_in_), dtype=bool)
-            remark(
+            warn_at_caller(
                 "Some probabilities are next to 0, as where hyperplanes separate the classes and coefficients grow "
                 "without end; there are too many rows, or classes, to tell, so standard errors are missing. Use "
                 'bias_reduction="firth" or alpha > 0 for finite coefficients.',
@@ -436,20 +436,20 @@ class LogisticRegression(ScoreClassifier):
 
         self._unknown = np.tile(unbounded_terms(certificate), len(self.coef_)) | ~self._identified
         self.separation_ = certificate
-        remark(
-            f"{certificate.sentence()} So maximum likelihood has no finite solution: the coefficients would grow for "
+        warn_at_caller(
+            f"{certificate.describe()} So maximum likelihood has no finite solution: the coefficients would grow for "
             "ever, and were stopped. Terms without a finite estimate have no standard errors. Use "
             'bias_reduction="firth" or alpha > 0 for finite ones, or test terms with likelihood_ratio_tests.',
             SeparationWarning,
         )
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         """What a fit is known by goes before the next: see `all_or_nothing`."""
         for name in ("coef_", "estimators_", "_root", "feature_names_in_", "_column_labels", *_OF_ONE_TARGET):
             self.__dict__.pop(name, None)
 
     def _is_multilabel(self) -> bool:
-        refuse_unfitted(self)
+        check_fitted(self)
         return bool(self.multilabel_)
 
     def _fit_labels(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:

@@ -10,25 +10,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from linearly.algorithm.perceptron.error_counts import scanned_error, winners
-from linearly.algorithm.perceptron.mistake_log import ROOM, MistakeLog
+from linearly.algorithm.perceptron.error_counts import pass_error, predicted_codes
+from linearly.algorithm.perceptron.mistake_log import MAX_LOG_BYTES, MistakeLog
 from linearly.algorithm.perceptron.training import Training
-from linearly.dataset.rows.block import Block, Rows, refuse_bad_numbers
-from linearly.dataset.rows.safe_scaling import exponent, fits_unit, in_ordinary_units, in_unit, largest
-from linearly.exceptions import remark
+from linearly.dataset.rows.block import Block, Rows, check_finite
+from linearly.dataset.rows.safe_scaling import exponent, fits_scale, max_abs, scaled_rows, with_safe_scaling
+from linearly.exceptions import warn_at_caller
 from linearly.kernels.matrices import is_sparse
-from linearly.models.base import Array, all_or_nothing, or_as_before
+from linearly.models.base import Array, restore_on_error, transactional_fit
 from linearly.models.label_encoding import labelled_rows, named_classes
-from linearly.models.parameter_checks import boolean, generator, one_of, whole_number
-from linearly.models.perceptron_base import LinearPerceptron, PerceptronModel
-from linearly.models.uncentered_columns import warn_of_far_columns
+from linearly.models.parameter_checks import check_bool, check_choice, check_integer, generator
+from linearly.models.perceptron_base import LinearPerceptron, PerceptronBase
+from linearly.models.uncentered_columns import warn_uncentered_columns
 
 INITS = ("zeros", "random")
-WEIGHTINGS = ("survived", "uniform")
+WEIGHTINGS = ("survival", "uniform")
 _MOST_PRODUCTS = 1e11  # a vote over the training rows that takes more is not taken unasked
 
 
-class OnlinePerceptron(PerceptronModel):
+class OnlinePerceptron(PerceptronBase):
     """The training that the online perceptrons share: passes over the rows until one makes few enough mistakes."""
 
     max_passes: int
@@ -38,23 +38,23 @@ class OnlinePerceptron(PerceptronModel):
     random_state: Any
     init: str = "zeros"
     averaged: ClassVar[bool] = False  # whether the scan gathers the average
-    room: ClassVar[float] = ROOM  # bytes of mistaken rows to keep
+    room: ClassVar[float] = MAX_LOG_BYTES  # bytes of mistaken rows to keep
     is_its_log: ClassVar[bool] = False  # whether predictions need the mistakes
 
-    @all_or_nothing
+    @transactional_fit
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`."""
         self._check()
         self.classes_, rows = labelled_rows(self, X, y)
-        self._training, _ = in_ordinary_units(rows, self._trained)
-        self._tell()
+        self._training, _ = with_safe_scaling(rows, self._trained)
+        self._set_fitted_attributes()
         self.training_error_ = self._error(rows)
-        self.stopped_because_ = self._why_stopped()
+        self.stop_reason_ = self._stop_reason()
         if self.training_error_ > 0:
-            warn_of_far_columns(self, rows)
+            warn_uncentered_columns(self, rows)
         return self
 
-    @or_as_before
+    @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn from more rows, each seen once, as they come (S2's online learning).
 
@@ -67,12 +67,12 @@ class OnlinePerceptron(PerceptronModel):
         known = named_classes(classes, None if first else self.classes_)
         self.classes_, rows = labelled_rows(self, X, y, classes=known, reset=first)
         if first:
-            self._training, _ = in_ordinary_units(rows, self._seen_once)
+            self._training, _ = with_safe_scaling(rows, self._seen_once)
         else:
             self._learn_more(rows)
-        self._tell()
+        self._set_fitted_attributes()
         self.__dict__.pop("training_error_", None)
-        self.stopped_because_ = "partial_fit sees each row once"
+        self.stop_reason_ = "partial_fit sees each row once"
         return self
 
     @property
@@ -83,10 +83,10 @@ class OnlinePerceptron(PerceptronModel):
         return self._training.log()
 
     def _check(self) -> None:
-        whole_number("max_passes", self.max_passes, 1)
-        whole_number("tolerance", self.tolerance, 0)
-        boolean("fit_intercept", self.fit_intercept)
-        boolean("shuffle", self.shuffle)
+        check_integer("max_passes", self.max_passes, 1)
+        check_integer("tolerance", self.tolerance, 0)
+        check_bool("fit_intercept", self.fit_intercept)
+        check_bool("shuffle", self.shuffle)
         generator("random_state", self.random_state)
 
     def _start(self, exponent: int) -> Training:
@@ -127,10 +127,10 @@ class OnlinePerceptron(PerceptronModel):
         training = self._training.copy()
         if isinstance(self.random_state, Integral):
             training.shuffle = deepcopy(training.shuffle)
-        size = largest(rows)
+        size = max_abs(rows)
         if training.weights.largest == 0:  # of zeros alone nothing was learnt that has a unit
             training.exponent = exponent(size)
-        if not fits_unit(size, training.exponent):
+        if not fits_scale(size, training.exponent):
             raise ValueError(
                 "These rows are too large to be learnt together with those before: divide the features by a "
                 "constant in all calls."
@@ -138,22 +138,22 @@ class OnlinePerceptron(PerceptronModel):
         if not self.is_its_log:
             training.record = None
         training.new_rows()
-        training.one_pass(in_unit(rows, training.exponent))
+        training.one_pass(scaled_rows(rows, training.exponent))
         self._training = training
 
-    def _tell(self) -> None:
+    def _set_fitted_attributes(self) -> None:
         self.mistakes_per_pass_ = self._training.mistakes
         self.n_passes_, self.n_updates_ = len(self.mistakes_per_pass_), self._training.updates
 
     def _settled(self) -> bool:
         return self.mistakes_per_pass_[-1] <= self.tolerance
 
-    def _why_stopped(self) -> str:
+    def _stop_reason(self) -> str:
         made = self.mistakes_per_pass_[-1]
         last = f"pass {self.n_passes_} made {made or 'no'} mistake{'s' * (made != 1)}"
         if self._settled():
             return last + (f", no more than tolerance={self.tolerance}" if self.tolerance else "")
-        proof = "" if self._training.record is None else self.mistake_log_.contradiction()
+        proof = "" if self._training.record is None else self.mistake_log_.find_contradiction()
         why = f"max_passes={self.max_passes} reached, {last}"
         return why + (f"; no hyperplane separates these rows: {proof}" if proof else "")
 
@@ -201,7 +201,7 @@ class Perceptron(OnlinePerceptron, LinearPerceptron):
     coef_, intercept_ : w and b, one row a class (one row for two classes).
     n_passes_, n_updates_, mistakes_per_pass_ : how the training went.
     training_error_ : share of the rows that the final weights get wrong, S1's E_in.
-    stopped_because_ : in words, with the proof if a row contradicts another.
+    stop_reason_ : in words, with the proof if a row contradicts another.
     mistake_log_ : the mistakes in order; started at zero, w = Σ y x over it. Of files, up to two million mistakes.
 
     Rows are learnt as they are. Only where the largest |x| is beyond 1e±100 are all features measured in one power of
@@ -238,8 +238,8 @@ class Perceptron(OnlinePerceptron, LinearPerceptron):
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`."""
         super().fit(X, y)
         if not self._settled():
-            remark(
-                f"The perceptron did not settle: {self.stopped_because_}. PocketPerceptron and AveragedPerceptron do "
+            warn_at_caller(
+                f"The perceptron did not settle: {self.stop_reason_}. PocketPerceptron and AveragedPerceptron do "
                 "not hang on the last mistake; explain(X, y) says whether any hyperplane separates these rows.",
                 ConvergenceWarning,
             )
@@ -247,14 +247,14 @@ class Perceptron(OnlinePerceptron, LinearPerceptron):
 
     def _check(self) -> None:
         super()._check()
-        one_of("init", self.init, INITS)
+        check_choice("init", self.init, INITS)
 
-    def _tell(self) -> None:
-        super()._tell()
-        self.coef_, self.intercept_ = self._training.last()
+    def _set_fitted_attributes(self) -> None:
+        super()._set_fitted_attributes()
+        self.coef_, self.intercept_ = self._training.final_weights()
 
     def _error(self, rows: Rows) -> float:
-        return scanned_error(rows, self.coef_, self.intercept_)
+        return pass_error(rows, self.coef_, self.intercept_)
 
 
 class AveragedPerceptron(OnlinePerceptron, LinearPerceptron):
@@ -278,7 +278,7 @@ class AveragedPerceptron(OnlinePerceptron, LinearPerceptron):
 
     Attributes
     ----------
-    classes_, n_passes_, n_updates_, mistakes_per_pass_, training_error_, stopped_because_, mistake_log_ : as in
+    classes_, n_passes_, n_updates_, mistakes_per_pass_, training_error_, stop_reason_, mistake_log_ : as in
         `Perceptron`.
     coef_, intercept_ : the mean of w and b after each row seen.
 
@@ -307,12 +307,12 @@ class AveragedPerceptron(OnlinePerceptron, LinearPerceptron):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def _tell(self) -> None:
-        super()._tell()
-        self.coef_, self.intercept_ = self._training.average()
+    def _set_fitted_attributes(self) -> None:
+        super()._set_fitted_attributes()
+        self.coef_, self.intercept_ = self._training.averaged_weights()
 
     def _error(self, rows: Rows) -> float:
-        return scanned_error(rows, self.coef_, self.intercept_)
+        return pass_error(rows, self.coef_, self.intercept_)
 
 
 class VotedPerceptron(OnlinePerceptron):
@@ -332,13 +332,13 @@ class VotedPerceptron(OnlinePerceptron):
     ----------
     max_passes : int, default=10
         Passes over the rows, at most; a pass with at most ``tolerance`` mistakes is the last.
-    weighting : {"survived", "uniform"}, default="survived"
+    weighting : {"survival", "uniform"}, default="survival"
         Votes count the rows their weights survived, or all the same.
     tolerance, fit_intercept, shuffle, random_state : as in `Perceptron`.
 
     Attributes
     ----------
-    classes_, n_passes_, n_updates_, mistakes_per_pass_, stopped_because_ : as in `Perceptron`.
+    classes_, n_passes_, n_updates_, mistakes_per_pass_, stop_reason_ : as in `Perceptron`.
     mistake_log_ : the mistakes in order with the rows they were made on: the model.
     training_error_ : share of the rows that the vote gets wrong, S1's E_in; nan where it would take more than 1e11
         products.
@@ -360,7 +360,7 @@ class VotedPerceptron(OnlinePerceptron):
         *,
         tolerance: int = 0,
         fit_intercept: bool = True,
-        weighting: str = "survived",
+        weighting: str = "survival",
         shuffle: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -380,14 +380,14 @@ class VotedPerceptron(OnlinePerceptron):
 
     def _check(self) -> None:
         super()._check()
-        one_of("weighting", self.weighting, WEIGHTINGS)
+        check_choice("weighting", self.weighting, WEIGHTINGS)
 
-    def _tell(self) -> None:
-        super()._tell()
+    def _set_fitted_attributes(self) -> None:
+        super()._set_fitted_attributes()
         self.__dict__.pop("_log", None)
 
     def _scores_of(self, block: Block) -> Array:
-        refuse_bad_numbers(block)
+        check_finite(block)
         votes = self.mistake_log_.vote(block.X, self.weighting)
         return votes[:, None] if votes.ndim == 1 else votes
 
@@ -396,9 +396,9 @@ class VotedPerceptron(OnlinePerceptron):
         entries = log.features.nnz if is_sparse(log.features) else log.features.size
         if log.seen / self.n_passes_ * len(log) * entries / max(log.features.shape[0], 1) > _MOST_PRODUCTS:
             return math.nan
-        wrong, total = rows.fold(lambda block: np.array([np.count_nonzero(self._wrong(block)), len(block)]))
+        wrong, total = rows.reduce(lambda block: np.array([np.count_nonzero(self._wrong(block)), len(block)]))
         return float(wrong / total)
 
     def _wrong(self, block: Block) -> Any:
         votes = self.mistake_log_.vote(block.X, self.weighting)
-        return winners(votes[:, None] if votes.ndim == 1 else votes) != block.y
+        return predicted_codes(votes[:, None] if votes.ndim == 1 else votes) != block.y

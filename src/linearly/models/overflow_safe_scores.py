@@ -22,21 +22,21 @@ def linear_scores(X: Any, coefficients: Array, constants: Array) -> Array:
     if np.isfinite(S.sum()):
         return S
     lost = np.flatnonzero(~np.isfinite(S).all(axis=1))
-    P, exponent = products(dense_float64(X[lost]), coefficients)
+    P, exponent = scaled_product(dense_float64(X[lost]), coefficients)
     S[lost] = np.ldexp(P - P.max(axis=1, keepdims=True), exponent) + constants
     return S
 
 
-def nearest(X: Any, center: Array, roots: Array, moved: Array, K: int) -> Array:
+def smallest_distance(X: Any, center: Array, roots: Array, moved: Array, K: int) -> Array:
     """By how much ‖(x − center)R_k − moved_k‖² is larger than the least of the K, n × K; infinite if it must be."""
     half = dense_float64(X) / 2 - center / 2  # two numbers of size 1e308 may be further apart than float64 goes
-    P, exponent = products(half, roots)
+    P, exponent = scaled_product(half, roots)
     D = P - np.ldexp(moved, -exponent - 1)
     squares = (D.reshape(len(D), K, -1) ** 2).sum(axis=2)
     return np.asarray(np.ldexp(squares - squares.min(axis=1, keepdims=True), 2 * exponent + 2))
 
 
-def products(X: Array, C: Array) -> tuple[Array, NDArray[np.int_]]:
+def scaled_product(X: Array, C: Array) -> tuple[Array, NDArray[np.int_]]:
     """P and, for each row, e with X @ C = P · 2ᵉ: no number of P is larger than there are columns."""
     size = np.frexp(np.abs(C).max(axis=1, initial=0.0))[1]
     exponent = (np.frexp(X)[1] + size).max(axis=1, keepdims=True, initial=-4000)

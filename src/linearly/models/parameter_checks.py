@@ -10,29 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from linearly.dataset.rows.array_checks import as_numbers
+from linearly.dataset.rows.array_checks import as_numeric_array
 
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
+def check_integer(name: str, value: Any, least: int) -> int:
     """The value, refused unless it is a whole number from `least` on."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{name} must be a whole number from {least} on, not {value!r}.")
     return int(value)
 
 
-def from_zero(name: str, value: Any) -> float:
+def check_nonnegative(name: str, value: Any) -> float:
     """The value, refused unless it is a finite number from 0 on."""
     if not _between(value, 0, _LARGEST):
         raise ValueError(f"{name} must be a number from 0 on, not {value!r}.")
     return float(value)
 
 
-def several_from_zero(name: str, values: Any) -> NDArray[np.float64]:
+def check_several_nonnegative(name: str, values: Any) -> NDArray[np.float64]:
     """The values as an array, refused unless they are one or several numbers from 0 on."""
     try:
-        array = np.atleast_1d(as_numbers(values, name))
+        array = np.atleast_1d(as_numeric_array(values, name))
         if array.ndim == 1 and len(array) and array.dtype.kind != "b" and (np.isfinite(array) & (array >= 0)).all():
             return array.astype(np.float64)
     except (ValueError, TypeError):
@@ -40,14 +40,14 @@ def several_from_zero(name: str, values: Any) -> NDArray[np.float64]:
     raise ValueError(f"{name} must be numbers from 0 on, at least one, not {values!r}.")
 
 
-def from_zero_to_one(name: str, value: Any) -> float:
+def check_fraction(name: str, value: Any) -> float:
     """The value, refused unless it is a number from 0 to 1."""
     if not _between(value, 0, 1):
         raise ValueError(f"{name} must be a number from 0 to 1, not {value!r}.")
     return float(value)
 
 
-def boolean(name: str, value: Any) -> bool:
+def check_bool(name: str, value: Any) -> bool:
     """The value, refused unless it is True or False: the text "no" would count as True."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, not {value!r}.")
@@ -67,14 +67,14 @@ def generator(name: str, value: Any) -> np.random.RandomState:
     return random
 
 
-def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """The value, refused unless it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}.")
     return value
 
 
-def groups_go_with(covariance: str, groups: Any) -> None:
+def check_groups(covariance: str, groups: Any) -> None:
     """Refuse groups without a clustered covariance, and a clustered covariance without groups."""
     if groups is not None and covariance != "cluster":
         raise ValueError(f'groups= goes with covariance="cluster", not with covariance={covariance!r}. Set the former.')

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.perceptron.error_counts import scores, winners
-from linearly.dataset.cluster.partitions import rows_elsewhere
-from linearly.dataset.rows.block import Block, Rows, as_rows, is_rows, refuse_bad_numbers
-from linearly.dataset.rows.reduce import quiet_blas, quiet_unless_few
+from linearly.algorithm.perceptron.error_counts import predicted_codes, scores
+from linearly.dataset.cluster.partitions import rows_from_cluster
+from linearly.dataset.rows.block import Block, Rows, as_rows, check_finite, is_rows
+from linearly.dataset.rows.reduce import single_threaded_blas, single_threaded_blas_unless_small
 from linearly.dataset.rows.sparse import SparseRows
-from linearly.kernels.matrices import is_sparse, undoubled
-from linearly.models.base import Array, Shared, checked_matrix, remember_columns
+from linearly.kernels.matrices import drop_low_part, is_sparse
+from linearly.models.base import Array, EstimatorMixin, check_feature_names, checked_matrix
 from linearly.models.label_encoding import accuracy
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SMALLER = 2.0**-600
 
 
-class PerceptronModel(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PerceptronBase(EstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Scores of new rows, block by block, and the classes they mean."""
 
     classes_: NDArray[Any]
@@ -40,7 +40,7 @@ class PerceptronModel(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row: ``classes_[1]`` where the score is 0 or more; of K the first with the largest."""
         check_is_fitted(self)
-        return self.classes_[winners(self._scored(X))]
+        return self.classes_[predicted_codes(self._scored(X))]
 
     def explain(self, X: Any = None, y: Any = None) -> table.Summary:
         """What the training did; and with the rows it was done on, what is proven about them.
@@ -59,17 +59,17 @@ class PerceptronModel(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
         """Whether a fit came to its end: one that was refused may have left the classes behind."""
         return any(name in self.__dict__ for name in ("coef_", "_training", "_log"))
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         """What a fit is known by goes before the next: see `all_or_nothing`."""
         for name in ("coef_", "_training", "_log"):
             self.__dict__.pop(name, None)
 
-    @quiet_blas()
+    @single_threaded_blas()
     def _scored(self, X: Any) -> Array:
         rows = _new_rows(self, X)
         parts = []
         for block in rows:
-            parts.append(self._scores_of(replace(block, X=undoubled(block.X), y=None, weight=None)))
+            parts.append(self._scores_of(replace(block, X=drop_low_part(block.X), y=None, weight=None)))
         return np.concatenate(parts)
 
     def _scores_of(self, block: Block) -> Array:
@@ -81,7 +81,7 @@ class PerceptronModel(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
         raise NotImplementedError
 
 
-class LinearPerceptron(PerceptronModel):
+class LinearPerceptron(PerceptronBase):
     """A perceptron that is one set of weights: its scores are x'w + b."""
 
     coef_: Array
@@ -108,7 +108,7 @@ class LinearPerceptron(PerceptronModel):
         coef = mine.get("coef_")
         if coef is None or X.shape[1] != coef.shape[1] or len(X) == 0 or "feature_names_in_" in mine:
             return None
-        with quiet_unless_few(X.size * len(coef)), np.errstate(over="ignore", invalid="ignore"):
+        with single_threaded_blas_unless_small(X.size * len(coef)), np.errstate(over="ignore", invalid="ignore"):
             S: Array = X.dot(coef[0]) + mine["intercept_"][0] if len(coef) == 1 else X.dot(coef.T) + mine["intercept_"]
             total = np.add.reduce(S, axis=None)
         return S if math.isfinite(total) else None
@@ -117,16 +117,16 @@ class LinearPerceptron(PerceptronModel):
         with np.errstate(over="ignore", invalid="ignore"):
             S = scores(block.X, self.coef_, self.intercept_)
             if not np.isfinite(S.sum()):
-                refuse_bad_numbers(block)
+                check_finite(block)
                 # The numbers are finite, so a sum overflowed: its sign is what counts.
                 S = scores(block.X * _SMALLER, self.coef_, self.intercept_ * _SMALLER) / _SMALLER
         return S
 
 
 def _new_rows(estimator: Any, X: Any) -> Rows:
-    X = rows_elsewhere(X) or X
+    X = rows_from_cluster(X) or X
     if is_rows(X):
-        remember_columns(estimator, X.names, reset=False)
+        check_feature_names(estimator, X.names, reset=False)
         return X
     matrix = checked_matrix(estimator, X, reset=False)
     names = getattr(estimator, "feature_names_in_", ())

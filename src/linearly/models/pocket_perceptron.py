@@ -8,16 +8,16 @@ from typing import Any, Self
 import numpy as np
 
 from linearly.algorithm.least_squares.gram import Gram
-from linearly.algorithm.perceptron.online_pass import Weights, scan, whole
-from linearly.algorithm.perceptron.pocket_search import Trail
+from linearly.algorithm.perceptron.online_pass import Weights, in_one_array, online_pass
+from linearly.algorithm.perceptron.pocket_search import PocketSearch
 from linearly.dataset.rows.block import Block, Rows
-from linearly.dataset.rows.safe_scaling import exponent, in_unit, largest
+from linearly.dataset.rows.safe_scaling import exponent, max_abs, scaled_rows
 from linearly.dataset.rows.views import MappedRows
-from linearly.models.base import Array, all_or_nothing
+from linearly.models.base import Array, transactional_fit
 from linearly.models.label_encoding import labelled_rows
-from linearly.models.parameter_checks import boolean, generator, one_of, whole_number
+from linearly.models.parameter_checks import check_bool, check_choice, check_integer, generator
 from linearly.models.perceptron_base import LinearPerceptron
-from linearly.models.uncentered_columns import warn_of_far_columns
+from linearly.models.uncentered_columns import warn_uncentered_columns
 
 INITS = ("zeros", "random", "least_squares")
 _MOST_COLUMNS = 8192  # for least squares, whose normal matrix then takes 512 MB
@@ -54,10 +54,10 @@ class PocketPerceptron(LinearPerceptron):
     classes_ : the labels, sorted; of two, the second is y = +1.
     coef_, intercept_ : w and b from the pocket, one row a class (one row for two classes).
     best_update_ : after how many updates they stood; 0 is the start.
-    error_path_ : errors of the weights at the start and after each update; the pocket's are its running minimum.
+    error_history_ : errors of the weights at the start and after each update; the pocket's are its running minimum.
     n_passes_, n_updates_, mistakes_per_pass_ : how the walk went.
     training_error_ : share of the rows that the pocket's weights get wrong, S1's E_in.
-    stopped_because_ : in words.
+    stop_reason_ : in words.
     mistake_log_ : the updates in order.
 
     Rows are learnt as they are. Only where the largest |x| is beyond 1e±100 are all features measured in one power of
@@ -67,7 +67,7 @@ class PocketPerceptron(LinearPerceptron):
     --------
     >>> import linearly as ly
     >>> model = ly.PocketPerceptron(max_updates=50).fit([[0.0], [1.0], [2.0], [3.0], [0.5]], [0, 0, 1, 1, 1])
-    >>> model.training_error_, model.best_update_, model.error_path_[:5]
+    >>> model.training_error_, model.best_update_, model.error_history_[:5]
     (0.2, 3, array([2, 3, 2, 1, 1]))
     """
 
@@ -86,39 +86,39 @@ class PocketPerceptron(LinearPerceptron):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    @all_or_nothing
+    @transactional_fit
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`."""
-        whole_number("max_updates", self.max_updates, 1)
-        one_of("init", self.init, INITS)
-        boolean("fit_intercept", self.fit_intercept)
-        boolean("shuffle", self.shuffle)
+        check_integer("max_updates", self.max_updates, 1)
+        check_choice("init", self.init, INITS)
+        check_bool("fit_intercept", self.fit_intercept)
+        check_bool("shuffle", self.shuffle)
         generator("random_state", self.random_state)
         self.classes_, rows = labelled_rows(self, X, y)
-        e = exponent(largest(rows))
-        trail = self._walk(in_unit(rows, e))
+        e = exponent(max_abs(rows))
+        trail = self._walk(scaled_rows(rows, e))
         self.coef_, self.intercept_ = np.ldexp(trail.best.coef, -e), trail.best.intercept
         self.best_update_, self.n_updates_ = trail.best.update, trail.updates
-        self.error_path_ = np.array(trail.path, dtype=np.int64)
+        self.error_history_ = np.array(trail.path, dtype=np.int64)
         self.mistake_log_ = trail.log(e)
         self.training_error_ = float(trail.best.errors / trail.total)
-        self.stopped_because_ = self._why_stopped(trail)
+        self.stop_reason_ = self._stop_reason(trail)
         if self.training_error_ > 0:
-            warn_of_far_columns(self, rows)
+            warn_uncentered_columns(self, rows)
         return self
 
-    def _walk(self, rows: Rows) -> Trail:
+    def _walk(self, rows: Rows) -> PocketSearch:
         random = generator("random_state", self.random_state)
         W, b = self._start(rows, random)
-        trail = Trail(rows, W, b, intercept=self.fit_intercept, most=self.max_updates)
+        trail = PocketSearch(rows, W, b, intercept=self.fit_intercept, most=self.max_updates)
         weights = Weights(W.copy(), b.copy() if self.fit_intercept else None)
         self.mistakes_per_pass_: list[int] = []
         while not trail.ended:
-            order = random.permutation(len(whole(rows))).astype(np.int64) if self.shuffle else None
+            order = random.permutation(len(in_one_array(rows))).astype(np.int64) if self.shuffle else None
             made = 0
-            for found in scan(rows, weights, order=order, most=self.max_updates):
+            for found in online_pass(rows, weights, order=order, most=self.max_updates):
                 made += len(found)
-                trail.follow(found)
+                trail.add_updates(found)
                 if trail.ended:
                     break
             self.mistakes_per_pass_.append(made)
@@ -154,10 +154,10 @@ class PocketPerceptron(LinearPerceptron):
             Y = 2.0 * (block.y[:, None] == np.arange(K)) - 1.0
             return replace(block, y=Y[:, 1:] if K == 2 else Y)
 
-        solution = MappedRows(rows, signs).fold(Gram.of).select(None, self.fit_intercept).solve()
+        solution = MappedRows(rows, signs).reduce(Gram.of).select(None, self.fit_intercept).solve()
         return np.ascontiguousarray(solution.coef.T), np.array(solution.intercept, dtype=np.float64)
 
-    def _why_stopped(self, trail: Trail) -> str:
+    def _stop_reason(self, trail: PocketSearch) -> str:
         wrong = int(trail.best.errors)
         pocket = (
             f"the pocket holds the weights after update {trail.best.update}, with {wrong} error{'s' * (wrong != 1)}"

@@ -10,28 +10,34 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.least_squares.ridge_cv import Folds, RidgePath, fold_errors, leave_one_out_errors
-from linearly.algorithm.least_squares.solver import Ask, Summary, method_of, refuse_too_few, summarize
-from linearly.dataset.rows.block import LocalRows, Rows
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.algorithm.least_squares.ridge_cv import FoldSummaries, RidgePath, fold_errors, leave_one_out_errors
+from linearly.algorithm.least_squares.solver import (
+    RidgeProblem,
+    Summary,
+    check_has_rows_and_targets,
+    method_of_summary,
+    summarize,
+)
+from linearly.dataset.rows.block import InMemoryRows, Rows
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.models.base import (
     Array,
-    all_or_nothing,
+    check_same_settings,
     column_names,
-    join_columns,
-    refuse_other_settings,
+    is_multi_output,
+    merge_feature_names,
     settings_of,
-    several_targets,
     training_rows,
+    transactional_fit,
 )
-from linearly.models.least_squares_base import LeastSquares
-from linearly.models.parameter_checks import boolean, several_from_zero
+from linearly.models.least_squares_base import LeastSquaresBase
+from linearly.models.parameter_checks import check_bool, check_several_nonnegative
 
 _LEAST = float(np.finfo(np.float64).smallest_normal)
 _MOST_FOLDS = 1000  # each has a summary and an eigendecomposition of its own
 
 
-class RidgeCV(LeastSquares):
+class RidgeCV(LeastSquaresBase):
     """Ridge with ``alpha`` chosen by cross-validation: any number of penalties and folds in one pass.
 
         Model class   ŷ = b + x'w
@@ -74,12 +80,12 @@ class RidgeCV(LeastSquares):
         self.cv = cv
         self.fit_intercept = fit_intercept
 
-    @all_or_nothing
+    @transactional_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose alpha and fit to all rows with it; ``sample_weight`` is analytic: a row's variance is σ²/w."""
-        boolean("fit_intercept", self.fit_intercept)
+        check_bool("fit_intercept", self.fit_intercept)
         rows = training_rows(self, X, y, sample_weight)
-        self._several = several_targets(rows)
+        self._multi_output = is_multi_output(rows)
         if isinstance(self.cv, str):
             self._leave_one_out(rows)
         else:
@@ -95,8 +101,8 @@ class RidgeCV(LeastSquares):
         """The model without the other's rows, alpha chosen anew: refused where they were never part of it."""
         return self._combined(other, lambda a, b: a - b)
 
-    @quiet_blas()
-    def _combined(self, other: Any, combine: Callable[[Folds, Folds], Folds]) -> RidgeCV:
+    @single_threaded_blas()
+    def _combined(self, other: Any, combine: Callable[[FoldSummaries, FoldSummaries], FoldSummaries]) -> RidgeCV:
         if not isinstance(other, RidgeCV):
             return NotImplemented  # type: ignore[no-any-return]
         check_is_fitted(self)
@@ -105,12 +111,12 @@ class RidgeCV(LeastSquares):
             if not isinstance(cv, (int, np.integer)):
                 told = '"loo"' if isinstance(cv, str) else repr(cv)
                 raise ValueError(f"Models with cv={told} cannot be merged without the rows: use a number of folds.")
-        refuse_other_settings(settings_of(self), settings_of(other))
+        check_same_settings(settings_of(self), settings_of(other))
         if len(self.folds_.parts) != len(other.folds_.parts):
             raise ValueError("Models with different numbers of folds cannot be merged.")
         result: RidgeCV = clone(self)
-        join_columns(result, self, other)
-        result._several = self._several
+        merge_feature_names(result, self, other)
+        result._multi_output = self._multi_output
         result.folds_ = combine(self.folds_, other.folds_)
         result._choose_from_folds()
         return result
@@ -119,7 +125,7 @@ class RidgeCV(LeastSquares):
         if self.cv != "loo":
             raise ValueError(f'cv must be a number of folds, "loo" or a splitter, not {self.cv!r}.')
         self.summary_ = summarize(rows, "auto")
-        refuse_too_few(self.summary_)
+        check_has_rows_and_targets(self.summary_)
         if self.summary_.n < 2:
             raise ValueError('n_samples=1: cv="loo" needs at least two rows of positive weight.')
         self.alphas_ = self._alphas(self.summary_)
@@ -127,16 +133,16 @@ class RidgeCV(LeastSquares):
         self.fold_errors_ = errors.mean(axis=1)[:, None]
         self._choose(2)
 
-    def _fold(self, rows: Rows) -> Folds:
+    def _fold(self, rows: Rows) -> FoldSummaries:
         if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
             K = int(self.cv)
             if not 2 <= K <= _MOST_FOLDS:
                 raise ValueError(f'cv must be at least 2 folds and at most {_MOST_FOLDS}, or "loo", not {K}.')
-            folds = rows.fold(lambda block: Folds.of(block, K))
+            folds = rows.reduce(lambda block: FoldSummaries.of(block, K))
         else:
             K, fold_of_row = self._folds_of_splitter(rows)
-            folds = rows.fold(lambda block: Folds.by_label(block, fold_of_row, K))
-        refuse_too_few(max(folds.parts, key=lambda part: part.n))
+            folds = rows.reduce(lambda block: FoldSummaries.from_assignment(block, fold_of_row, K))
+        check_has_rows_and_targets(max(folds.parts, key=lambda part: part.n))
         n = sum(part.n for part in folds.parts)
         if n < K:
             raise ValueError(f"n_samples={n} rows of positive weight leave one of {K} folds empty: use fewer folds.")
@@ -148,7 +154,7 @@ class RidgeCV(LeastSquares):
         """How many folds a scikit-learn splitter makes, and which of them each row is left out in."""
         from sklearn.model_selection import check_cv
 
-        if not isinstance(rows, LocalRows):
+        if not isinstance(rows, InMemoryRows):
             raise ValueError("A scikit-learn splitter needs rows in memory; give cv as a number of folds.")
         fold_of_row, times = np.full(len(rows), -1), np.zeros(len(rows), dtype=int)
         try:
@@ -174,15 +180,15 @@ class RidgeCV(LeastSquares):
                 alphas: Array = np.logspace(-6, 2, 100) * (level * path.unit * path.unit)
             if not _LEAST < alphas[0] <= alphas[-1] < np.inf:
                 many, do = ("small", "Multiply") if alphas[0] < 1 else ("large", "Divide")
-                name = column_names(self)[int(np.argmax(summary.gauge.unit[: summary.p]))]
+                name = column_names(self)[int(np.argmax(summary.scaling.scale[: summary.p]))]
                 raise ValueError(
                     f"Column {name!r} is so {many} that the penalties to try, of the size of its squares, are beyond "
                     f"float64. {do} X by a constant, or give alphas=."
                 )
             return alphas
-        return several_from_zero("alphas", self.alphas)
+        return check_several_nonnegative("alphas", self.alphas)
 
-    @quiet_blas()
+    @single_threaded_blas()
     def _choose_from_folds(self) -> None:
         self.summary_ = self.folds_.total()
         self.alphas_ = self._alphas(self.summary_)
@@ -203,5 +209,5 @@ class RidgeCV(LeastSquares):
                 "float64, or one row has all the weight. Rescale y, or the weights."
             )
         self.alpha_ = float(self.alphas_[np.nanargmin(self.cv_errors_)])
-        self.method_, self.n_passes_ = method_of(self.summary_), passes
-        self._read(Ask(self.alpha_, bool(self.fit_intercept)).of(self.summary_))
+        self.method_, self.n_passes_ = method_of_summary(self.summary_), passes
+        self._set_from_summary(RidgeProblem(self.alpha_, bool(self.fit_intercept)).solve(self.summary_))

@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from linearly import kernels
 from linearly.dataset.rows.array_checks import as_array
-from linearly.dataset.rows.block import Block, refuse_bad_numbers
-from linearly.dataset.rows.reduce import quiet_unless_few
-from linearly.kernels.matrices import dense, is_sparse, undoubled
-from linearly.models.base import Array, Shared, by_rows, new_rows, refuse_unfitted
+from linearly.dataset.rows.block import Block, check_finite
+from linearly.dataset.rows.reduce import single_threaded_blas_unless_small
+from linearly.kernels.matrices import dense, drop_low_part, is_sparse
+from linearly.models.base import Array, EstimatorMixin, check_fitted, map_rows, prediction_rows
 from linearly.models.estimability import NotEstimable
 from linearly.models.label_encoding import accuracy
 from linearly.models.overflow_safe_scores import linear_scores
@@ -23,7 +23,7 @@ from linearly.models.overflow_safe_scores import linear_scores
 _FEW = 256  # rows that are scored at once, without being cut into blocks
 
 
-class ScoreClassifier(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ScoreClassifier(EstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that picks the class with the highest score."""
 
     classes_: NDArray[Any]
@@ -57,27 +57,27 @@ class ScoreClassifier(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _for_rows(self, X: Any, f: Callable[[Array], Array]) -> Array:
         """f of all rows, n × K, block by block on the threads of the fold; NaN and infinity are refused by name."""
-        refuse_unfitted(self)
+        check_fitted(self)
         estimable = self._estimable()
         with np.errstate(invalid="ignore", over="ignore"):
             plainly = estimable is None and _plain_few(X) and not hasattr(self, "feature_names_in_")
             if plainly and X.shape[1] == self.n_features_in_:
                 # A few rows in a few microseconds: a NaN or infinity in X shows up in the result.
-                with quiet_unless_few(X.size * len(self.classes_)):
+                with single_threaded_blas_unless_small(X.size * len(self.classes_)):
                     few = f(X)
                 if isfinite(np.add.reduce(few, axis=None)):
                     return few
 
         def scored(block: Block) -> Array:
-            X = undoubled(block.X)
+            X = drop_low_part(block.X)
             with np.errstate(invalid="ignore", over="ignore"):
                 part = f(X)
                 if not np.isfinite(part.sum()):
-                    refuse_bad_numbers(block)
+                    check_finite(block)
             return part
 
         if estimable is None:
-            return by_rows(new_rows(self, X), scored, wide=self._numbers_a_row())
+            return map_rows(prediction_rows(self, X), scored, wide=self._numbers_a_row())
         with NotEstimable() as doubtful:
 
             def scored_with_doubts(block: Block) -> Array:
@@ -85,7 +85,7 @@ class ScoreClassifier(Shared, ClassifierMixin, BaseEstimator):  # type: ignore[m
                 doubtful.look(block, estimable)
                 return part
 
-            return by_rows(new_rows(self, X), scored_with_doubts, wide=self._numbers_a_row())
+            return map_rows(prediction_rows(self, X), scored_with_doubts, wide=self._numbers_a_row())
 
     def _estimable(self) -> Callable[[Any], NDArray[np.bool_]] | None:
         """What says at which rows the fit determines the scores; None where it does at all."""
@@ -130,14 +130,14 @@ def linear_softmax(X: Any, coefficients: Array, constants: Array) -> Array:
     """The softmax of X @ coefficients + constants, for a block of numbers, dense or sparse."""
     if is_sparse(X):
         return softmax(linear_scores(X, coefficients, constants))
-    found = kernels.shares(in_elements(X), np.concatenate([constants[None], coefficients]))
+    found = kernels.softmax_probabilities(softmax_by_element(X), np.concatenate([constants[None], coefficients]))
     if np.isnan(found.sum()):
         lost = np.flatnonzero(np.isnan(found).any(axis=1))
         found[lost] = softmax(linear_scores(X[lost], coefficients, constants))
     return found
 
 
-def in_elements(X: NDArray[Any]) -> NDArray[Any]:
+def softmax_by_element(X: NDArray[Any]) -> NDArray[Any]:
     """X, or a copy of it where its strides are no multiples of a number: columns of a structured array, say."""
     return X if all(stride % X.itemsize == 0 for stride in X.strides) else X.copy()
 

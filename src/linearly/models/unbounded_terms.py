@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.column_scaling import Gauge
-from linearly.algorithm.least_squares.identification import undetermined
+from linearly.algorithm.least_squares.column_scaling import ColumnScaling
+from linearly.algorithm.least_squares.identification import undetermined_coefs
 from linearly.algorithm.logistic.objective import Logistic
-from linearly.algorithm.logistic.solver import Search
+from linearly.algorithm.logistic.solver import LogisticSolver
 from linearly.algorithm.separability.certificate import Certificate
 from linearly.algorithm.separability.decide import tied_rows
 from linearly.dataset.rows.block import as_rows
@@ -38,12 +38,12 @@ def unbounded_terms(certificate: Certificate) -> NDArray[np.bool_]:
     X, y = dense(certificate.X[tied]), (np.asarray(certificate.y)[tied] == certificate.classes[1]).astype(np.float64)
     while 0 < y.sum() < len(y):
         rows = as_rows(X, y)
-        gauge = Gauge.of(next(iter(rows)), None)
-        gauge = gauge if intercept else Gauge(np.zeros_like(gauge.shift), gauge.unit)
-        objective = Logistic(2, 0, gauge, intercept)
-        found = Search(objective, 0.0, np.array([len(y) - y.sum(), y.sum()])).over(rows, "newton")
-        if not found.suspicious:
-            return undetermined(X, intercept)
+        scaling = ColumnScaling.of(next(iter(rows)), None)
+        scaling = scaling if intercept else ColumnScaling(np.zeros_like(scaling.shift), scaling.scale)
+        objective = Logistic(2, 0, scaling, intercept)
+        found = LogisticSolver(objective, 0.0, np.array([len(y) - y.sum(), y.sum()])).solve(rows, "newton")
+        if not found.separation_suspected:
+            return undetermined_coefs(X, intercept)
         steps = found.path.coef
         step = steps[-1] - steps[-2] if len(steps) > 1 else np.zeros_like(found.B)
         apart = (2 * y - 1) * (objective.design(X) @ step)[:, 0] > _MOVES

@@ -6,21 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from linearly.dataset.rows.block import LocalRows, Rows
-from linearly.exceptions import remark
+from linearly.dataset.rows.block import InMemoryRows, Rows
+from linearly.exceptions import UncenteredColumnsWarning, warn_at_caller
 from linearly.models.base import column_names
 
 _FAR = 1e4  # times the spread: the bound on mistakes, (R/γ)², is then 1e8 or more
 _ROWS = 1000  # that are looked at
 
 
-class FarColumnWarning(UserWarning):
-    """Columns lie so far from zero that a perceptron hardly learns from what they vary."""
-
-
-def warn_of_far_columns(estimator: Any, rows: Rows) -> None:
+def warn_uncentered_columns(estimator: Any, rows: Rows) -> None:
     """Name the columns that should be centred first, if rows in memory have any; others would take a pass more."""
-    if not isinstance(rows, LocalRows):
+    if not isinstance(rows, InMemoryRows):
         return
     X = next(iter(rows)).X
     if not isinstance(X, np.ndarray):
@@ -32,8 +28,8 @@ def warn_of_far_columns(estimator: Any, rows: Rows) -> None:
     if len(far):
         names = column_names(estimator)
         told = ", ".join(repr(names[j]) for j in far[:8])
-        remark(
+        warn_at_caller(
             f"{told}: far from zero for what it varies (about {mean[far[0]]:.3g} ± {spread[far[0]]:.1g}), and a "
             "perceptron learns such columns slowly or not at all. Subtract the mean of each from it.",
-            FarColumnWarning,
+            UncenteredColumnsWarning,
         )

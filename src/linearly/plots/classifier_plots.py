@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.evaluation.evaluate import Evaluation
-from linearly.evaluation.targets import plain
+from linearly.evaluation.targets import to_plain_values
 from linearly.formatting import visible
 from linearly.inference.tidy import tidy
-from linearly.inference.unwrap import estimator_in
+from linearly.inference.unwrap import unwrap_estimator
 from linearly.plots import style
 from linearly.plots.regions import Plane, draw_points, draw_regions, draw_wrong, of_rows
 from linearly.plots.style import BLACK, BLUE, GREY, ORANGE, PALE, VERMILION
@@ -46,7 +46,7 @@ def plot_regions(model: Any, X: Any, y: Any = None, ax: Axes | None = None, name
     names : what to call the two features; by default as in the data.
     """
     plane = Plane.of(model, X, y, names)
-    plane = plane._replace(lead=plane.leads(*plane.grid))
+    plane = plane._replace(lead=plane.class_margins(*plane.grid))
     ax = style.axes(ax)
     draw_regions(ax, plane, alpha=0.16)
     draw_points(ax, plane)
@@ -61,7 +61,7 @@ def plot_gaussians(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     where it is wrong about the data.
     """
     plane = Plane.of(model, X, y)
-    if estimator_in(model) is not model:
+    if unwrap_estimator(model) is not model:
         if model.names != model.design.features:
             raise ValueError(
                 f"The ellipses are of {model.names[0]!r} and so on, not of columns as they are in the data."
@@ -99,9 +99,9 @@ def plot_gaussians(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
 
 def plot_probability(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
     """The probability that a model of two classes gives to ``classes_[1]``, as a surface over two features."""
-    if not hasattr(estimator_in(model), "predict_proba"):
+    if not hasattr(unwrap_estimator(model), "predict_proba"):
         raise TypeError(
-            f"{type(estimator_in(model)).__name__} gives no probabilities (predict_proba): see plot_regions."
+            f"{type(unwrap_estimator(model)).__name__} gives no probabilities (predict_proba): see plot_regions."
         )
     plane = Plane.of(model, X, y)
     if len(plane.labels) != 2:
@@ -177,9 +177,9 @@ def plot_confusion(evaluation: Evaluation, ax: Axes | None = None) -> Axes:
     names = [name.replace("_", "\n") for name in columns] if several else rows
     long = max(map(len, names)) * width > 50 and not several
     ax.set_xticks(
-        range(width), style.shortened(names, 18), rotation=35 if long else 0, ha="right" if long else "center"
+        range(width), style.shorten_names(names, 18), rotation=35 if long else 0, ha="right" if long else "center"
     )
-    ax.set_yticks(range(len(rows)), style.shortened(rows, 18))
+    ax.set_yticks(range(len(rows)), style.shorten_names(rows, 18))
     metric = "subset_accuracy" if several else "accuracy"
     message = f"{_with_interval(evaluation, metric)} of {style.count(evaluation.n, 'row')}"
     style.frame(ax, f"Right on {message}" if not several else f"Every label right on {message}")
@@ -387,7 +387,7 @@ def draw_coefficients(
     for k, name in enumerate(series):
         mine = np.flatnonzero(kept & (table[group] == name)) if group else np.flatnonzero(kept)
         clear += _draw_series(ax, table, mine, terms, k, (k - (len(series) - 1) / 2) * step, name)
-    ax.set_yticks(range(len(terms)), style.shortened(terms, 28))
+    ax.set_yticks(range(len(terms)), style.shorten_names(terms, 28))
     ax.set_ylim(len(terms) - 0.4, -0.6)
     if group:
         style.legend(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0), title=about, title_fontsize=style.SMALL)
@@ -438,7 +438,7 @@ def _write_numbers(ax: Axes, table: Table, mine: NDArray[np.intp]) -> None:
 
 def _about(model: Any) -> str:
     reference = getattr(model, "reference_", None)
-    return f"against {plain(reference)}" if reference is not None else ""
+    return f"against {to_plain_values(reference)}" if reference is not None else ""
 
 
 def _unit(model: Any) -> str:
@@ -447,4 +447,4 @@ def _unit(model: Any) -> str:
         return "change of the prediction per unit of the feature"
     if isinstance(classes, list) or len(classes) > 2:
         return "change of the log-odds per unit of the feature"
-    return f"change of the log-odds of {plain(classes[1])} per unit of the feature"
+    return f"change of the log-odds of {to_plain_values(classes[1])} per unit of the feature"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.inference.unwrap import estimator_in
+from linearly.inference.unwrap import unwrap_estimator
 from linearly.plots import style
 from linearly.plots.classifier_plots import plot_regions
 from linearly.plots.style import BLUE, GREEN, GREY, VERMILION
@@ -27,20 +27,20 @@ def plot_boundary(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> 
 
 def plot_mistakes(model: Any, ax: Axes | None = None) -> Axes:
     """The mistakes of each pass of a perceptron, and whether they came to an end."""
-    model = estimator_in(model)
+    model = unwrap_estimator(model)
     check_is_fitted(model)
     if not hasattr(model, "mistakes_per_pass_"):
         raise TypeError(f"{type(model).__name__} makes no passes of mistakes: plot_mistakes is for perceptrons.")
     return draw_mistakes(style.axes(ax), type(model).__name__, model.mistakes_per_pass_)
 
 
-def plot_pocket(model: Any, ax: Axes | None = None) -> Axes:
+def plot_pocket_errors(model: Any, ax: Axes | None = None) -> Axes:
     """The errors of a `PocketPerceptron` after each update, and the fewest so far, which it keeps."""
-    model = estimator_in(model)
+    model = unwrap_estimator(model)
     check_is_fitted(model)
-    if not hasattr(model, "error_path_"):
-        raise ValueError(f"{type(model).__name__} has no pocket: plot_pocket is for PocketPerceptron.")
-    path = np.asarray(model.error_path_)
+    if not hasattr(model, "error_history_"):
+        raise ValueError(f"{type(model).__name__} has no pocket: plot_pocket_errors is for PocketPerceptron.")
+    path = np.asarray(model.error_history_)
     return draw_pocket(style.axes(ax), type(model).__name__, np.arange(len(path)), path, int(model.best_update_))
 
 

@@ -14,8 +14,8 @@ from linearly.dataset.design.design import DesignRows
 from linearly.dataset.design.terms import Category, Numeric, Term
 from linearly.dataset.rows.block import ROW, as_frame, names_of
 from linearly.dataset.sources import read_as
-from linearly.evaluation.targets import codes, plain
-from linearly.inference.unwrap import estimator_in, opened
+from linearly.evaluation.targets import codes, to_plain_values
+from linearly.inference.unwrap import unwrap_estimator, unwrap_model
 from linearly.kernels.matrices import dense
 from linearly.models.base import column_names
 from linearly.models.label_encoding import checked_labels
@@ -52,7 +52,7 @@ class Plane(NamedTuple):
 
         Of a `Model`, X is data with the target in it, and the plane is that of two columns as they are in the data.
         """
-        if estimator_in(model) is not model:
+        if unwrap_estimator(model) is not model:
             return _of_model(model, X, y, names)
         check_is_fitted(model)
         points = np.asarray(dense(X), dtype=np.float64)
@@ -64,7 +64,7 @@ class Plane(NamedTuple):
         classes = getattr(model, "classes_", None)
         if classes is None or isinstance(classes, list):
             raise TypeError("The picture is for a classifier, one label a row.")
-        labels = [plain(label) for label in classes]
+        labels = [to_plain_values(label) for label in classes]
         truth = checked_labels(y)
         if len(points) != len(truth):
             raise ValueError(f"X has {len(points)} rows, y has {len(truth)} labels.")
@@ -75,7 +75,7 @@ class Plane(NamedTuple):
         if len(names) != 2:
             raise ValueError(f"names must be two, one for each feature, not {len(names)}.")
         plane = Plane(model, points, actual, actual, labels, names, X, points, type(model).__name__)
-        return plane._replace(predicted=plane.ask(*points.T))
+        return plane._replace(predicted=plane.predict_codes(*points.T))
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
@@ -103,11 +103,11 @@ class Plane(NamedTuple):
     @property
     def region(self) -> NDArray[np.intp]:
         """The class at each point of the grid."""
-        return self.ask(*self.grid) if self.told is None else self.told
+        return self.predict_codes(*self.grid) if self.told is None else self.told
 
     def asked(self, first: Array, second: Array) -> Any:
         """Two columns as the model wants them: in a frame if it was fitted on one."""
-        if estimator_in(self.model) is not self.model:
+        if unwrap_estimator(self.model) is not self.model:
             return dict(zip(self.model.design.features, (first.ravel(), second.ravel()), strict=True))
         columns = np.column_stack([first.ravel(), second.ravel()])
         names = names_of(self.given)
@@ -116,12 +116,12 @@ class Plane(NamedTuple):
         backend = as_frame(self.given).implementation
         return nw.from_dict({name: columns[:, j] for j, name in enumerate(names)}, backend=backend).to_native()
 
-    def ask(self, first: Array, second: Array) -> NDArray[np.intp]:
+    def predict_codes(self, first: Array, second: Array) -> NDArray[np.intp]:
         """The class that the model gives to each point."""
         said = np.asarray(self.model.predict(self.asked(first, second)))
         return codes(said, self.labels, "The prediction", ROW).reshape(first.shape)
 
-    def leads(self, first: Array, second: Array) -> Array | None:
+    def class_margins(self, first: Array, second: Array) -> Array | None:
         """By how much each class leads all over the plane: its zeros are boundaries without the steps of a grid."""
         if not hasattr(self.model, "decision_function"):
             return None
@@ -133,7 +133,7 @@ class Plane(NamedTuple):
         rival = np.take_along_axis(scores, best[:, :1], axis=1)
         top = np.take_along_axis(scores, best[:, 1:], axis=1)
         lead = scores - np.where(np.arange(scores.shape[1]) == best[:, 1:], rival, top)
-        told = self.ask(first, second).ravel()
+        told = self.predict_codes(first, second).ravel()
         near = np.abs(top - rival)[:, 0] <= 1e-9 * np.abs(scores).max()
         return lead.T.reshape(-1, *first.shape) if ((best[:, 1] == told) | near).all() else None
 
@@ -165,7 +165,7 @@ def _of_model(model: Any, data: Any, y: Any, names: Any) -> Plane:
         )
     design = replace(model.design, terms=tuple(Term((Numeric(name),)) for name in columns), weight=None)
     rows = DesignRows(read_as(data, design), design)
-    opened(model, rows, y, None, "plot_regions")
+    unwrap_model(model, rows, y, None, "plot_regions")
     blocks = list(rows)
     points = np.concatenate([np.asarray(block.X, dtype=np.float64) for block in blocks])
     actual = np.concatenate([np.asarray(block.y, dtype=np.intp) for block in blocks])
@@ -174,7 +174,7 @@ def _of_model(model: Any, data: Any, y: Any, names: Any) -> Plane:
         raise ValueError(f"names must be two, one for each feature, not {len(told)}.")
     title = type(model.estimator).__name__
     plane = Plane(model, points, actual, actual, list(model.classes), (told[0], told[1]), data, points, title)
-    return plane._replace(predicted=plane.ask(*points.T))
+    return plane._replace(predicted=plane.predict_codes(*points.T))
 
 
 def draw_regions(ax: Axes, plane: Plane, alpha: float) -> None:

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from linearly.inference.normality import anderson_darling
 from linearly.inference.tidy import augment
-from linearly.inference.unwrap import estimator_in
+from linearly.inference.unwrap import unwrap_estimator
 from linearly.plots import style
 from linearly.plots.style import BLACK, BLUE, GREY, ORANGE, VERMILION
 
@@ -51,7 +51,7 @@ def plot_scale_location(model: Any, X: Any, y: Any = None, ax: Axes | None = Non
 def plot_leverage(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
     """Standardised residuals against leverage, with the lines from which on a row alone moves the fit."""
     told = _rows(model, X, y, sample_weight)
-    solution = estimator_in(model).solution_
+    solution = unwrap_estimator(model).solution_
     k = int(solution.rank) + int(solution.has_intercept)
     number = np.arange(len(told["fitted"]))
     return draw_leverage(ax, told["leverage"], told["standardized_residual"], told["cooks_distance"], number, k)
@@ -64,7 +64,7 @@ def draw_residuals(ax: Axes | None, fitted: Array, residual: Array) -> Axes:
     x, y = _few(fitted, residual)
     style.dots(ax, x, y)
     _draw_trend(ax, fitted, residual)
-    t = bend(fitted, residual)
+    t = curvature_t(fitted, residual)
     message = "No clear bend"
     if not np.isfinite(t):
         message = "Residuals against fitted values"
@@ -216,7 +216,7 @@ def _draw_trend(ax: Axes, x: Array, y: Array) -> None:
     ax.plot([x[g].mean() for g in groups], [y[g].mean() for g in groups], color=ORANGE, linewidth=2)
 
 
-def bend(x: Array, y: Array) -> float:
+def curvature_t(x: Array, y: Array) -> float:
     """How clearly y bends with x: the t statistic of x² beside 1 and x."""
     spread = float(x.std())
     if len(x) < 8 or spread == 0:

@@ -130,7 +130,7 @@ def count(n: int, one: str, many: str = "") -> str:
     return f"{n or 'no'} {one if n == 1 else many or one + 's'}"
 
 
-def shortened(names: Sequence[str], width: int) -> list[str]:
+def shorten_names(names: Sequence[str], width: int) -> list[str]:
     """Names that fit: cut in the middle, at the start or at the end, wherever most of them stay different."""
     names = [visible(name) for name in names]
 

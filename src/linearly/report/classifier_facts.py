@@ -17,7 +17,7 @@ from linearly.dataset.rows.block import Block, Rows
 from linearly.evaluation.evaluate import Evaluation, evaluate
 from linearly.inference.likelihood import odds_ratios
 from linearly.inference.tidy import glance, tidy
-from linearly.kernels.double_double import rounded
+from linearly.kernels.double_double import to_float64
 from linearly.kernels.matrices import dense_float64
 from linearly.models.logistic_regression import LogisticRegression
 from linearly.plots.regions import Plane
@@ -48,7 +48,7 @@ def class_facts(model: Any, rows: Rows, level: float, held_out: Rows | None = No
     with warnings.catch_warnings():  # outside of the threads: what is ignored in one of them is ignored in all
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         coded = getattr(rows, "classes", None)  # what goes to the blocks of a cluster must not hold the rows
-        drawn = rows.fold(lambda block: _drawn(model, block, coded))
+        drawn = rows.reduce(lambda block: _drawn(model, block, coded))
     found: dict[str, Any] = {
         "kind": "classification",
         "n": evaluation.n,
@@ -83,7 +83,7 @@ def _drawn(model: Any, block: Block, classes: NDArray[Any] | None) -> Sample:
         codes = [[place[label] for label in labels.tolist()] for labels in (truth, said)]
         return np.column_stack([*codes, X])
 
-    keys = random_keys(block.number(np.arange(len(block))))
+    keys = random_keys(block.global_index(np.arange(len(block))))
     return Sample.of(DRAWN, keys if block.weight is None else np.where(block.weight > 0, keys, np.inf), block, values)
 
 
@@ -154,8 +154,8 @@ def _coefficients(model: Any) -> dict[str, Any] | None:
 
 def _scales(rows: Rows) -> NDArray[np.float64]:
     """The standard deviation of each column."""
-    total = rows.fold(lambda block: Gram.of(Block(dense_float64(block.X), None, block.weight)))
-    return np.asarray(total.lengths / np.sqrt(float(rounded(total.weight))))
+    total = rows.reduce(lambda block: Gram.of(Block(dense_float64(block.X), None, block.weight)))
+    return np.asarray(total.centered_norms / np.sqrt(float(to_float64(total.weight))))
 
 
 def _logistic(model: LogisticRegression, level: float) -> dict[str, Any]:
@@ -175,14 +175,14 @@ def _logistic(model: LogisticRegression, level: float) -> dict[str, Any]:
 def _training(model: Any) -> dict[str, Any] | None:
     if not hasattr(model, "mistakes_per_pass_") and not hasattr(model, "n_updates_"):
         return None
-    path = np.asarray(getattr(model, "error_path_", []))
+    path = np.asarray(getattr(model, "error_history_", []))
     best = int(getattr(model, "best_update_", 0))
     shown = np.unique(np.r_[np.arange(0, len(path), max(1, len(path) // PATH)), best, len(path) - 1])
     return {
         "mistakes": list(getattr(model, "mistakes_per_pass_", [])),
         "updates": int(model.n_updates_),
         "passes": int(model.n_passes_),
-        "stopped": str(getattr(model, "stopped_because_", "")),
+        "stopped": str(getattr(model, "stop_reason_", "")),
         "novikoff": bool(model._novikoff()) if hasattr(model, "_novikoff") else False,
         "pocket": path[shown] if len(path) else None,
         "updates_shown": shown if len(path) else None,
@@ -212,7 +212,7 @@ def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> dict[str, A
     X = np.concatenate([dense_float64(block.X) for block in blocks])
     y = np.concatenate([np.asarray(block.y).ravel() for block in blocks])
     y = y if classes is None else classes[y]
-    places = [block.where(i) for block in blocks for i in range(len(block))]
+    places = [block.describe_row(i) for block in blocks for i in range(len(block))]
     if any(block.weight is not None for block in blocks):
         weight = np.concatenate([np.ones(len(b)) if b.weight is None else b.weight for b in blocks])
         X, y, places = X[weight > 0], y[weight > 0], [place for place, w in zip(places, weight, strict=True) if w > 0]
@@ -256,13 +256,13 @@ def _witness(
 ) -> dict[str, Any]:
     assert certificate.witness is not None
     at = certificate.witness.rows[:12]
-    point = certificate.meeting_point
+    point = certificate.common_hull_point
     return {
         "witness": {
             "place": [places[i] for i in at],
             "label": [str(label) for label in y[at].tolist()],
             "rival": [str(label) for label in certificate.witness.rivals[:12].tolist()],
-            "multiplier": [float(m) for m in certificate.witness.multipliers[:12]],
+            "multiplier": [float(m) for m in certificate.witness.witness_weights[:12]],
             "names": list(map(str, names)),
             "X": X[at],
         },
@@ -280,8 +280,8 @@ def _plane(model: Any, drawn: Sample, names: tuple[str, ...]) -> dict[str, Any]:
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         plane = Plane.of(model, points, labels, names)
         first, second = plane.grid_of(REGION)
-        region = plane.ask(first, second)
-        lead = plane.leads(first, second)
+        region = plane.predict_codes(first, second)
+        lead = plane.class_margins(first, second)
     return {
         "points": points,
         "actual": plane.actual,

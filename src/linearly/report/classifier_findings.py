@@ -10,13 +10,13 @@ from linearly.report.page_parts import (
     Finding,
     count,
     evaluate_call,
+    format_count,
+    format_number,
     held_out,
-    listed,
+    join_names,
     option,
     percent,
     predict_call,
-    told,
-    whole,
 )
 
 Facts = dict[str, Any]
@@ -31,11 +31,11 @@ UNSEEN = "If these are the rows that the model learnt from, expect less on other
 def fitted(facts: Facts) -> list[str]:
     """What was fitted."""
     said = [
-        f"{facts['target']} ({listed(facts['classes'], 4)}) told from {listed(facts['names'], 6)}, by "
-        f"{_in_words(facts['model'])}, here on {whole(facts['n'])} rows."
+        f"{facts['target']} ({join_names(facts['classes'], 4)}) told from {join_names(facts['names'], 6)}, by "
+        f"{_in_words(facts['model'])}, here on {format_count(facts['n'])} rows."
     ]
     if facts.get("alpha"):
-        said.append(f"The penalty alpha {told(facts['alpha'], 3)} pulls coefficients towards 0.")
+        said.append(f"The penalty alpha {format_number(facts['alpha'], 3)} pulls coefficients towards 0.")
     if facts["weighted"]:
         said.append("Rows have weights.")
     if facts["n_dropped"]:
@@ -60,7 +60,7 @@ def good(facts: Facts, evaluation: Told) -> list[str]:
     if facts["held_out"]:
         columns = facts["held_out"]["fitted"]["metrics"]
         fitted = columns["value"][columns["metric"].index("accuracy")]
-        said.append(f"On the {whole(facts['n'])} rows of the fit it is right on {percent(fitted)}.")
+        said.append(f"On the {format_count(facts['n'])} rows of the fit it is right on {percent(fitted)}.")
     return said
 
 
@@ -160,11 +160,11 @@ def _shrunk_findings(facts: Facts) -> list[Finding]:
     found = facts["shrunk"]
     if found is None:
         return []
-    who = "their common covariance" if found["labels"] is None else f"the covariance of {listed(found['labels'])}"
+    who = "their common covariance" if found["labels"] is None else f"the covariance of {join_names(found['labels'])}"
     return [
         Finding(
             "look",
-            f"The rows do not tell {who}, which is singular: shrinkage {told(found['share'], 2)} was used, though "
+            f"The rows do not tell {who}, which is singular: shrinkage {format_number(found['share'], 2)} was used, though "
             "none was asked for.",
             "Set shrinkage yourself, leave out columns that do not vary within a label, or add rows.",
             "computed",

@@ -26,18 +26,18 @@ from linearly.report.page_parts import (
     aligned,
     computed_part,
     factor_interval,
-    factor_told,
+    format_count,
+    format_factor,
+    format_number,
+    format_p,
     grid,
     interval,
-    listed,
-    p_told,
+    join_names,
     percent,
     qualified,
     rows_part,
     table,
     text,
-    told,
-    whole,
 )
 
 _METRICS = {
@@ -116,7 +116,7 @@ def class_page(facts: Facts) -> Page:
             )
         )
     sections.append(Section("computed", "How it was computed", computed_part(facts, _computed(facts))))
-    labels = listed(facts["classes"], 3)
+    labels = join_names(facts["classes"], 3)
     return Page(
         f"{facts['target']}: {labels}",
         fitted(facts),
@@ -140,8 +140,8 @@ def _right(facts: Facts, evaluation: Told) -> list[Part]:
     for row in evaluation.metrics:
         name, meaning = _METRICS.get(row["metric"], (row["metric"], ""))
         reach = interval(finite(row["conf_low"]), finite(row["conf_high"]), 4)
-        said = meaning.format(positive=positive, guessing=told(math.log(len(evaluation.labels)), 2))
-        rows.append([name, told(finite(row["value"])), reach, said])
+        said = meaning.format(positive=positive, guessing=format_number(math.log(len(evaluation.labels)), 2))
+        rows.append([name, format_number(finite(row["value"])), reach, said])
     level = f"{100 * facts['level']:g} %"
     caption = f"Figures of merit on {on_rows(facts)}, with {level} intervals" + (
         f"; positive label {positive}" if len(evaluation.labels) == 2 else ""
@@ -165,17 +165,17 @@ def _confused(evaluation: Told) -> str:
     if len(labels) == 2:
         (_, missed), (false, _) = counts[0], counts[1]
         return (
-            f"{whole(missed)} that {_was(missed, 'is', 'are')} {labels[0]} {_was(missed)} missed, and {whole(false)} "
+            f"{format_count(missed)} that {_was(missed, 'is', 'are')} {labels[0]} {_was(missed)} missed, and {format_count(false)} "
             f"that {_was(false, 'is', 'are')} not {_was(false)} taken for it. {legend}"
         )
     often = [pair for pair in wrong if pair[0] == most]
     if len([pair for pair in wrong if pair[0]]) == 1:
         which = f"{actual} was always taken for {said}" if most != 1 else f"{actual} was taken for {said}"
     elif len(often) > 1:
-        which = f"no label was taken for another more than {'once' if most == 1 else f'{whole(most)} times'}"
+        which = f"no label was taken for another more than {'once' if most == 1 else f'{format_count(most)} times'}"
     else:
-        which = f"most often ({whole(most)}) {actual} was taken for {said}"
-    return f"{whole(total)} {'mistake' if total == 1 else 'mistakes'} in all: {which}. {legend}"
+        which = f"most often ({format_count(most)}) {actual} was taken for {said}"
+    return f"{format_count(total)} {'mistake' if total == 1 else 'mistakes'} in all: {which}. {legend}"
 
 
 def _was(n: float, one: str = "was", many: str = "were") -> str:
@@ -190,7 +190,9 @@ def _confusion(evaluation: Told) -> Part:
         cells: list[Any] = [f"actual {label}"]
         for j, value in enumerate(counts[i]):
             shade = min(_SHADES, round(_SHADES * (value / total) ** 0.5))
-            cells.append({"text": whole(value), "shade": f"{'right' if i == j else 'wrong'}-{shade}" if value else ""})
+            cells.append(
+                {"text": format_count(value), "shade": f"{'right' if i == j else 'wrong'}-{shade}" if value else ""}
+            )
         share = counts[i][i] / total
         rows.append([*cells, f"{percent(share)} of {label} found"])
     head = ["", *(f"predicted {label}" for label in labels), "in words"]
@@ -206,7 +208,7 @@ def _per_class(evaluation: Told) -> Part:
     for row in columns:
         first, *others = (row[name] for name in names)
         said = f"{percent(row['recall'])} found; right in {percent(row['precision'])} of the cases it is said"
-        rows.append([str(first), *(told(value) for value in others), said])
+        rows.append([str(first), *(format_number(value) for value in others), said])
     heads = [name.replace("_", " ") for name in names]
     return table("Each label for itself", [*heads, "in words"], rows, words=(len(heads),))
 
@@ -236,7 +238,14 @@ def _calibration(facts: Facts, evaluation: Told, drawn: Part) -> list[Part]:
             else "more often than said"
         )
         rows.append(
-            [row["bin"], whole(row["n"]), percent(row["predicted"]), percent(row["observed"]), ends(low, high), said]
+            [
+                row["bin"],
+                format_count(row["n"]),
+                percent(row["predicted"]),
+                percent(row["observed"]),
+                ends(low, high),
+                said,
+            ]
         )
     head = ["probability", "rows", "predicted", "observed", "interval of the observed", "in words"]
     what = evaluation.labels[0] if evaluation.kind == "binary" else "the predicted label"
@@ -279,7 +288,7 @@ def _logits(facts: Facts) -> list[Part]:
         label = columns["label"][i] if "label" in columns else None
         at = key.index((label, term))
         ratio, low, high = columns["odds_ratio"][i], columns["conf_low"][i], columns["conf_high"][i]
-        cells = [estimates[at], errors[at], p_told(terms["p_value"][at])]
+        cells = [estimates[at], errors[at], format_p(terms["p_value"][at])]
         name = [term] if label is None else [term, str(label)]
         spread = scale.get(term)
         against = facts["references"].get(term)
@@ -290,8 +299,8 @@ def _logits(facts: Facts) -> list[Part]:
             said = "not an estimate" if facts.get("separated") else "not determined by the rows"
         elif term in facts["shared"] and estimate is not None:
             effect = said.removesuffix(_DOUBT)
-            said = qualified(facts, term, effect, f"{told(estimate, 3)} (log-odds)") + said[len(effect) :]
-        rows.append([*name, *cells, factor_told(ratio), factor_interval(low, high), said])
+            said = qualified(facts, term, effect, f"{format_number(estimate, 3)} (log-odds)") + said[len(effect) :]
+        rows.append([*name, *cells, format_factor(ratio), factor_interval(low, high), said])
     head = [
         "column",
         *([] if two else ["label"]),
@@ -309,7 +318,7 @@ def _odds(estimate: Any, spread: float | None, step: str, low: Any, high: Any) -
     """One unit may be far more than the column ever varies, so the sentence is about a standard deviation."""
     if estimate is None:
         return "not known"
-    factor = factor_told(math.exp(min(estimate * (spread or 1.0), 700.0)))
+    factor = format_factor(math.exp(min(estimate * (spread or 1.0), 700.0)))
     said = f"{_not_quite_one(spread)} more, a standard deviation, multiplies" if spread else f"{step} multiplies"
     clear = low is not None and high is not None and (low > 1 or high < 1)
     return f"{said} the odds by {factor}" + ("" if clear else _DOUBT)
@@ -317,7 +326,7 @@ def _odds(estimate: Any, spread: float | None, step: str, low: Any, high: Any) -
 
 def _not_quite_one(spread: float) -> str:
     """Two digits, and more of what rounds to 1: the odds ratio beside it is that of exactly one unit."""
-    return next((said for n in range(2, 7) if (said := told(spread, n)) != "1"), "1")
+    return next((said for n in range(2, 7) if (said := format_number(spread, n)) != "1"), "1")
 
 
 def _weights(facts: Facts) -> list[Part]:
@@ -344,14 +353,14 @@ def _weights(facts: Facts) -> list[Part]:
 def _training(facts: Facts) -> list[Part]:
     found, proof = facts["training"], facts["separability"]
     rows = [
-        ["Passes", whole(found["passes"]), "How often the training went over the rows."],
-        ["Updates", whole(found["updates"]), "How often the weights were corrected after a mistake."],
+        ["Passes", format_count(found["passes"]), "How often the training went over the rows."],
+        ["Updates", format_count(found["updates"]), "How often the weights were corrected after a mistake."],
     ]
     if proof is not None and proof["bound"] is not None and found["novikoff"]:
         within = found["updates"] <= proof["bound"]
         said = "The updates are within it, as the theorem says." if within else "Exceeded: these are not its own rows."
         meaning = f"Novikoff's (R/γ)²: a perceptron that starts at zero cannot make more mistakes. {said}"
-        rows.append(["Bound on the mistakes", told(proof["bound"], 6), meaning])
+        rows.append(["Bound on the mistakes", format_number(proof["bound"], 6), meaning])
     parts = [
         text(f"Stopped because {found['stopped']}."),
         table("The training", ["what", "value", "meaning"], rows, words=(2,)),
@@ -369,7 +378,7 @@ def _separability(facts: Facts) -> list[Part]:
                 "ly.separability(X, y, budget=None), which needs all rows in memory and may take minutes."
             )
         ]
-    how = "; ".join(proof["rules"]) or (f"columns {listed(proof['columns'])}" if proof["columns"] else "")
+    how = "; ".join(proof["rules"]) or (f"columns {join_names(proof['columns'])}" if proof["columns"] else "")
     verdicts = _HYPERPLANE if proof["n_labels"] == 2 else _SCORES
     meaning = {
         "separable": "A perceptron converges; logistic regression without a penalty has no finite answer.",
@@ -381,12 +390,12 @@ def _separability(facts: Facts) -> list[Part]:
     parts = [text(f"{verdict}.", meaning[proof["verdict"]], checked)]
     rows = []
     if proof["margin"] is not None:
-        rows.append(["Margin", told(proof["margin"]), verdicts["margin"]])
+        rows.append(["Margin", format_number(proof["margin"]), verdicts["margin"]])
     if proof.get("floor") is not None:
-        rows.append(["Error floor", whole(proof["floor"]), verdicts["floor"]])
+        rows.append(["Error floor", format_count(proof["floor"]), verdicts["floor"]])
     if proof["errors"] is not None:
         bends = "; its boundaries bend, so the floor is none for it" if "Quadratic" in facts["model"] else ""
-        rows.append(["Errors of this model", whole(proof["errors"]), f"On the same rows{bends}."])
+        rows.append(["Errors of this model", format_count(proof["errors"]), f"On the same rows{bends}."])
     if rows:
         parts.append(table("What is proven", ["what", "value", "meaning"], rows, words=(2,)))
     if proof.get("witness"):
@@ -422,19 +431,29 @@ def _witness(proof: Facts) -> list[Part]:
 def _computed(facts: Facts) -> list[tuple[str, str, str]]:
     found, shrunk = facts.get("statistics"), facts["shrunk"]
     if shrunk is not None:
-        where = f" for {listed(shrunk['labels'])}" if shrunk["labels"] else ""
-        return [("Shrinkage used", f"{told(shrunk['share'], 2)}{where}", "The covariance is singular without it.")]
+        where = f" for {join_names(shrunk['labels'])}" if shrunk["labels"] else ""
+        return [
+            ("Shrinkage used", f"{format_number(shrunk['share'], 2)}{where}", "The covariance is singular without it.")
+        ]
     if not found:
         return []
     limit = "Where the search was stopped; no coefficients reach the best." if facts["separated"] else ""
     return [
-        ("Deviance", told(found["deviance"]), limit or "Twice the log-likelihood that is missing to a perfect fit."),
-        ("Null deviance", told(found["null_deviance"]), "Twice the log-likelihood missing without any column."),
+        (
+            "Deviance",
+            format_number(found["deviance"]),
+            limit or "Twice the log-likelihood that is missing to a perfect fit.",
+        ),
+        (
+            "Null deviance",
+            format_number(found["null_deviance"]),
+            "Twice the log-likelihood missing without any column.",
+        ),
         (
             "Pseudo-R²",
-            told(found["pseudo_r_squared"]),
+            format_number(found["pseudo_r_squared"]),
             limit or "McFadden's: the share of the null deviance that is gone.",
         ),
-        ("AIC", told(found["aic"]), limit or "For comparing models of the same rows only: lower is better."),
+        ("AIC", format_number(found["aic"]), limit or "For comparing models of the same rows only: lower is better."),
         ("Converged", "yes" if found["converged"] else "no", "Whether the search ended at the maximum."),
     ]

@@ -16,10 +16,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.dataset.rows.block import Rows, is_rows
-from linearly.inference.tidy import refuse_level
-from linearly.inference.unwrap import estimator_in
+from linearly.inference.tidy import check_level
+from linearly.inference.unwrap import unwrap_estimator
 from linearly.models.base import column_names
-from linearly.models.least_squares_base import LeastSquares
+from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.table import Table
 
 Facts = dict[str, Any]
@@ -40,10 +40,10 @@ def facts(
     held_out : `Rows` with targets that the fit has not seen, on which the model is judged.
     training : whether ``rows`` are those of the fit; None if that is not known. A regression finds out by itself.
     """
-    refuse_level(level)
+    check_level(level)
     if not is_rows(rows):
         raise TypeError(f"facts needs Rows with targets, as model.rows(data) makes them, not {type(rows).__name__}.")
-    estimator = estimator_in(model)
+    estimator = unwrap_estimator(model)
     check_is_fitted(estimator)
     found: Facts = {
         "model": type(estimator).__name__,
@@ -63,7 +63,7 @@ def facts(
         "version": _version(),
         "no_rows": bool(no_rows),
     }
-    if isinstance(estimator, LeastSquares):
+    if isinstance(estimator, LeastSquaresBase):
         from linearly.report.regression_facts import regression_facts
 
         found |= regression_facts(estimator, rows, level, held_out)
@@ -125,7 +125,7 @@ def shared_terms(design: Any, names: Sequence[str]) -> dict[str, dict[str, Any]]
         own = _needs(term)
         others = [other for other in design.terms if other is not term and _needs(other) & own]
         products = [factor for other in others if len(other.factors) > 1 for factor in other.factors]
-        beside = {factor.label: factor for factor in products if not own & {*factor.needs}}
+        beside = {factor.label: factor for factor in products if not own & {*factor.required_columns}}
         if len(term.factors) > 1:
             parts: list[tuple[str, ...]] = [()]
             for factor, full in zip(term.factors, term.full or (False,) * len(term.factors), strict=True):
@@ -143,7 +143,7 @@ def shared_terms(design: Any, names: Sequence[str]) -> dict[str, dict[str, Any]]
 
 
 def _needs(term: Any) -> set[str]:
-    return {name for factor in term.factors for name in factor.needs}
+    return {name for factor in term.factors for name in factor.required_columns}
 
 
 def plain_data(value: Any) -> Any:

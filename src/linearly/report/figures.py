@@ -15,7 +15,7 @@ from linearly.plots.perceptron_plots import draw_mistakes, draw_pocket
 from linearly.plots.regions import Plane, draw_points, draw_regions, draw_wrong
 from linearly.plots.regression_plots import cook_lines, draw_leverage, draw_qq, draw_residuals, draw_scale_location
 from linearly.report import svg
-from linearly.report.page_parts import Part, figure, whole
+from linearly.report.page_parts import Part, figure, format_count
 from linearly.table import Table
 
 Facts = dict[str, Any]
@@ -106,7 +106,7 @@ def residuals(facts: Facts) -> list[Part]:
     """The four pictures of residuals; two where the rows are not those of the fit."""
     sample = {name: numbers(values) for name, values in facts["sample"].items()}
     drawn = (
-        f"{len(sample['row'])} of {whole(facts['n'])} rows, drawn at random. "
+        f"{len(sample['row'])} of {format_count(facts['n'])} rows, drawn at random. "
         if len(sample["row"]) < facts["n"]
         else ""
     )
@@ -239,7 +239,7 @@ def regions(facts: Facts) -> Part:
         draw_wrong(ax, plane)
         plane.frame(ax, f"{plane.title}: {plane.wrong_side()}")
 
-    shown = f"{len(points)} of {whole(facts['n'])} rows, drawn at random. " if len(points) < facts["n"] else ""
+    shown = f"{len(points)} of {format_count(facts['n'])} rows, drawn at random. " if len(points) < facts["n"] else ""
     return picture(
         "regions",
         draw,

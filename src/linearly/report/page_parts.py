@@ -78,7 +78,7 @@ def option(facts: dict[str, Any], name: str, value: Any) -> str:
 def held_out(facts: dict[str, Any]) -> str:
     """The rows on which a model was judged, where somebody held them out of the fit."""
     n = facts["held_out"]["n"]
-    return f"{whole(n)} row{'s' * (n != 1)} held out of the fit"
+    return f"{format_count(n)} row{'s' * (n != 1)} held out of the fit"
 
 
 def qualified(facts: dict[str, Any], term: str, said: str, estimate: str) -> str:
@@ -87,11 +87,11 @@ def qualified(facts: dict[str, Any], term: str, said: str, estimate: str) -> str
     if part is None:
         return said
     if part["kind"] == "curve":
-        return f"part of a curve in {listed(part['of'])}: read with its other terms"
+        return f"part of a curve in {join_names(part['of'])}: read with its other terms"
     if part["kind"] == "main":
-        return f"{said} where {listed(part['where'])}; the effect depends on {listed(part['depends'])}"
+        return f"{said} where {join_names(part['where'])}; the effect depends on {join_names(part['depends'])}"
     first, *others = part["parts"]
-    return f"the effect of {first} changes by {estimate} with {listed(others)}"
+    return f"the effect of {first} changes by {estimate} with {join_names(others)}"
 
 
 def clustered_option(facts: dict[str, Any]) -> str:
@@ -135,7 +135,7 @@ def grid(*figures: Part | None) -> Part:
     return {"kind": "grid", "figures": [part for part in figures if part is not None]}
 
 
-def told(value: float | None, n: int = 4) -> str:
+def format_number(value: float | None, n: int = 4) -> str:
     """A number to n digits, written out from a ten-thousandth up to ten millions, with a true minus."""
     if value is None or not math.isfinite(value):
         return NOTHING
@@ -147,20 +147,20 @@ def told(value: float | None, n: int = 4) -> str:
     return f"{value:.{n}g}".replace("-", "−")
 
 
-def whole(n: float | None) -> str:
+def format_count(n: float | None) -> str:
     """A count, in groups of three digits; with decimals only where it is a sum of weights."""
     if n is None:
         return NOTHING
-    return f"{n:,.0f}".replace("-", "−").replace(",", THIN) if float(n).is_integer() else told(n, 6)
+    return f"{n:,.0f}".replace("-", "−").replace(",", THIN) if float(n).is_integer() else format_number(n, 6)
 
 
 def aligned(values: Sequence[float | None], n: int = 3) -> list[str]:
     """Numbers of one column with as many decimals as the smallest needs for n digits; or each for itself."""
     known = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
     if not known or max(known) >= 1e7 or min(known) < 1e-4 or max(known) / min(known) > 1e5:
-        return [told(value, n + 1) for value in values]
+        return [format_number(value, n + 1) for value in values]
     if all(float(value).is_integer() for value in known):
-        return [whole(value) for value in values]
+        return [format_count(value) for value in values]
     decimals = max(0, n - 1 - math.floor(math.log10(min(known))))
     decimals = min(decimals, max(0, 7 - math.floor(math.log10(max(known)))))
     return [
@@ -176,7 +176,7 @@ def digits(value: float | None) -> str:
     return NOTHING if value is None else str(int(value))
 
 
-def p_told(p: float | None) -> str:
+def format_p(p: float | None) -> str:
     """A p-value."""
     if p is None or not math.isfinite(p):
         return NOTHING
@@ -185,22 +185,22 @@ def p_told(p: float | None) -> str:
 
 def interval(low: float | None, high: float | None, n: int = 3) -> str:
     """From low to high."""
-    return NOTHING if low is None or high is None else f"{told(low, n)} to {told(high, n)}"
+    return NOTHING if low is None or high is None else f"{format_number(low, n)} to {format_number(high, n)}"
 
 
-def factor_told(value: float | None) -> str:
+def format_factor(value: float | None) -> str:
     """A factor to three digits, and to two of what it differs from 1: 1.0021 is not 1."""
     if value is None or not 1e-9 < abs(value - 1) < 0.05:
-        return told(value, 3)
+        return format_number(value, 3)
     return f"{value:.{1 - math.floor(math.log10(abs(value - 1)))}f}"
 
 
 def factor_interval(low: float | None, high: float | None) -> str:
     """From low to high, of factors."""
-    return NOTHING if low is None or high is None else f"{factor_told(low)} to {factor_told(high)}"
+    return NOTHING if low is None or high is None else f"{format_factor(low)} to {format_factor(high)}"
 
 
-def listed(names: Sequence[Any], most: int = 5) -> str:
+def join_names(names: Sequence[Any], most: int = 5) -> str:
     """a, b and c; or a, b, c and 7 more."""
     shown = [str(name) for name in names[:most]]
     if len(names) > most:
@@ -219,13 +219,13 @@ def rows_part(found: dict[str, Any], target: str, answers: Sequence[tuple[str, s
     shown = len(found["place"])
     return [
         text(
-            f"{shown} of {whole(n)} rows, drawn at random, the same ones every time."
+            f"{shown} of {format_count(n)} rows, drawn at random, the same ones every time."
             if shown < n
             else f"All {n} rows.",
             f"{count(more, 'column')} more not shown." if more else "",
             "Numbers are those that the model sees: categories are 0 and 1.",
         ),
-        table(f"Rows and what the model says of them: {shown} of {whole(n)}", head, rows, left=left, small=True),
+        table(f"Rows and what the model says of them: {shown} of {format_count(n)}", head, rows, left=left, small=True),
     ]
 
 
@@ -239,7 +239,7 @@ def computed_part(facts: dict[str, Any], more: Sequence[tuple[str, str, str]] = 
     rows = [
         ["Estimator", facts["model"], "The class of linearly that was fitted."],
         *([["Formula", facts["formula"], "Which columns the model sees, and how."]] if facts["formula"] else []),
-        ["Rows", whole(facts["n"]), "Rows of positive weight."],
+        ["Rows", format_count(facts["n"]), "Rows of positive weight."],
         *map(list, more),
     ]
     if facts["passes"] is not None:

@@ -9,25 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.gram import Gram
-from linearly.algorithm.least_squares.solution import PERFECT
-from linearly.algorithm.least_squares.solver import Ask
-from linearly.dataset.rows.block import Block, OneBlock, Rows
+from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL
+from linearly.algorithm.least_squares.solver import RidgeProblem
+from linearly.dataset.rows.block import Block, Rows, SingleBlockRows
 from linearly.evaluation.evaluate import evaluate
 from linearly.inference.diagnostics import breusch_pagan, vif
 from linearly.inference.durbin_watson import EXACT_BELOW, Differences, durbin_watson
 from linearly.inference.normality import anderson_darling, lilliefors, shapiro_wilk
 from linearly.inference.tidy import (
+    check_single_target,
     estimates,
     glance,
-    refuse_several,
-    row_parts,
+    row_diagnostics,
     row_table,
     term_names,
     tidy,
 )
-from linearly.kernels.double_double import rounded
-from linearly.kernels.matrices import dense_numbers
-from linearly.models.least_squares_base import LeastSquares
+from linearly.kernels.double_double import to_float64
+from linearly.kernels.matrices import dense_keeping_low_part
+from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.report.row_sample import Array, Sample, random_keys
 
 DRAWN = 1500  # rows in the pictures of residuals
@@ -40,7 +40,7 @@ _ROW = ("fitted", "residual", "leverage", "standardized_residual", "cooks_distan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Portrait:
+class RowPass:
     """What one pass over the rows of a regression gathers; portraits of blocks add up."""
 
     n: int
@@ -57,25 +57,27 @@ class Portrait:
     squares: Gram  # of [X | r²], for Breusch and Pagan
 
     @staticmethod
-    def of(model: LeastSquares, block: Block) -> Portrait:
+    def of(model: LeastSquaresBase, block: Block) -> RowPass:
         """Of one block."""
         y = np.asarray(block.y, dtype=np.float64).ravel()
-        whole, n = dense_numbers(block.X), len(block)
-        X = rounded(whole)
-        table = row_table(model.solution_, row_parts(OneBlock(replace(block, X=whole, y=y)), model.solution_))
+        whole, n = dense_keeping_low_part(block.X), len(block)
+        X = to_float64(whole)
+        table = row_table(
+            model.solution_, row_diagnostics(SingleBlockRows(replace(block, X=whole, y=y)), model.solution_)
+        )
         weight = np.ones(n) if block.weight is None else block.weight
         told = np.column_stack([*(table[name] for name in _ROW[:5]), weight, y])
         root = np.sqrt(weight)
         residual = table["residual"] * root
         present = weight > 0
-        keys = np.where(present, random_keys(block.number(np.arange(n))), np.inf)
+        keys = np.where(present, random_keys(block.global_index(np.arange(n))), np.inf)
         cooks = np.where(np.isfinite(told[:, 4]), -told[:, 4], np.inf)
-        u = model.solution_.coordinates(whole) * root[:, None]
+        u = model.solution_.whitened_rows(whole) * root[:, None]
         steps = Differences.of(residual[present], u[present]) if present.any() else None
         with np.errstate(divide="ignore", invalid="ignore"):
             left_out = (residual / (1 - told[:, 2]))[present]
         seen = y[present]
-        return Portrait(
+        return RowPass(
             int(present.sum()),
             float(weight.sum()),
             float((residual**2).sum()),
@@ -90,9 +92,9 @@ class Portrait:
             Gram.of(Block(X, residual**2, None if present.all() else present.astype(np.float64))),
         )
 
-    def __add__(self, other: Portrait) -> Portrait:
+    def __add__(self, other: RowPass) -> RowPass:
         steps = self.steps if other.steps is None else other.steps if self.steps is None else self.steps + other.steps
-        return Portrait(
+        return RowPass(
             self.n + other.n,
             self.weight + other.weight,
             self.rss + other.rss,
@@ -113,16 +115,16 @@ def _few_values(values: Any) -> frozenset[float]:
     return frozenset(float(value) for value in (*values[:2], *values[-1:]))
 
 
-def regression_facts(model: LeastSquares, rows: Rows, level: float, held_out: Rows | None = None) -> dict[str, Any]:
+def regression_facts(model: LeastSquaresBase, rows: Rows, level: float, held_out: Rows | None = None) -> dict[str, Any]:
     """Statistics, terms, residuals, tests, collinearity, influence, and the summary for refits."""
-    refuse_several(model, "report")
+    check_single_target(model, "report")
     solution = model.solution_
-    portrait = rows.fold(lambda block: Portrait.of(model, block))
+    portrait = rows.reduce(lambda block: RowPass.of(model, block))
     scale = float(solution.rss[0]) + 1e-12 * float(solution.tss[0])
     fitted_to = portrait.n == solution.n and abs(portrait.rss - float(solution.rss[0])) <= 1e-6 * scale
     # What is left of an exact fit is rounding, of the size of y rather than of its spread: it tells nothing.
-    size = float(solution.tss[0] + solution.weight * solution.at_mean[0] ** 2)
-    noise = fitted_to and solution.alpha == 0 and solution.dof > 0 and portrait.rss <= PERFECT * size
+    size = float(solution.tss[0] + solution.weight * solution.prediction_at_mean[0] ** 2)
+    noise = fitted_to and solution.alpha == 0 and solution.dof > 0 and portrait.rss <= INTERPOLATION_TOL * size
     values = sorted(portrait.values)
     found: dict[str, Any] = {
         "kind": "regression",
@@ -140,7 +142,7 @@ def regression_facts(model: LeastSquares, rows: Rows, level: float, held_out: Ro
         "terms": tidy(model, level=level),
         "statistics": glance(model).row(0),
         "spread": float(np.sqrt(solution.tss[0] / max(solution.n - int(solution.has_intercept), 1))),
-        "scales": portrait.squares.lengths / np.sqrt(portrait.n),
+        "scales": portrait.squares.centered_norms / np.sqrt(portrait.n),
         "aliased": [str(rows.names[j]) for j in solution.aliased],
         "unidentified": [term for term, known in zip(term_names(model), solution.identified, strict=True) if not known],
         "evaluation": {"metrics": evaluate(model, rows, level=level).metrics},
@@ -157,17 +159,17 @@ def regression_facts(model: LeastSquares, rows: Rows, level: float, held_out: Ro
     return found
 
 
-def _explained(portrait: Portrait, solution: Any) -> float | None:
+def _explained(portrait: RowPass, solution: Any) -> float | None:
     """The share of the variance that is predicted of rows left out of their own fit: 1 − PRESS/TSS."""
     return float(1 - portrait.press / solution.tss[0]) if solution.tss[0] > 0 else None
 
 
-def _judged(model: LeastSquares, rows: Rows, level: float) -> dict[str, Any]:
+def _judged(model: LeastSquaresBase, rows: Rows, level: float) -> dict[str, Any]:
     evaluation = evaluate(model, rows, level=level)
     return {"n": evaluation.n, "metrics": evaluation.metrics}
 
 
-def _sample(portrait: Portrait, fitted_to: bool) -> dict[str, Any]:
+def _sample(portrait: RowPass, fitted_to: bool) -> dict[str, Any]:
     drawn = portrait.drawn.in_order()
     columns = {name: drawn.values[:, j] for j, name in enumerate(_ROW[:5])}
     if not fitted_to:
@@ -175,7 +177,7 @@ def _sample(portrait: Portrait, fitted_to: bool) -> dict[str, Any]:
     return {"row": drawn.rows, **columns}
 
 
-def _shown(portrait: Portrait, names: tuple[str, ...]) -> dict[str, Any]:
+def _shown(portrait: RowPass, names: tuple[str, ...]) -> dict[str, Any]:
     few = portrait.drawn.first(SHOWN).in_order()
     values = few.values
     return {
@@ -188,7 +190,7 @@ def _shown(portrait: Portrait, names: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _tests(model: LeastSquares, portrait: Portrait) -> list[dict[str, Any]]:
+def _tests(model: LeastSquaresBase, portrait: RowPass) -> list[dict[str, Any]]:
     residual = portrait.tested.in_order().values[:, 0]
     found = []
     if len(residual) >= 8 and np.ptp(residual) > 0:
@@ -197,7 +199,7 @@ def _tests(model: LeastSquares, portrait: Portrait) -> list[dict[str, Any]]:
             found.append((name, result.statistic, result.p_value, result.n))
         normal = anderson_darling(residual)
         found.append(("anderson_darling", normal.statistic, normal.p_value, normal.n))
-    uneven = breusch_pagan(Ask().of(portrait.squares))
+    uneven = breusch_pagan(RidgeProblem().solve(portrait.squares))
     if not np.isnan(uneven[0]):
         found.append(("breusch_pagan", *uneven, portrait.n))
     steps = portrait.steps
@@ -206,21 +208,21 @@ def _tests(model: LeastSquares, portrait: Portrait) -> list[dict[str, Any]]:
     elif steps is not None and portrait.n > len(steps.steps):
         drawn = portrait.drawn.in_order().values
         root = np.sqrt(drawn[:, 5])
-        Q, _ = np.linalg.qr(model.solution_.coordinates(drawn[:, len(_ROW) :]) * root[:, None])
+        Q, _ = np.linalg.qr(model.solution_.whitened_rows(drawn[:, len(_ROW) :]) * root[:, None])
         serial = durbin_watson(drawn[:, 1] * root, Q)
         found.append(("durbin_watson", serial.statistic, serial.p_value, serial.n))
     keys = ("test", "statistic", "p_value", "n")
     return [dict(zip(keys, row, strict=True)) for row in found]
 
 
-def _inflation(model: LeastSquares) -> dict[str, Any] | None:
+def _inflation(model: LeastSquaresBase) -> dict[str, Any] | None:
     if not isinstance(model.summary_, Gram) or model.n_features_in_ < 2 or not model.solution_.has_intercept:
         return None
     table = vif(model)
     return {"term": table["term"], "vif": table["vif"]}
 
 
-def _influence(model: LeastSquares, rows: Rows, portrait: Portrait) -> dict[str, Any] | None:
+def _influence(model: LeastSquaresBase, rows: Rows, portrait: RowPass) -> dict[str, Any] | None:
     """The rows with the largest Cook's distances, and the coefficients of the fit without them."""
     top = portrait.largest
     if not len(top.keys):
@@ -240,10 +242,10 @@ def _influence(model: LeastSquares, rows: Rows, portrait: Portrait) -> dict[str,
         "terms": list(term_names(model)),
     }
     solution = model.solution_
-    ask = Ask(solution.alpha, solution.has_intercept, solution.form == "constant")
+    ask = RidgeProblem(solution.alpha, solution.has_intercept, solution.form == "constant")
     try:
-        summary = model.summary_ if isinstance(model.summary_, Gram) else rows.fold(Gram.of)
-        rest, alone = (ask.of(_without(summary, part)) for part in (values[out], values[:1]))
+        summary = model.summary_ if isinstance(model.summary_, Gram) else rows.reduce(Gram.of)
+        rest, alone = (ask.solve(_without(summary, part)) for part in (values[out], values[:1]))
     except ValueError as refused:
         return found | {"refused": str(refused)}
     before, after, first = (estimates(part)[:, 0] for part in (solution, rest, alone))
@@ -264,24 +266,24 @@ def _line(n: int) -> float:
 def _without(summary: Gram, values: NDArray[np.float64]) -> Gram:
     weight = values[:, 5]
     removed = Block(values[:, len(_ROW) :], values[:, 6], None if (weight == 1).all() else weight)
-    return summary - Gram.of(removed, exact=summary.exact)
+    return summary - Gram.of(removed, exact=summary.is_extended)
 
 
-def _refit(model: LeastSquares) -> dict[str, Any] | None:
+def _refit(model: LeastSquaresBase) -> dict[str, Any] | None:
     """Count, means and cross-products of [X | y], in units, from which any sub-model and any ridge can be solved."""
     summary, solution = model.summary_, model.solution_
     if not isinstance(summary, Gram) or summary.p > WIDEST_REFIT or solution.form == "constant":
         return None
     if solution.condition > _BEST_CONDITION or solution.aliased:
         return None
-    unit = summary.gauge.unit
-    mean: Array = np.asarray(rounded(summary.mean)) + summary.gauge.shift / unit
+    unit = summary.scaling.scale
+    mean: Array = np.asarray(to_float64(summary.mean)) + summary.scaling.shift / unit
     return {
         "n": summary.n,
-        "weight": float(rounded(summary.weight)),
+        "weight": float(to_float64(summary.weight)),
         "intercept": solution.has_intercept,
         "alpha": solution.alpha,
         "unit": unit,
         "mean": mean,
-        "cross": np.asarray(rounded(summary.cross)),
+        "cross": np.asarray(to_float64(summary.centered_crossprod)),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from linearly.plots.regression_plots import STRONG, bend
+from linearly.plots.regression_plots import STRONG, curvature_t
 from linearly.report import figures
 from linearly.report.page_parts import (
     Finding,
@@ -12,15 +12,15 @@ from linearly.report.page_parts import (
     count,
     digits,
     evaluate_call,
+    format_count,
+    format_number,
+    format_p,
     held_out,
     interval,
-    listed,
+    join_names,
     option,
-    p_told,
     percent,
     predict_call,
-    told,
-    whole,
 )
 
 Facts = dict[str, Any]
@@ -35,9 +35,11 @@ def fitted(facts: Facts) -> list[str]:
     """What was fitted."""
     kind = "ridge regression" if facts["alpha"] > 0 else "least squares"
     line = "a straight-line function" if facts["p"] == 1 else "a weighted sum"
-    said = [f"{facts['target']} as {line} of {listed(facts['names'], 8)}, by {kind} on {whole(facts['n'])} rows."]
+    said = [
+        f"{facts['target']} as {line} of {join_names(facts['names'], 8)}, by {kind} on {format_count(facts['n'])} rows."
+    ]
     if facts["alpha"] > 0:
-        said.append(f"The penalty alpha {told(facts['alpha'], 3)} pulls coefficients towards 0.")
+        said.append(f"The penalty alpha {format_number(facts['alpha'], 3)} pulls coefficients towards 0.")
     if not facts["intercept"]:
         said.append("There is no constant term: where all columns are 0 the prediction is 0.")
     if facts["weighted"]:
@@ -54,42 +56,42 @@ def good(facts: Facts) -> list[str]:
         metric = metrics(facts["evaluation"])
         rmse, r2 = metric["rmse"], metric["r_squared"]
         return [
-            f"On these rows, which are not those of the fit, a prediction is off by {told(rmse['value'], 3)} "
+            f"On these rows, which are not those of the fit, a prediction is off by {format_number(rmse['value'], 3)} "
             f"({interval(rmse['conf_low'], rmse['conf_high'])}), root mean square; on its own rows σ was "
-            f"{told(found['sigma'], 3)}.",
+            f"{format_number(found['sigma'], 3)}.",
             f"It accounts for {percent(max(r2['value'] or 0.0, 0.0))} of their variance.",
         ]
     if facts["constant"] is not None:
-        return [f"{facts['target']} is {told(facts['constant'])} in every row: there is nothing to explain."]
+        return [f"{facts['target']} is {format_number(facts['constant'])} in every row: there is nothing to explain."]
     said, left_out = [], facts["left_out_r_squared"]
     if facts["held_out"]:
         metric = metrics(facts["held_out"])
         rmse, r2 = metric["rmse"], metric["r_squared"]
         said.append(
-            f"On {held_out(facts)}, R² is {told(r2['value'], 3)}. A prediction is off by {told(rmse['value'], 3)} "
+            f"On {held_out(facts)}, R² is {format_number(r2['value'], 3)}. A prediction is off by {format_number(rmse['value'], 3)} "
             f"({interval(rmse['conf_low'], rmse['conf_high'])}), root mean square."
         )
     elif left_out is not None:
         said.append(
-            f"Leave-one-out R² is {told(left_out, 3)}. Predicted by a fit to the others, a row is "
-            f"off by {told(facts['left_out'], 3)}, root mean square."
+            f"Leave-one-out R² is {format_number(left_out, 3)}. Predicted by a fit to the others, a row is "
+            f"off by {format_number(facts['left_out'], 3)}, root mean square."
         )
     if found["r_squared"] is not None:
         p, n = len(facts["names"]), facts["n"]
         why = f", as {count(p, 'column')} can of {count(n, 'row')} whatever they are" if p >= n - 1 else ""
-        said.append(f"On the {whole(n)} rows of the fit, R² is {told(found['r_squared'], 3)}{why}.")
+        said.append(f"On the {format_count(n)} rows of the fit, R² is {format_number(found['r_squared'], 3)}{why}.")
     if left_out is not None and found["r_squared"] is not None and left_out < found["r_squared"] / 2:
         return said  # what is left of rows that the fit has learnt by heart says nothing about errors
     if found["sigma"] is not None:
         said.append(
-            f"A typical error there is {told(found['sigma'], 3)}; without the model it would be "
-            f"{told(facts['spread'], 3)}, the standard deviation of {facts['target']}."
+            f"A typical error there is {format_number(found['sigma'], 3)}; without the model it would be "
+            f"{format_number(facts['spread'], 3)}, the standard deviation of {facts['target']}."
         )
     if found["p_value"] is not None and found["f_statistic"] is not None:
         if found["p_value"] < FAILS:
-            said.append(f"The columns explain more than chance would (F test, p {p_told(found['p_value'])}).")
+            said.append(f"The columns explain more than chance would (F test, p {format_p(found['p_value'])}).")
         else:
-            said.append(f"That may be chance alone (F test, p {p_told(found['p_value'])}).")
+            said.append(f"That may be chance alone (F test, p {format_p(found['p_value'])}).")
     return said
 
 
@@ -109,7 +111,7 @@ def findings(facts: Facts) -> list[Finding]:
         found.append(
             Finding(
                 "bad",
-                f"{facts['target']} is always {told(facts['constant'])}, so these rows cannot tell what it depends on.",
+                f"{facts['target']} is always {format_number(facts['constant'])}, so these rows cannot tell what it depends on.",
                 f"Take rows in which {facts['target']} differs.",
                 "fit",
             )
@@ -163,7 +165,7 @@ def _rows_finding(facts: Facts) -> Finding | None:
         return None
     return Finding(
         "look",
-        f"Only {n / p:.1f} rows per column, so R² is optimistic (adjusted R² {told(adjusted, 3)}, not {told(r, 3)}).",
+        f"Only {n / p:.1f} rows per column, so R² is optimistic (adjusted R² {format_number(adjusted, 3)}, not {format_number(r, 3)}).",
         f"Use fewer columns{'' if facts['alpha'] else ', or ridge'}."
         if facts["held_out"]
         else f"Use fewer columns{'' if facts['alpha'] else ', or ridge,'} and judge it on rows that it has not seen.",
@@ -177,7 +179,7 @@ def _chance_finding(facts: Facts) -> Finding | None:
         return None
     return Finding(
         "look",
-        f"It may tell nothing: chance alone fits as well this often (F test, p {p_told(found['p_value'])}).",
+        f"It may tell nothing: chance alone fits as well this often (F test, p {format_p(found['p_value'])}).",
         f"Look for columns that say more about {facts['target']}, or for more rows.",
         "fit",
     )
@@ -186,7 +188,7 @@ def _chance_finding(facts: Facts) -> Finding | None:
 def _two_values_finding(facts: Facts) -> Finding | None:
     if facts["two_values"] is None:
         return None
-    low, high = (told(value) for value in facts["two_values"])
+    low, high = (format_number(value) for value in facts["two_values"])
     return Finding(
         "look",
         f"{facts['target']} holds only {low} and {high}. Its errors are neither normal nor of equal variance, so "
@@ -201,7 +203,7 @@ def _test_findings(facts: Facts) -> list[Finding]:
     tests = {test["test"]: test for test in facts["tests"]}
     sample = facts.get("sample")
     if sample and facts["training"] and facts["two_values"] is None:
-        t = bend(figures.numbers(sample["fitted"]), figures.numbers(sample["residual"]))
+        t = curvature_t(figures.numbers(sample["fitted"]), figures.numbers(sample["residual"]))
         if abs(t) > 3:
             found.append(
                 Finding(
@@ -216,7 +218,7 @@ def _test_findings(facts: Facts) -> list[Finding]:
         found.append(
             Finding(
                 "look",
-                f"The spread of the errors changes (p {p_told(uneven['p_value'])}): intervals are off.",
+                f"The spread of the errors changes (p {format_p(uneven['p_value'])}): intervals are off.",
                 f"Fit again with {option(facts, 'covariance', 'HC3')}; the coefficients stay, the intervals will hold."
                 if "covariance" in facts["parameters"]
                 else "Take the intervals with care.",
@@ -228,7 +230,7 @@ def _test_findings(facts: Facts) -> list[Finding]:
         found.append(
             Finding(
                 "look",
-                f"Neighbouring rows err alike (p {p_told(serial['p_value'])}): if they follow each other in time, "
+                f"Neighbouring rows err alike (p {format_p(serial['p_value'])}): if they follow each other in time, "
                 "intervals are too narrow.",
                 "If rows have an order, add time or groups to the model"
                 + (f", or use {clustered_option(facts)}." if "covariance" in facts["parameters"] else "."),
@@ -240,7 +242,7 @@ def _test_findings(facts: Facts) -> list[Finding]:
         found.append(
             Finding(
                 "look",
-                f"The errors are not normal (p {p_told(normal['p_value'])}), which matters with {facts['n']} rows.",
+                f"The errors are not normal (p {format_p(normal['p_value'])}), which matters with {facts['n']} rows.",
                 "Take p-values near 0.05 and prediction intervals with care.",
                 "residuals",
             )
@@ -256,8 +258,8 @@ def _column_findings(facts: Facts) -> list[Finding]:
         return [
             Finding(
                 "bad",
-                f"{listed(facts['aliased'])} repeat other columns: their coefficients mean nothing on their own.",
-                f"Drop {listed(facts['aliased'])}.",
+                f"{join_names(facts['aliased'])} repeat other columns: their coefficients mean nothing on their own.",
+                f"Drop {join_names(facts['aliased'])}.",
                 "collinearity",
             )
         ]
@@ -268,7 +270,7 @@ def _column_findings(facts: Facts) -> list[Finding]:
         return [
             Finding(
                 "look",
-                f"{listed(repeated)} {'is a combination' if len(repeated) == 1 else 'are combinations'} of other "
+                f"{join_names(repeated)} {'is a combination' if len(repeated) == 1 else 'are combinations'} of other "
                 "columns: how the penalty shares out their effect is not told by the rows.",
                 "Leave out what other columns say already, if single coefficients matter.",
                 "collinearity",
@@ -288,8 +290,8 @@ def _column_findings(facts: Facts) -> list[Finding]:
     return [
         Finding(
             "look",
-            f"{listed(names)} {'is' if len(names) == 1 else 'are'} nearly told by the other columns (variance "
-            f"inflation up to {told(high[0][0], 3)}), so single coefficients are uncertain.",
+            f"{join_names(names)} {'is' if len(names) == 1 else 'are'} nearly told by the other columns (variance "
+            f"inflation up to {format_number(high[0][0], 3)}), so single coefficients are uncertain.",
             f"Try the fit without {which}{on_page}.",
             "collinearity",
         )
@@ -305,11 +307,11 @@ def _influence_finding(facts: Facts) -> Finding | None:
     who = "A row"
     if found.get("rows"):
         rows = zip(found["rows"]["place"], found["rows"]["cooks_distance"], strict=True)
-        who = listed([place for place, distance in rows if distance > STRONG]).capitalize()
+        who = join_names([place for place, distance in rows if distance > STRONG]).capitalize()
     return Finding(
         "look",
         f"{who} weigh{'s' if ' and ' not in who and ',' not in who else ''} heavily on the fit (Cook's distance up to "
-        f"{told(found['largest'], 2)}).",
+        f"{format_number(found['largest'], 2)}).",
         f"Check {who[:1].lower() + who[1:]} for errors, and see what leaving out changes.",
         "influence",
     )

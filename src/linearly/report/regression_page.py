@@ -18,18 +18,18 @@ from linearly.report.page_parts import (
     computed_part,
     count,
     digits,
+    format_count,
+    format_number,
+    format_p,
     grid,
     held_out,
     interval,
-    listed,
+    join_names,
     option,
-    p_told,
     qualified,
     rows_part,
     table,
     text,
-    told,
-    whole,
 )
 from linearly.report.regression_findings import (
     FAILS,
@@ -121,11 +121,11 @@ def _coefficients(facts: Facts) -> list[Part]:
     rows = []
     shown = [aligned(columns[name]) for name in ("estimate", "std_error")]
     if biased:
-        shown.append([told(value, 2) for value in columns["bias"]])
+        shown.append([format_number(value, 2) for value in columns["bias"]])
     for i, term in enumerate(columns["term"]):
         estimate, low, high = (columns[name][i] for name in ("estimate", "conf_low", "conf_high"))
         number, error, *pull = (column[i] for column in shown)
-        cells = [term, number, error, interval(low, high), p_told(columns["p_value"][i]), *pull]
+        cells = [term, number, error, interval(low, high), format_p(columns["p_value"][i]), *pull]
         rows.append([*cells, _reading(facts, term, estimate, low, high)])
     parts.append(table(f"Coefficients of {target}, with {level} intervals", head, rows, words=(len(head) - 1,)))
     if biased:
@@ -169,16 +169,16 @@ def _lead_coefficients(facts: Facts, clear: list[int]) -> str:
     more = f" The intervals of {count(len(clear), 'term')} in all leave out 0." if len(clear) > 1 else ""
     part = facts["shared"].get(term)
     if part is not None and part["kind"] == "curve":
-        return f"The surest is {term}, part of a curve in {listed(part['of'])}: its terms are read together.{more}"
+        return f"The surest is {term}, part of a curve in {join_names(part['of'])}: its terms are read together.{more}"
     if part is not None and part["kind"] == "interaction":
         first, *others = part["parts"]
-        return f"The surest is {term}, an interaction: the effect of {first} depends on {listed(others)}.{more}"
+        return f"The surest is {term}, an interaction: the effect of {first} depends on {join_names(others)}.{more}"
     alone = "" if facts["p"] == 1 else ", the other columns held as they are"
     if part is not None:
-        alone = f", where {listed(part['where'])}. The effect of {term} depends on {listed(part['depends'])}"
+        alone = f", where {join_names(part['where'])}. The effect of {term} depends on {join_names(part['depends'])}"
     return (
         f"{f'{term} is clear of 0' if facts['p'] == 1 else f'The surest is {term}'}: {_step(facts, term)}, "
-        f"{facts['target']} is {told(abs(value), 3)} {'higher' if value > 0 else 'lower'}{alone}.{more}"
+        f"{facts['target']} is {format_number(abs(value), 3)} {'higher' if value > 0 else 'lower'}{alone}.{more}"
     )
 
 
@@ -204,8 +204,8 @@ def _reading(facts: Facts, term: str, estimate: Any, low: Any, high: Any) -> str
     way = "higher" if estimate > 0 else "lower"
     step = _step(facts, term)
     unit = "per unit" if term in facts["features"] else f"per unit of {term}"
-    said = f"{told(abs(estimate), 3)} {way} {unit if step == UNIT else step}"
-    said = qualified(facts, term, said, told(estimate, 3))
+    said = f"{format_number(abs(estimate), 3)} {way} {unit if step == UNIT else step}"
+    said = qualified(facts, term, said, format_number(estimate, 3))
     if low is None:
         return f"{said}; how sure is not known"
     return said + ("" if low * high > 0 else "; could be none")
@@ -219,33 +219,41 @@ def _fit(facts: Facts) -> list[Part]:
         for name, what in _NAMES.items():
             reach = interval(judged[name]["conf_low"], judged[name]["conf_high"])
             meaning = f"On {held_out(facts)}; {reach} on others like them."
-            rows.append([f"{what}, held out", told(judged[name]["value"]), meaning])
+            rows.append([f"{what}, held out", format_number(judged[name]["value"]), meaning])
     rows += [
-        ["R²", told(found["r_squared"]), f"The share of the variance of {target} that the columns account for."],
-        ["Adjusted R²", told(found["adj_r_squared"]), "The same, less what as many columns of noise would get."],
+        [
+            "R²",
+            format_number(found["r_squared"]),
+            f"The share of the variance of {target} that the columns account for.",
+        ],
+        [
+            "Adjusted R²",
+            format_number(found["adj_r_squared"]),
+            "The same, less what as many columns of noise would get.",
+        ],
         [
             "σ",
-            told(found["sigma"]),
-            f"The size of a typical error, in units of {target}, on {told(found['df_residual'])} degrees of freedom.",
+            format_number(found["sigma"]),
+            f"The size of a typical error, in units of {target}, on {format_number(found['df_residual'])} degrees of freedom.",
         ],
     ]
     if found["f_statistic"] is not None:
         rows.append(
             [
                 "F",
-                told(found["f_statistic"]),
-                f"If no column mattered, so large an F would come up with probability {p_told(found['p_value'])}.",
+                format_number(found["f_statistic"]),
+                f"If no column mattered, so large an F would come up with probability {format_p(found['p_value'])}.",
             ]
         )
     for name, row in metrics(facts["evaluation"]).items():
         if name != "r_squared":
-            rows.append([_NAMES[name], told(row["value"]), _error_meaning(facts, row)])
+            rows.append([_NAMES[name], format_number(row["value"]), _error_meaning(facts, row)])
     if facts["left_out"] is not None:
         meaning = "The root mean squared error of each row by a fit without it: what to expect on new rows."
-        rows.append(["Error on a row left out", told(facts["left_out"]), meaning])
+        rows.append(["Error on a row left out", format_number(facts["left_out"]), meaning])
     rows += [
-        ["AIC", told(found["aic"]), "For comparing models of the same rows only: lower is better."],
-        ["BIC", told(found["bic"]), "The same, harder on columns."],
+        ["AIC", format_number(found["aic"]), "For comparing models of the same rows only: lower is better."],
+        ["BIC", format_number(found["bic"]), "The same, harder on columns."],
     ]
     own = "R², σ, F, AIC and BIC are of the rows of the fit, the two errors of these rows."
     if facts["training"]:
@@ -280,7 +288,7 @@ def _residuals(facts: Facts) -> list[Part]:
         )
         if test["p_value"] is None:
             verdict = {"text": "not known"}
-        rows.append([name, told(test["statistic"]), p_told(test["p_value"]), verdict, question])
+        rows.append([name, format_number(test["statistic"]), format_p(test["p_value"]), verdict, question])
     head = ["test", "statistic", "p", "its assumption", "what it asks"]
     parts.append(table("Tests of the residuals", head, rows, words=(4,)))
     failed = sum(map(fails, facts["tests"]))
@@ -290,7 +298,7 @@ def _residuals(facts: Facts) -> list[Part]:
     notes = [said]
     if facts["n"] > LARGE:
         notes.append(
-            f"Normality is tested on {whole(min(test['n'] for test in facts['tests']))} rows. With so many, tests "
+            f"Normality is tested on {format_count(min(test['n'] for test in facts['tests']))} rows. With so many, tests "
             "find departures that do no harm: trust the pictures more."
         )
     asked = {test["test"] for test in facts["tests"]}
@@ -311,17 +319,17 @@ def _collinearity(facts: Facts) -> list[Part]:
         "suffer; single coefficients do."
     )
     if facts["vif"] is None:
-        return [text(lead, f"{listed(facts['aliased'])} are combinations of the columns before.")]
+        return [text(lead, f"{join_names(facts['aliased'])} are combinations of the columns before.")]
     rows = []
     pairs = zip(facts["vif"]["term"], facts["vif"]["vif"], strict=True)
     for term, v in sorted(pairs, key=lambda pair: -(pair[1] or np.inf)):
         if v is None:
             said, mark = "a combination of the others: its own effect cannot be known", "bad"
         else:
-            times = told(float(np.sqrt(v)), 2)
+            times = format_number(float(np.sqrt(v)), 2)
             said = f"standard error {times} times that of unrelated columns" if times != "1" else "as if unrelated"
             mark = "look" if v > INFLATED and not structural(facts, term) else ""
-        rows.append([term, {"text": told(v, 3) if v is not None else "∞", "mark": mark}, said])
+        rows.append([term, {"text": format_number(v, 3) if v is not None else "∞", "mark": mark}, said])
     note = "Levels of one category are related by what they are." if facts["levels"] else ""
     if facts["shared"]:
         note += " Terms that share a column (powers, products and their parts) are related by construction."
@@ -333,7 +341,7 @@ def _influence(facts: Facts) -> list[Part]:
     above = found["n_above"]
     lead = (
         f"Cook's distance is how far all coefficients move together if a row is left out. Its largest value here is "
-        f"{told(found['largest'], 3)}; over {STRONG:g} a row weighs heavily, over {told(found['line'], 2)} (4/n) it is "
+        f"{format_number(found['largest'], 3)}; over {STRONG:g} a row weighs heavily, over {format_number(found['line'], 2)} (4/n) it is "
         "worth a look."
     )
     parts = [text(lead)]
@@ -345,9 +353,9 @@ def _influence(facts: Facts) -> list[Part]:
             distance = columns["cooks_distance"][i]
             cells = [column[i] for column in shown]
             mark = "look" if distance > STRONG else ""
-            share = told(columns["leverage"][i], 2)
+            share = format_number(columns["leverage"][i], 2)
             said = f"pulls its own fitted value with weight {share}"
-            rows.append([place, *cells, {"text": told(distance, 3), "mark": mark}, said])
+            rows.append([place, *cells, {"text": format_number(distance, 3), "mark": mark}, said])
         head = ["row", facts["target"], "fitted", "residual", "leverage", "Cook's distance", "meaning"]
         caption = f"The {count(len(rows), 'row')} of {n} with the largest Cook's distances"
         parts.append(table(caption, head, rows, words=(6,)))
@@ -355,7 +363,7 @@ def _influence(facts: Facts) -> list[Part]:
         return [*parts, text(f"What leaving them out would change cannot be worked out: {found['refused']}")]
     several, all_of_them = found["n_out"] > 1, above == found["n_out"]
     out = f"the {count(found['n_out'], 'row')}" if all_of_them else f"the {found['n_out']} that weigh most"
-    taken = f"{out} above 4/n" if all_of_them else f"{out} of {whole(above)} above 4/n"
+    taken = f"{out} above 4/n" if all_of_them else f"{out} of {format_count(above)} above 4/n"
     first = found["rows"]["place"][0] if found.get("rows") else "the first row"
     rows = []
     shown = [aligned(found[name]) for name in ("with", "without_first", *(["without"] if several else []))]
@@ -377,7 +385,7 @@ def _influence(facts: Facts) -> list[Part]:
         *parts,
         table(caption, [*head, "meaning"], rows, words=(len(head),)),
         text(
-            f"Without {what}, R² would be {told(found['r_squared'], 3)} and σ {told(found['sigma'], 3)}.",
+            f"Without {what}, R² would be {format_number(found['r_squared'], 3)} and σ {format_number(found['sigma'], 3)}.",
             "The change is that of leaving all of them out." if several else "",
         ),
     ]
@@ -395,7 +403,11 @@ def _computed(facts: Facts) -> list[tuple[str, str, str]]:
     found = facts["statistics"]
     return [
         ("Method", str(found["method"]), "gram is the fast summary; exact computes in twice the digits."),
-        ("Condition", told(found["condition"], 3), "Of the scaled columns: 1 is best, each factor 10 costs a digit."),
+        (
+            "Condition",
+            format_number(found["condition"], 3),
+            "Of the scaled columns: 1 is best, each factor 10 costs a digit.",
+        ),
         ("Digits to trust", digits(found["digits"]), "Decimal digits of the weakest coefficient that are certain."),
     ]
 

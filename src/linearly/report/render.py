@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from linearly.dataset.rows.block import is_rows
-from linearly.export.atomic_file import write_whole
+from linearly.export.atomic_file import write_atomic
 from linearly.formatting import visible
 from linearly.report.classifier_page import class_page
 from linearly.report.facts import facts
@@ -83,7 +83,7 @@ def _rows(model: Any, data: Any) -> Any:
 
 def write_page(path: Path, page: str) -> None:
     """The whole page or, if anything fails, the file that was there before."""
-    write_whole(path, page.encode("utf-8"))
+    write_atomic(path, page.encode("utf-8"))
 
 
 @cache

@@ -33,8 +33,8 @@ class Sample:
     def of(limit: int, keys: Array, block: Block, values: Callable[[NDArray[np.intp]], Array]) -> Sample:
         """From the keys of the rows of a block; `values` gives the numbers of those that are kept."""
         kept = _smallest(limit, keys)
-        places = np.array([*(block.where(int(i)) for i in kept), None], dtype=object)[:-1]
-        return Sample(limit, keys[kept], block.number(kept), places, values(kept))
+        places = np.array([*(block.describe_row(int(i)) for i in kept), None], dtype=object)[:-1]
+        return Sample(limit, keys[kept], block.global_index(kept), places, values(kept))
 
     def __add__(self, other: Sample) -> Sample:
         joined = (

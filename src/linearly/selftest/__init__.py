@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["AREAS", "Result", "Tell", "not_run", "run"]
+__all__ = ["AREAS", "ProgressCallback", "Result", "not_run", "run"]
 
 AREAS = {
     "nist": "NIST's reference data sets",
@@ -27,7 +27,7 @@ AREAS = {
     "server": "The lab's server",
 }
 
-Tell = Callable[[int, int], None]  # so many of so many are done
+ProgressCallback = Callable[[int, int], None]  # so many of so many are done
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,9 @@ def silent(done: int, total: int) -> None:
     """Tell nobody."""
 
 
-def run(areas: Iterable[str] = AREAS, *, long: bool = False, tell: Tell = silent) -> Iterator[tuple[str, Result]]:
+def run(
+    areas: Iterable[str] = AREAS, *, long: bool = False, tell: ProgressCallback = silent
+) -> Iterator[tuple[str, Result]]:
     """The areas and their results, one by one; `long` takes an hour instead of a minute."""
     for area in areas:
         if area not in AREAS:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 import linearly as ly
-from linearly.algorithm.least_squares.solver import digits_of_errors
-from linearly.dataset.rows.reduce import quiet_blas
-from linearly.selftest import Result, Tell
+from linearly.algorithm.least_squares.solver import digits_of_standard_errors
+from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.selftest import ProgressCallback, Result
 from linearly.selftest.rationals import Exact, digits, inverse, least_squares, rational, worst_digits
 from linearly.selftest.splits import CutRows
 
@@ -44,7 +44,7 @@ class Tally:
     def add(self, seed: int, claims: Callable[[Any], list[Claim]]) -> None:
         """Try the case of this seed; `claims` fits a model to random rows and compares it."""
         self.cases += 1
-        with warnings.catch_warnings(record=True) as caught, quiet_blas():
+        with warnings.catch_warnings(record=True) as caught, single_threaded_blas():
             warnings.simplefilter("always")
             try:
                 found = claims(np.random.default_rng(seed))
@@ -73,7 +73,7 @@ class Tally:
         return Result(self.what, figure, f"0 by more than {SLACK:g} digit without a warning", not self.wrong)
 
 
-def results(long: bool, tell: Tell) -> Iterator[Result]:
+def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
     """Overclaims in chains of each model, and in fits without an intercept by each method."""
     chains = LONG if long else SHORT
     fits = chains * 5 // 4  # as many again without an intercept
@@ -141,7 +141,7 @@ def _least_squares_claims(model: Any, exact: Exact) -> list[Claim]:
     if exact.rss > rational(1e-20) * exact.tss:
         claims.append((found.digits, digits(found.rss[0], exact.rss)))
         if not found.alpha and exact.dof > 0:
-            claims.append((digits_of_errors(found), worst_digits(model.std_errors()[:, 0], exact.std_error)))
+            claims.append((digits_of_standard_errors(found), worst_digits(model.std_errors()[:, 0], exact.std_error)))
     return claims
 
 
@@ -248,5 +248,5 @@ CHAINS: dict[str, Callable[[Any], list[Claim]]] = {
 WEIGHTED: dict[str, Callable[[Any], list[Claim]]] = {
     f"weights 1e±12, no intercept, {method}{', ridge' if alpha else ''}": _weighted(method, alpha, False)
     for alpha in (0.0, 4.0)
-    for method in ("auto", "gram", "qr", "exact")
+    for method in ("auto", "gram", "qr", "extended")
 } | {f"weights 1e±12, intercept, {method}": _weighted(method, 0.0, True) for method in ("auto", "qr")}

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import linearly as ly
-from linearly.selftest import Result, Tell
+from linearly.selftest import ProgressCallback, Result
 from linearly.selftest.rationals import Exact, least_squares, worst_digits
 from linearly.selftest.splits import CutRows
 
@@ -22,7 +22,7 @@ X = RNG.normal(size=(N, 3))
 Y = 1.5 + X @ [1.0, -2.0, 0.5] + RNG.normal(size=N)
 WEIGHT = RNG.exponential(size=N)
 
-METHODS = ("auto", "gram", "qr", "exact")
+METHODS = ("auto", "gram", "qr", "extended")
 DIGITS, DIGITS_OF_ERRORS = 12.0, 11.0
 NAMED = {ly.PrecisionWarning, np.exceptions.RankWarning}
 
@@ -105,7 +105,7 @@ class Tally:
         return Result(self.what, figure, f"≥ {DIGITS:g}, ≥ {DIGITS_OF_ERRORS:g}, or a named warning", not self.wrong)
 
 
-def results(long: bool, tell: Tell) -> Iterator[Result]:
+def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
     """Digits of coefficients and standard errors in every hostile set, and labels far from the origin."""
     exact = {name: least_squares(np.asarray(Z, dtype=np.float64), y) for name, (Z, y) in HOSTILE.items()}
     tell(1, 3)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import linearly as ly
-from linearly.selftest import Result, Tell, not_run
+from linearly.selftest import ProgressCallback, Result, not_run
 from linearly.selftest.kill_tests import disk_full, interrupted, killed_while_saving
 from linearly.selftest.untrusted_files import HOSTILE, RAW, changed
 
@@ -28,7 +28,7 @@ _events: list[str] = []
 _watching = _hooked = False
 
 
-def results(long: bool, tell: Tell) -> Iterator[Result]:
+def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
     """Damaged files after kills, half-written ones after Ctrl-C, and hostile ones that were accepted."""
     kills, damages = (KILLS_LONG, DAMAGES_LONG) if long else (KILLS_SHORT, DAMAGES_SHORT)
     with tempfile.TemporaryDirectory(prefix="linearly-selftest-") as name:

@@ -86,10 +86,10 @@ def related(relation: Any, a: Mapping[tuple[int, Any], Vector]) -> bool:
     """Positive multipliers and Σ λ a = 0."""
     pairs = list(zip(relation.rows.tolist(), relation.rivals.tolist(), strict=True))
     sums = [
-        sum(t * a[pair][j] for t, pair in zip(relation.multipliers, pairs, strict=True))
+        sum(t * a[pair][j] for t, pair in zip(relation.witness_weights, pairs, strict=True))
         for j in range(len(a[pairs[0]]))
     ]
-    return len(set(pairs)) == len(pairs) and min(relation.multipliers) > 0 and not any(sums)
+    return len(set(pairs)) == len(pairs) and min(relation.witness_weights) > 0 and not any(sums)
 
 
 def proven(c: Any, X: Any, y: Sequence[Any]) -> bool:

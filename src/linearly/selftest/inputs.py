@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from linearly.selftest import Result, Tell, not_run
+from linearly.selftest import ProgressCallback, Result, not_run
 from linearly.selftest.bad_features import (
     CLASSIFIERS,
     DISGUISED,
@@ -103,7 +103,7 @@ def unclear(refusal: Exception, says: str) -> str:
     return ""
 
 
-def results(long: bool, tell: Tell) -> Iterator[Result]:
+def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
     """A line for each group and one for all; `long` asks all methods, of data frames and of clean rows in disguise."""
     groups: dict[str, Callable[[], Tally]] = {
         "features": lambda: _features(FEATURES, long),

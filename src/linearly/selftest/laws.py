@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import linearly as ly
-from linearly.selftest import Result, Tell
+from linearly.selftest import ProgressCallback, Result
 
 SHORT, LONG = 280, 10_000
 LAWS = ("permutation", "duplicate", "absent", "scaling", "shift", "rotation", "relabelling")
@@ -42,7 +42,7 @@ ENTRIES = (
     Entry(lambda: ly.LinearRegression(), NUMBERS),
     Entry(lambda: ly.LinearRegression(method="gram"), NUMBERS),
     Entry(lambda: ly.LinearRegression(method="qr"), NUMBERS),
-    Entry(lambda: ly.LinearRegression(method="exact"), NUMBERS),
+    Entry(lambda: ly.LinearRegression(method="extended"), NUMBERS),
     Entry(lambda: ly.LinearRegression(covariance="HC3"), NUMBERS),
     Entry(lambda: ly.LinearRegression(fit_intercept=False), NUMBERS - {"shift"}),
     Entry(lambda: ly.LinearRegression(alpha=1.0), PENALISED),
@@ -74,7 +74,7 @@ class Sample:
         return Sample(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
 
 
-def results(long: bool, tell: Tell) -> Iterator[Result]:
+def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
     """Violations of each law."""
     cases = LONG if long else SHORT
     broken: dict[str, list[str]] = {law: [] for law in LAWS}

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from linearly.algorithm.least_squares.solver import PrecisionWarning
-from linearly.dataset.rows.polynomial import polynomial
+from linearly.dataset.rows.polynomial import polynomial_features
+from linearly.exceptions import PrecisionWarning
 from linearly.inference.tidy import glance
 from linearly.models.linear_regression import LinearRegression
-from linearly.selftest import Result, Tell
+from linearly.selftest import ProgressCallback, Result
 from linearly.selftest.rationals import digits, least_squares, rational, worst_digits
 
 SETS: dict[str, dict[str, Any]] = json.loads(
     resources.files("linearly.selftest").joinpath("nist.json").read_text(encoding="utf-8")
 )["sets"]
 
-METHODS = ("auto", "gram", "qr", "exact")
+METHODS = ("auto", "gram", "qr", "extended")
 COEFFICIENTS, ERRORS, AUTO = 13.0, 12.5, 9.0
 CERTIFIED = 29  # digits to which the stored answers must be those of exact arithmetic
 
@@ -38,11 +38,11 @@ class Digits:
     warned: bool
 
 
-def results(long: bool, tell: Tell) -> Iterator[Result]:
-    """The digits of every set with method="exact", of the worst with "auto", and whether claimed digits are there."""
+def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
+    """The digits of every set with method="extended", of the worst with "auto", and whether claimed digits are there."""
     exact: dict[str, Digits] = {}
     for name in SETS:
-        exact[name] = found = fitted(name, "exact")
+        exact[name] = found = fitted(name, "extended")
         yield Result(
             f"{name}, exact: coefficients, errors",
             f"{found.coef:.1f}, {found.std_error:.1f} digits",
@@ -50,8 +50,8 @@ def results(long: bool, tell: Tell) -> Iterator[Result]:
             found.coef >= COEFFICIENTS and found.std_error >= ERRORS and not found.warned,
         )
         tell(len(exact), 2 * len(SETS))
-    for method, found_by in (("exact", exact), ("auto", {name: fitted(name, "auto") for name in SETS})):
-        least = (COEFFICIENTS, ERRORS, ERRORS) if method == "exact" else (AUTO, AUTO, AUTO)
+    for method, found_by in (("extended", exact), ("auto", {name: fitted(name, "auto") for name in SETS})):
+        least = (COEFFICIENTS, ERRORS, ERRORS) if method == "extended" else (AUTO, AUTO, AUTO)
         yield _worst(f"coefficients, {method}", {name: one.coef for name, one in found_by.items()}, least[0])
         yield _worst(f"standard errors, {method}", {name: one.std_error for name, one in found_by.items()}, least[1])
         yield _worst(f"σ, R², RSS, F, {method}", {name: one.others for name, one in found_by.items()}, least[2])
@@ -78,7 +78,7 @@ def rows_of(name: str) -> tuple[Any, Any]:
     """What a user passes: `polynomial(x, degree)` or the columns, and y."""
     stored = SETS[name]
     X = np.array(stored["X"], dtype=np.float64).T
-    rows = X if stored["kind"] == "lin" else polynomial(X[:, 0], stored["degree"])
+    rows = X if stored["kind"] == "lin" else polynomial_features(X[:, 0], stored["degree"])
     return rows, np.array(stored["y"], dtype=np.float64)
 
 

@@ -33,7 +33,7 @@ class Promise:
 PROMISES = (
     Promise(
         "NIST's 11 reference sets, every certified figure",
-        '13 digits with `method="exact"` (12.5 of standard errors), 9 with `auto`',
+        '13 digits with `method="extended"` (12.5 of standard errors), 9 with `auto`',
         "nist",
         quoted=("coefficients, exact", "standard errors, exact", "coefficients, auto"),
         tests=("test_nist.py",),
@@ -174,7 +174,7 @@ def kept(text: str) -> dict[str, Measured]:
 
 def _here() -> str:
     import linearly
-    from linearly.dataset.rows.reduce import threads
+    from linearly.dataset.rows.reduce import n_threads
     from linearly.kernels import kernels_in_use
 
     versions = [f"Python {sys.version.split()[0]}"]
@@ -184,7 +184,7 @@ def _here() -> str:
         except metadata.PackageNotFoundError:
             versions.append(f"no {name}")
     return (
-        f"linearly {linearly.__version__}, {kernels_in_use()} kernels, {threads()} threads; {_processor()}, "
+        f"linearly {linearly.__version__}, {kernels_in_use()} kernels, {n_threads()} threads; {_processor()}, "
         f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}; {', '.join(versions)}."
     )
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from linearly.algorithm.separability.decide import separability
-from linearly.selftest import Result, Tell
+from linearly.selftest import ProgressCallback, Result
 from linearly.selftest.hyperplanes import oracle, proven
 
 SHORT, LONG = 200, 8000
 HAIRLINES_SHORT, HAIRLINES_LONG = 30, 300
 
 
-def results(long: bool, tell: Tell) -> Iterator[Result]:
+def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
     """False verdicts and proofs that do not hold, in random sets and in sets that floats cannot tell apart."""
     sets, hairlines = (LONG, HAIRLINES_LONG) if long else (SHORT, HAIRLINES_SHORT)
     total = sets + hairlines

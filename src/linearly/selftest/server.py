@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from linearly.selftest import Result, Tell, not_run
+from linearly.selftest import ProgressCallback, Result, not_run
 from linearly.selftest.kill_tests import PATIENCE, PYTHON
 
 PAGE = "0123456789abcdef"
@@ -91,7 +91,7 @@ REFUSED = {
 }
 
 
-def results(long: bool, tell: Tell) -> Iterator[Result]:
+def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
     """Requests that a running lab answered and should not have; the one it should; and how it ends."""
     missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
     if missing:

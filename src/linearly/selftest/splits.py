@@ -18,8 +18,8 @@ from sklearn.base import clone
 
 import linearly as ly
 from linearly.dataset.rows.block import Block
-from linearly.dataset.rows.reduce import fold
-from linearly.selftest import Result, Tell, not_run
+from linearly.dataset.rows.reduce import reduce_blocks
+from linearly.selftest import ProgressCallback, Result, not_run
 
 S = TypeVar("S")
 
@@ -28,7 +28,7 @@ FEATURES = ("age", "size", "cost")
 REGRESSION = (
     ly.LinearRegression(),
     ly.LinearRegression(alpha=1.0, method="qr"),
-    ly.LinearRegression(covariance="HC3", method="exact"),
+    ly.LinearRegression(covariance="HC3", method="extended"),
     ly.RidgeCV(alphas=[0.1, 1.0, 10.0]),
     ly.RidgeCV(alphas=[0.1, 1.0, 10.0], cv="loo"),
 )
@@ -67,16 +67,16 @@ class CutRows:
             weight = None if self.weight is None else self.weight[start:stop]
             yield Block(self.X[start:stop], y, weight, start, self.names)
 
-    def fold(self, f: Callable[[Block], S]) -> S:
+    def reduce(self, f: Callable[[Block], S]) -> S:
         """The sum of f over the blocks."""
-        return fold((partial(_itself, block) for block in self), f)
+        return reduce_blocks((partial(_itself, block) for block in self), f)
 
 
 def _itself(block: Block) -> Block:
     return block
 
 
-def results(long: bool, tell: Tell) -> Iterator[Result]:
+def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
     """Bits on one thread and two; differences between blockings, orders of merging, files and clusters."""
     steps = 7 if long else 4
     X, y, labels = data(600, 7)

@@ -53,7 +53,7 @@ def drop(*path: Any) -> Change:
 
 STATE = ("estimator", "state")
 SOLUTION = (*STATE, "solution_")
-CROSS = (*STATE, "summary_", "cross")
+CROSS = (*STATE, "summary_", "centered_crossprod")
 RUN = "__import__('os').system('touch hacked')"
 HUGE = {"dtype": "f8", "shape": [10**6, 10**6], "base64": "AAAA"}
 
@@ -90,7 +90,7 @@ HOSTILE: dict[str, Change] = {
     "shape of text": put(*SOLUTION, "coef", "shape", "5"),
     "shape negative": put(*SOLUTION, "coef", "shape", [-5, -1]),
     "huge shape": put(*CROSS, HUGE),
-    "huge shape of known size": put(*SOLUTION, "root", {"dtype": "f8", "shape": [6, 2**40], "base64": "AAAA"}),
+    "huge shape of known size": put(*SOLUTION, "inverse_root", {"dtype": "f8", "shape": [6, 2**40], "base64": "AAAA"}),
     "huge list": put(*SOLUTION, "aliased", [0] * 200_000),
     "dtype of objects": put(*CROSS, "dtype", "O"),
     "dtype of text": put(*CROSS, "dtype", RUN),
@@ -98,7 +98,7 @@ HOSTILE: dict[str, Change] = {
     "base64 of other letters": put(*CROSS, {"dtype": "f8", "shape": [6, 6], "base64": "!" * 384}),
     "base64 a list": put(*CROSS, {"dtype": "f8", "shape": [6, 6], "base64": [1]}),
     "both values and base64": put(*CROSS, "base64", ""),
-    "unit zero": put(*STATE, "summary_", "gauge", "unit", "values", 0, 0.0),
+    "scale zero": put(*STATE, "summary_", "scaling", "scale", "values", 0, 0.0),
     "summary of another kind": put(*STATE, "summary_", "kind", "subprocess.Popen"),
     "rows negative": put(*STATE, "summary_", "n", -5),
     "rows true": put(*STATE, "summary_", "n", True),

@@ -12,51 +12,51 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from linearly.algorithm.least_squares.gram import Gram
-from linearly.algorithm.least_squares.qr import Triangle
+from linearly.algorithm.least_squares.qr import QRFactor
 from linearly.dataset.rows.block import Block
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.reduce import single_threaded_blas
 
-NARROW = 128  # columns up to which a Gram, and a solution of it even in double-double, takes no time
+MAX_ALWAYS_GRAM_COLUMNS = 128  # columns up to which a Gram, and a solution of it even in double-double, takes no time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Growing:
+class AdaptiveSummary:
     """A Triangle or a Gram, whichever suits the rows so far. ``a + b`` is the one that suits both together."""
 
-    summary: Gram | Triangle
+    summary: Gram | QRFactor
 
     @staticmethod
-    def of(block: Block) -> Growing:
+    def of(block: Block) -> AdaptiveSummary:
         """The summary of a block."""
-        return Growing(suiting(block))
+        return AdaptiveSummary(summarize_block(block))
 
-    def __add__(self, other: Growing) -> Growing:
-        return Growing(joined(self.summary, other.summary))
+    def __add__(self, other: AdaptiveSummary) -> AdaptiveSummary:
+        return AdaptiveSummary(merge(self.summary, other.summary))
 
 
-def suiting(block: Block) -> Gram | Triangle:
+def summarize_block(block: Block) -> Gram | QRFactor:
     """The summary that suits the rows of a block."""
     p = block.X.shape[1]
-    return Triangle.of(block) if p > NARROW and len(block) <= p else Gram.of(block)
+    return QRFactor.of(block) if p > MAX_ALWAYS_GRAM_COLUMNS and len(block) <= p else Gram.of(block)
 
 
-def joined(a: Gram | Triangle, b: Gram | Triangle) -> Gram | Triangle:
+def merge(a: Gram | QRFactor, b: Gram | QRFactor) -> Gram | QRFactor:
     """The summary of the rows of both that suits them."""
     if a.n == 0 or b.n == 0:
         return b if a.n == 0 else a
-    if isinstance(a, Triangle) and isinstance(b, Triangle) and a.n + b.n <= a.p:
+    if isinstance(a, QRFactor) and isinstance(b, QRFactor) and a.n + b.n <= a.p:
         return a + b
     return a.gram() + b.gram()
 
 
-def is_few(summary: Gram | Triangle) -> TypeGuard[Triangle]:
+def is_wide_qr(summary: Gram | QRFactor) -> TypeGuard[QRFactor]:
     """Whether a summary is the triangle of no more rows than columns."""
-    return isinstance(summary, Triangle) and summary.n <= summary.p
+    return isinstance(summary, QRFactor) and summary.n <= summary.p
 
 
-@quiet_blas()
-def removed(a: Gram | Triangle, b: Gram | Triangle) -> Gram | Triangle:
+@single_threaded_blas()
+def subtract(a: Gram | QRFactor, b: Gram | QRFactor) -> Gram | QRFactor:
     """The summary of the rows of a without those of b: of few rows a triangle, of more a Gram."""
-    if is_few(a) and isinstance(b, Triangle):
+    if is_wide_qr(a) and isinstance(b, QRFactor):
         return a - b
     return a.gram() - b.gram()

@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from linearly.algorithm.least_squares.adaptive_summary import Growing
-from linearly.algorithm.least_squares.class_grams import ByClass
+from linearly.algorithm.least_squares.adaptive_summary import AdaptiveSummary
+from linearly.algorithm.least_squares.class_grams import ClassGrams
 from linearly.algorithm.least_squares.gram import Gram
-from linearly.algorithm.least_squares.qr import Triangle
-from linearly.algorithm.least_squares.ridge_cv import Folds
+from linearly.algorithm.least_squares.qr import QRFactor
+from linearly.algorithm.least_squares.ridge_cv import FoldSummaries
 from linearly.dataset.cluster.partitions import partitions_of
 from linearly.dataset.rows.block import Block, Rows, takes_columns
-from linearly.kernels.double_double import Doubled, Numbers, rounded
+from linearly.kernels.double_double import DoubleDouble, Numbers, to_float64
 
 S = TypeVar("S")
 
@@ -33,35 +33,35 @@ _SAMPLE = 64  # rows of a block that are hashed whole
 
 
 @dataclass(frozen=True)
-class Ledger:
+class BlockLedger:
     """Fingerprints of blocks, each with how often it was learnt."""
 
     blocks: Counter[str] = field(default_factory=Counter)
 
     @staticmethod
-    def of(fingerprints: Iterable[str]) -> Ledger:
+    def of(fingerprints: Iterable[str]) -> BlockLedger:
         """The ledger of some blocks."""
-        return Ledger(Counter(fingerprints))
+        return BlockLedger(Counter(fingerprints))
 
     def __len__(self) -> int:
         return self.blocks.total()
 
-    def __add__(self, other: Ledger) -> Ledger:
+    def __add__(self, other: BlockLedger) -> BlockLedger:
         shared = {name[:_HALF] for name in self.blocks} & {name[:_HALF] for name in other.blocks}
         if shared:
             raise ValueError(
                 f"{len(shared)} block{'s' * (len(shared) > 1)} of rows {'are' if len(shared) > 1 else 'is'} in both "
                 "models already: adding them would count those rows twice."
             )
-        return Ledger(self.blocks + other.blocks)
+        return BlockLedger(self.blocks + other.blocks)
 
-    def __sub__(self, other: Ledger) -> Ledger:
+    def __sub__(self, other: BlockLedger) -> BlockLedger:
         absent = other.blocks - self.blocks
         left = self.blocks - other.blocks
         if absent and {name[:_HALF] for name in absent} <= {name[:_HALF] for name in left}:
             raise ValueError(
                 "These rows were added to this model in another precision, or some of their features have changed "
-                'since. Fit them with the method that it was fitted with, such as method="exact".'
+                'since. Fit them with the method that it was fitted with, such as method="extended".'
             )
         if absent:
             blocks = "1 block of rows was" if absent.total() == 1 else f"{absent.total()} blocks of rows were"
@@ -69,15 +69,15 @@ class Ledger:
                 f"{blocks} never added to this model, and cannot be taken away. (A block is a file's row group or a "
                 "partition, as it was when it was learnt.)"
             )
-        return Ledger(self.blocks - other.blocks)
+        return BlockLedger(self.blocks - other.blocks)
 
 
-class LedgerRows:
+class FingerprintingRows:
     """Rows that write down the fingerprint of every block that a summary is made of."""
 
     def __init__(self, rows: Any) -> None:
         self.rows, self.names = rows, rows.names
-        self.ledger = Ledger()
+        self.ledger = BlockLedger()
 
     @property
     def classes(self) -> Any:
@@ -92,11 +92,11 @@ class LedgerRows:
     def __iter__(self) -> Iterator[Block]:
         return iter(self.rows)
 
-    def fold(self, f: Callable[[Block], S]) -> S:
+    def reduce(self, f: Callable[[Block], S]) -> S:
         rows: Rows = self.rows
-        total: Recorded = rows.fold(Record(f))
+        total: Fingerprinted = rows.reduce(AddFingerprint(f))
         if total.fingerprints:
-            self.ledger = Ledger(total.fingerprints)
+            self.ledger = BlockLedger(total.fingerprints)
         value: S = total.value
         return value
 
@@ -112,7 +112,7 @@ class LedgerRows:
 
 
 @dataclass(frozen=True)
-class Record:
+class AddFingerprint:
     """f, with the fingerprint of what it makes of a block."""
 
     f: Callable[[Block], Any]
@@ -122,32 +122,32 @@ class Record:
         """Whether f does."""
         return takes_columns(self.f)
 
-    def __call__(self, block: Block) -> Recorded:
+    def __call__(self, block: Block) -> Fingerprinted:
         value = self.f(block)
         print_ = fingerprint(value, block) if len(block) else None
-        return Recorded(value, Counter() if print_ is None else Counter([print_]))
+        return Fingerprinted(value, Counter() if print_ is None else Counter([print_]))
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Fingerprinted:
     """A summary and the fingerprints of its blocks."""
 
     value: Any
     fingerprints: Counter[str]
 
-    def __add__(self, other: Recorded) -> Recorded:
-        return Recorded(self.value + other.value, self.fingerprints + other.fingerprints)
+    def __add__(self, other: Fingerprinted) -> Fingerprinted:
+        return Fingerprinted(self.value + other.value, self.fingerprints + other.fingerprints)
 
 
 def fingerprint(summary: Any, block: Block) -> str | None:
     """A hash of a block and of its summary; None for what is no summary."""
-    summary = summary.summary if isinstance(summary, Growing) else summary
-    if not isinstance(summary, (Gram, ByClass, Folds, Triangle)):
+    summary = summary.summary if isinstance(summary, AdaptiveSummary) else summary
+    if not isinstance(summary, (Gram, ClassGrams, FoldSummaries, QRFactor)):
         return None
     digest = hashlib.blake2b(digest_size=_HALF // 2)
-    for part in summary.parts if isinstance(summary, (ByClass, Folds)) else (summary,):
+    for part in summary.parts if isinstance(summary, (ClassGrams, FoldSummaries)) else (summary,):
         digest.update(str(part.n).encode())
-        for numbers in (part.gauge.shift, part.gauge.unit, *_numbers(part)):
+        for numbers in (part.scaling.shift, part.scaling.scale, *_numbers(part)):
             digest.update(np.ascontiguousarray(numbers).tobytes())
     return _of_rows(block) + digest.hexdigest()
 
@@ -162,16 +162,16 @@ def _of_rows(block: Block) -> str:
             bits = np.ascontiguousarray(numbers).view(f"u{numbers.itemsize}")
             digest.update(np.add.reduce(bits, axis=None, dtype=np.uint64).tobytes())
             digest.update(np.ascontiguousarray(numbers[some]).tobytes())
-    digest.update(np.ascontiguousarray(rounded(block.X[some]), dtype=np.float64).tobytes())
+    digest.update(np.ascontiguousarray(to_float64(block.X[some]), dtype=np.float64).tobytes())
     return digest.hexdigest()
 
 
-def _numbers(summary: Gram | Triangle) -> Iterator[Any]:
+def _numbers(summary: Gram | QRFactor) -> Iterator[Any]:
     parts: tuple[Numbers, ...] = (
-        (summary.weight, summary.mean, summary.cross) if isinstance(summary, Gram) else (summary.R,)
+        (summary.weight, summary.mean, summary.centered_crossprod) if isinstance(summary, Gram) else (summary.R,)
     )
     for numbers in parts:
-        if isinstance(numbers, Doubled):
+        if isinstance(numbers, DoubleDouble):
             yield from (numbers.high, numbers.low)
         else:
             yield numbers

@@ -1,4 +1,4 @@
-"""The gauge of columns: where each is measured from, and in which power of two.
+"""The scaling of columns: where each is measured from, and in which power of two.
 
 Measured as (x − shift) / unit, a column of mean 1e9 keeps the digits of its spread, and one of size 1e200 has squares
 that do not overflow. Units are powers of two, so changing them costs nothing.
@@ -11,35 +11,35 @@ from typing import Any
 
 import numpy as np
 
-from linearly.dataset.rows.block import Block, Columns
-from linearly.kernels.double_double import EPS, Array, Doubled
+from linearly.dataset.rows.block import Block, ColumnMatrix
+from linearly.kernels.double_double import EPS, Array, DoubleDouble
 from linearly.kernels.matrices import is_sparse
 
-_SAMPLE = 64  # rows that set the gauge of a block: enough to be within a standard deviation of its mean
+_SAMPLE = 64  # rows that set the scaling of a block: enough to be within a standard deviation of its mean
 _COARSE = 16  # units are powers of 2¹⁶, so that blocks of the same data nearly always share them
 _OFF = 1e3  # squares of a mean, in squares about it: centring costs three digits
-VANISHED = 1e-280  # a sum of squares below this has underflowed, or the column is constant
+UNDERFLOW_SQUARES = 1e-280  # a sum of squares below this has underflowed, or the column is constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Gauge:
+class ColumnScaling:
     """Shift and unit of each column of [X | Y]."""
 
     shift: Array
-    unit: Array
+    scale: Array
 
     @staticmethod
-    def of(block: Block, Y: Array | None, *, whole: bool = False, coarse: int = _COARSE) -> Gauge:
-        """A gauge for the block, from a few of its rows, or from its `whole` range where those mislead.
+    def of(block: Block, Y: Array | None, *, whole: bool = False, coarse: int = _COARSE) -> ColumnScaling:
+        """A scaling for the block, from a few of its rows, or from its `whole` range where those mislead.
 
         Units are powers of 2ᶜᵒᵃʳˢᵉ: of 2 itself where columns should end up alike in size.
         """
         X = block.X
         p, k = X.shape[1], 0 if Y is None else Y.shape[1]
-        rows = _present(block)
+        rows = _positive_weight(block)
         n = len(block) if isinstance(rows, slice) else len(rows)
         if n == 0:
-            return Gauge(np.zeros(p + k), np.ones(p + k))
+            return ColumnScaling(np.zeros(p + k), np.ones(p + k))
         step = 1 if whole else max(1, n // _SAMPLE)
         some: Any = slice(None, None, step) if isinstance(rows, slice) else rows[::step]
         if is_sparse(X):
@@ -48,19 +48,19 @@ class Gauge:
             unit[:p] = power_of_two(_largest_of_sparse(X[rows]), coarse)
             if Y is not None:
                 shift[p:], unit[p:] = _measure(_plain(Y[some]), coarse)
-            return Gauge(shift, unit)
+            return ColumnScaling(shift, unit)
         sample = _plain(X[some])
-        return Gauge(*_measure(sample if Y is None else np.hstack([sample, Y[some]]), coarse))
+        return ColumnScaling(*_measure(sample if Y is None else np.hstack([sample, Y[some]]), coarse))
 
-    def misled(self, block: Block, Y: Array | None, squares: Array) -> bool:
-        """Whether the sums of squares in this gauge overflowed, or vanished for a column that is not constant."""
+    def over_or_underflowed(self, block: Block, Y: Array | None, squares: Array) -> bool:
+        """Whether the sums of squares in this scaling overflowed, or vanished for a column that is not constant."""
         if not np.isfinite(squares).all():
             return True
-        vanished = squares < VANISHED
+        vanished = squares < UNDERFLOW_SQUARES
         if is_sparse(block.X) and vanished.any():
             # Measured from zero: a column without an entry is constant. To slice each out of 20 000 rows of 3000
             # levels took 3.9 s.
-            X = block.X[_present(block)]
+            X = block.X[_positive_weight(block)]
             filled = np.zeros(X.shape[1], dtype=bool)
             filled[X.indices[X.data != 0]] = True
             vanished[: len(filled)] &= filled
@@ -68,16 +68,16 @@ class Gauge:
             part: Any
             part, at = (block.X, j) if Y is None or j < block.X.shape[1] else (Y, j - block.X.shape[1])
             column = _column(part, int(at))
-            if (column[_present(block)] != self.shift[j]).any():
+            if (column[_positive_weight(block)] != self.shift[j]).any():
                 return True
         return False
 
-    def centred(self, block: Block, Y: Array | None, mean: Array) -> Gauge:
-        """This gauge with its shift at the mean, or at the row of the largest weight where the two are the same.
+    def centred(self, block: Block, Y: Array | None, mean: Array) -> ColumnScaling:
+        """This scaling with its shift at the mean, or at the row of the largest weight where the two are the same.
 
         The mean is known up to rounding errors of the shift; measured from the row itself, that row is exactly zero.
         """
-        moved = self.shift + mean * self.unit
+        moved = self.shift + mean * self.scale
         if block.weight is None:
             return replace(self, shift=moved)
         at = slice(first := int(np.argmax(block.weight)), first + 1)
@@ -86,13 +86,17 @@ class Gauge:
         near = np.abs(moved - row) <= 64 * EPS * (np.abs(self.shift) + np.abs(moved))
         return replace(self, shift=np.where(near, row, moved))
 
-    def coarser(self, other: Gauge) -> Gauge:
-        """This gauge with units no smaller than the other's."""
-        return self if (self.unit >= other.unit).all() else Gauge(self.shift, np.maximum(self.unit, other.unit))
+    def common_scale(self, other: ColumnScaling) -> ColumnScaling:
+        """This scaling with units no smaller than the other's."""
+        return (
+            self
+            if (self.scale >= other.scale).all()
+            else ColumnScaling(self.shift, np.maximum(self.scale, other.scale))
+        )
 
-    def select(self, columns: Any) -> Gauge:
-        """The gauge of some columns."""
-        return Gauge(self.shift[columns], self.unit[columns])
+    def select(self, columns: Any) -> ColumnScaling:
+        """The scaling of some columns."""
+        return ColumnScaling(self.shift[columns], self.scale[columns])
 
 
 def off_centre(about_shift: Array, about_mean: Array) -> bool:
@@ -108,16 +112,16 @@ def power_of_two(size: Array, step: int = 1) -> Array:
     return np.asarray(np.ldexp(1.0, np.minimum(np.maximum(exponent, -1021), 1022)))
 
 
-def _present(block: Block) -> Any:
+def _positive_weight(block: Block) -> Any:
     """The rows that count: all, or the indices of those of positive weight."""
     if block.weight is None or (block.weight > 0).all():
         return slice(None)
     return np.flatnonzero(block.weight > 0)
 
 
-def without_absent(block: Block) -> Block:
+def drop_zero_weight(block: Block) -> Block:
     """The block without its rows of weight 0, whose numbers may be of any size; NaN is refused in those too."""
-    rows = _present(block)
+    rows = _positive_weight(block)
     if isinstance(rows, slice):
         return block
     y = None if block.y is None else block.y[rows]
@@ -125,13 +129,13 @@ def without_absent(block: Block) -> Block:
 
 
 def _column(part: Any, j: int) -> Array:
-    if isinstance(part, Columns):
+    if isinstance(part, ColumnMatrix):
         return part.columns[j]
     return part[:, [j]].toarray() if is_sparse(part) else _plain(part[:, j])
 
 
 def _plain(part: Any) -> Array:
-    return np.asarray(part.high if isinstance(part, Doubled) else part, dtype=np.float64)
+    return np.asarray(part.high if isinstance(part, DoubleDouble) else part, dtype=np.float64)
 
 
 def _measure(sample: Array, coarse: int) -> tuple[Array, Array]:

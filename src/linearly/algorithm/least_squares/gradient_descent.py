@@ -8,15 +8,15 @@ import numpy as np
 
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.solution import Solution
-from linearly.exceptions import remark
-from linearly.kernels.double_double import Array, Doubled
+from linearly.exceptions import warn_at_caller
+from linearly.kernels.double_double import Array, DoubleDouble
 
-MOST_STEPS = 10_000
-SMALL_GRADIENT = 1e-9  # relative to the gradient at the start
+MAX_STEPS = 10_000
+GRADIENT_TOL = 1e-9  # relative to the gradient at the start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Descent:
+class GradientDescentHistory:
     """The steps of gradient descent: length of the step, loss and gradient norm before it, and where it stood."""
 
     step: Array
@@ -28,9 +28,9 @@ class Descent:
         return len(self.loss)
 
 
-def descend(
-    gram: Gram, solution: Solution, step: float | None = None, steps: int = MOST_STEPS
-) -> tuple[Solution, Descent]:
+def gradient_descent(
+    gram: Gram, solution: Solution, step: float | None = None, steps: int = MAX_STEPS
+) -> tuple[Solution, GradientDescentHistory]:
     """Walk down ½‖y − Xβ‖² + ½α‖β‖² from zero; the step 1/L, L the largest curvature, never overshoots.
 
     The columns are centred by the summary and scaled to unit length, as one would for gradient descent by hand.
@@ -51,18 +51,18 @@ def descend(
         places.append(b / user[:, None] * y_unit)
         norms.append(float(np.linalg.norm(gradient)))
         losses.append(float((0.5 * (total + (b * (gradient - C)).sum(axis=0)) * y_unit**2).sum()))
-        if norms[-1] <= SMALL_GRADIENT * start or not np.isfinite(norms[-1]):
+        if norms[-1] <= GRADIENT_TOL * start or not np.isfinite(norms[-1]):
             break
         b = b - rate * gradient
     else:
         from sklearn.exceptions import ConvergenceWarning
 
-        remark(
+        warn_at_caller(
             f"Gradient descent stopped after {steps} steps with its gradient at {norms[-1] / start:.1g} of the start: "
             'the columns are too correlated for it. method="auto" solves this at once.',
             ConvergenceWarning,
         )
-    path = Descent(np.full(len(losses), rate), np.array(losses), np.array(norms), np.array(places))
+    path = GradientDescentHistory(np.full(len(losses), rate), np.array(losses), np.array(norms), np.array(places))
     return _at(solution, _of_smallest_norm(solution, places[-1]), cross * unit * unit[:, None]), path
 
 
@@ -70,13 +70,13 @@ def _of_smallest_norm(solution: Solution, coef: Array) -> Array:
     """Return the coefficients of smallest norm that predict the same: those of the other methods."""
     if not solution.aliased:
         return coef
-    spanned, _ = np.linalg.qr(solution.root[1:, 1:] if solution.form == "centred" else solution.root)
+    spanned, _ = np.linalg.qr(solution.inverse_root[1:, 1:] if solution.form == "centred" else solution.inverse_root)
     return np.asarray(spanned @ (spanned.T @ coef))
 
 
 def _at(solution: Solution, coef: Array, cross: Array) -> Solution:
     """The solution moved to other coefficients, its residual sum of squares with it."""
-    best, intercept, at_mean = solution.coef, solution.intercept, solution.at_mean
+    best, intercept, at_mean = solution.coef, solution.intercept, solution.prediction_at_mean
     if solution.form == "constant":
         best = np.vstack([intercept, best])
     extra = coef - best
@@ -86,6 +86,6 @@ def _at(solution: Solution, coef: Array, cross: Array) -> Solution:
         intercept, coef = coef[0], coef[1:]
         at_mean = intercept
     elif solution.mean is not None:
-        intercept = intercept - (solution.mean[:, None] * Doubled.of(extra)).sum(axis=0).rounded()
-    exact = (Doubled.of(coef), Doubled.of(intercept))
-    return replace(solution, coef=coef, intercept=intercept, at_mean=at_mean, rss=rss, exact=exact)
+        intercept = intercept - (solution.mean[:, None] * DoubleDouble.of(extra)).sum(axis=0).to_float64()
+    exact = (DoubleDouble.of(coef), DoubleDouble.of(intercept))
+    return replace(solution, coef=coef, intercept=intercept, prediction_at_mean=at_mean, rss=rss, exact=exact)

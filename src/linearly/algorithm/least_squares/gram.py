@@ -14,22 +14,22 @@ from typing import Any
 import numpy as np
 
 from linearly import kernels
-from linearly.algorithm.least_squares.column_scaling import Gauge, off_centre, without_absent
+from linearly.algorithm.least_squares.column_scaling import ColumnScaling, drop_zero_weight, off_centre
 from linearly.algorithm.least_squares.rounding_bounds import about, least_bound
-from linearly.algorithm.least_squares.solution import Form, Problem, Solution, form_of
+from linearly.algorithm.least_squares.solution import Centering, Problem, Solution, centering_for
 from linearly.algorithm.least_squares.triangular import EPS
-from linearly.dataset.rows.block import Block, Columns, refuse_bad_numbers, refuse_large_integers
-from linearly.kernels.double_double import Array, Doubled, Numbers, rounded
+from linearly.dataset.rows.block import Block, ColumnMatrix, check_finite, check_integer_range
+from linearly.kernels.double_double import Array, DoubleDouble, Numbers, to_float64
 from linearly.kernels.matrices import dense, is_sparse
 
-NEVER_PART = "Cannot remove these rows: they were never part of the fit (it would not be a sum of squares)."
+NOT_IN_FIT_MESSAGE = "Cannot remove these rows: they were never part of the fit (it would not be a sum of squares)."
 _HEAVIER = 2.0**20  # times the weight of the other rows: these set the shift of the sum
 _LOST_DIGITS = 1e-10  # removing rows may not leave a column with a larger relative error than this
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gram:
-    """Count, weight, means and centred cross-products of the columns of [X | Y], measured in a gauge.
+    """Count, weight, means and centred cross-products of the columns of [X | Y], measured in a scaling.
 
     ``a + b`` is the Gram of both sets of rows (Chan, Golub & LeVeque 1979); ``a - b`` removes rows that are in it.
     Both carry a bound on the rounding errors along, see `rounding`.
@@ -39,9 +39,9 @@ class Gram:
     weight: Numbers  # Σ w
     log_weight: float  # Σ log w, which the likelihood of a weighted fit needs
     p: int
-    gauge: Gauge
+    scaling: ColumnScaling
     mean: Numbers  # of (x − shift) / unit
-    cross: Numbers  # Σ w (z − mean)(z − mean)'
+    centered_crossprod: Numbers  # Σ w (z − mean)(z − mean)'
     intercept: bool = True
     rounding: Numbers = None  # 1 + m bounds: |error of cross_ij| ≤ √(rounding_i · rounding_j); of new rows by default
 
@@ -54,45 +54,47 @@ class Gram:
         """The Gram of a block, in float64, or in double-double if `exact`."""
         if exact and is_sparse(block.X):
             block = replace(block, X=block.X.toarray())
-        Y = targets(block)
-        gauge = Gauge.of(block, Y)
-        G = _moments(block, Y, gauge, exact)
-        # A few rows set the gauge. Where they misled (a square over- or underflowed), all of them set it.
-        if gauge.misled(block, Y, np.diagonal(G.high if isinstance(G, Doubled) else G)[1:]):
-            if isinstance(block.X, Columns):
+        Y = target_matrix(block)
+        scaling = ColumnScaling.of(block, Y)
+        G = _moments(block, Y, scaling, exact)
+        # A few rows set the scaling. Where they misled (a square over- or underflowed), all of them set it.
+        if scaling.over_or_underflowed(block, Y, np.diagonal(G.high if isinstance(G, DoubleDouble) else G)[1:]):
+            if isinstance(block.X, ColumnMatrix):
                 block = replace(block, X=block.X[:])
-            refuse_bad_numbers(block)
-            block = without_absent(block)
-            Y = targets(block)
-            gauge = Gauge.of(block, Y, whole=True)
-            G = _moments(block, Y, gauge, exact)
-        gram = Gram.centred(G, *count(block.weight, len(block)), block.X.shape[1], gauge)
+            check_finite(block)
+            block = drop_zero_weight(block)
+            Y = target_matrix(block)
+            scaling = ColumnScaling.of(block, Y, whole=True)
+            G = _moments(block, Y, scaling, exact)
+        gram = Gram.centred(G, *weight_statistics(block.weight, len(block)), block.X.shape[1], scaling)
         # Where a few rows have nearly all the weight, the mean is theirs, and centring would cancel.
-        if off_centre(_float64_diagonal(G)[1:], _float64_diagonal(gram.cross)) and not is_sparse(block.X):
-            gauge = gauge.centred(block, Y, rounded(gram.mean))
-            gram = Gram.centred(_moments(block, Y, gauge, exact), gram.n, gram.log_weight, gram.p, gauge)
+        if off_centre(_float64_diagonal(G)[1:], _float64_diagonal(gram.centered_crossprod)) and not is_sparse(block.X):
+            scaling = scaling.centred(block, Y, to_float64(gram.mean))
+            gram = Gram.centred(_moments(block, Y, scaling, exact), gram.n, gram.log_weight, gram.p, scaling)
         return gram
 
     @staticmethod
-    def centred(G: Numbers, n: int, log_weight: float, p: int, gauge: Gauge) -> Gram:
-        """The Gram of moments [1 | X | Y]'W[1 | X | Y] in a gauge."""
+    def centred(G: Numbers, n: int, log_weight: float, p: int, scaling: ColumnScaling) -> Gram:
+        """The Gram of moments [1 | X | Y]'W[1 | X | Y] in a scaling."""
         weight = G[0, 0]
-        mean = G[0, 1:] / (weight if rounded(weight) > 0 else 1.0)
+        mean = G[0, 1:] / (weight if to_float64(weight) > 0 else 1.0)
         cross = G[1:, 1:] - outer(mean, mean) * weight
-        return Gram(n, weight, log_weight, p, gauge, mean, cross)
+        return Gram(n, weight, log_weight, p, scaling, mean, cross)
 
     @property
-    def exact(self) -> bool:
+    def is_extended(self) -> bool:
         """Whether the numbers are double-double."""
-        return isinstance(self.cross, Doubled)
+        return isinstance(self.centered_crossprod, DoubleDouble)
 
     def least_rounding(self, times: float = 1.0) -> Array:
         """The bound on rounding errors where each product is rounded once, or so many times.
 
         The products of n rows are off by about √n / 64 units in the last place more: 22 at 10⁶ rows, 1 at 1000.
         """
-        grain = times * EPS * (EPS if self.exact else 1.0)
-        return least_bound(grain, rounded(self.weight), rounded(self.mean), _float64_diagonal(self.cross))
+        grain = times * EPS * (EPS if self.is_extended else 1.0)
+        return least_bound(
+            grain, to_float64(self.weight), to_float64(self.mean), _float64_diagonal(self.centered_crossprod)
+        )
 
     def gram(self) -> Gram:
         """Itself: see `Triangle.gram`."""
@@ -100,21 +102,23 @@ class Gram:
 
     def in_float64(self) -> Gram:
         """The same with numbers rounded to float64."""
-        if not self.exact:
+        if not self.is_extended:
             return self
-        weight, mean, cross = rounded(self.weight), rounded(self.mean), rounded(self.cross)
-        rough = replace(self, weight=weight, mean=mean, cross=cross)
+        weight, mean, cross = to_float64(self.weight), to_float64(self.mean), to_float64(self.centered_crossprod)
+        rough = replace(self, weight=weight, mean=mean, centered_crossprod=cross)
         return replace(rough, rounding=np.hypot(self.rounding, rough.least_rounding()))
 
     def __add__(self, other: Gram) -> Gram:
         if self.n == 0 or other.n == 0:
             return other if self.n == 0 else self
-        if self.exact != other.exact:
+        if self.is_extended != other.is_extended:
             # The sum knows no more digits than the poorer of the two.
             return self.in_float64() + other.in_float64()
-        heavier = rounded(other.weight) / rounded(self.weight)
-        gauge = other.gauge.coarser(self.gauge) if heavier > _HEAVIER else self.gauge.coarser(other.gauge)
-        a, b = self.measured(gauge), other.measured(gauge)
+        heavier = to_float64(other.weight) / to_float64(self.weight)
+        scaling = (
+            other.scaling.common_scale(self.scaling) if heavier > _HEAVIER else self.scaling.common_scale(other.scaling)
+        )
+        a, b = self.rescaled(scaling), other.rescaled(scaling)
         weight = a.weight + b.weight
         difference = b.mean - a.mean
         # From the heavier rows on: from the others the mean would have the rounding errors of the whole way.
@@ -127,10 +131,11 @@ class Gram:
             weight=weight,
             log_weight=a.log_weight + b.log_weight,
             mean=mean,
-            cross=(a.cross + b.cross) + outer(difference, difference) * (a.weight * b.weight / weight),
+            centered_crossprod=(a.centered_crossprod + b.centered_crossprod)
+            + outer(difference, difference) * (a.weight * b.weight / weight),
         )
         # Errors of the two may be the same ones and add up; those of each addition are new, and add as squares.
-        share, apart = float(rounded(b.weight / weight)), rounded(difference)
+        share, apart = float(to_float64(b.weight / weight)), to_float64(difference)
         known = a.rounding + b.rounding  # about their own means
         known[1:] += apart * apart * (share**2 * a.rounding[0] + (1 - share) ** 2 * b.rounding[0])
         return replace(both, rounding=np.hypot(known, both.least_rounding()))
@@ -139,72 +144,78 @@ class Gram:
         """These rows without the others; refused where the others were not in it or too little would remain."""
         if other.n == 0:
             return self
-        n = remaining(self.n, other.n)
-        if self.exact != other.exact:
+        n = check_remaining_rows(self.n, other.n)
+        if self.is_extended != other.is_extended:
             return self.in_float64() - other.in_float64()
-        gauge = self.gauge.coarser(other.gauge)
-        a, b = self.measured(gauge), other.measured(gauge)
+        scaling = self.scaling.common_scale(other.scaling)
+        a, b = self.rescaled(scaling), other.rescaled(scaling)
         weight = a.weight - b.weight
-        if rounded(weight) <= 0:
+        if to_float64(weight) <= 0:
             raise ValueError("Cannot remove more weight than the fit has: these rows were never part of it.")
         mean = a.mean + (a.mean - b.mean) * (b.weight / weight)
         difference = b.mean - mean
-        cross = (a.cross - b.cross) - outer(difference, difference) * (b.weight * weight / a.weight)
-        rest = replace(a, n=n, weight=weight, log_weight=a.log_weight - b.log_weight, mean=mean, cross=cross)
+        cross = (a.centered_crossprod - b.centered_crossprod) - outer(difference, difference) * (
+            b.weight * weight / a.weight
+        )
+        rest = replace(
+            a, n=n, weight=weight, log_weight=a.log_weight - b.log_weight, mean=mean, centered_crossprod=cross
+        )
         # The absolute errors stay although the rows are gone: those of both, and of subtracting about the new mean.
-        moved = np.abs(rounded(mean)) + np.abs(rounded(mean - a.mean))
+        moved = np.abs(to_float64(mean)) + np.abs(to_float64(mean - a.mean))
         known = a.rounding_about(mean) + b.rounding_about(mean)
         rounding = np.hypot(known, about(a.least_rounding(), moved))
         rest = replace(rest, rounding=rounding)
-        _refuse_spoiled(a, rest)
+        _check_downdate(a, rest)
         return rest
 
     def rounding_about(self, mean: Numbers) -> Array:
-        """The bound on rounding errors of the same rows about another mean in this gauge."""
-        return about(self.rounding, rounded(mean - self.mean))
+        """The bound on rounding errors of the same rows about another mean in this scaling."""
+        return about(self.rounding, to_float64(mean - self.mean))
 
-    def measured(self, gauge: Gauge) -> Gram:
-        """The same rows in another gauge: a change of unit is exact, a change of shift moves the means only."""
-        if gauge is self.gauge:
+    def rescaled(self, scaling: ColumnScaling) -> Gram:
+        """The same rows in another scaling: a change of unit is exact, a change of shift moves the means only."""
+        if scaling is self.scaling:
             return self
-        ratio = self.gauge.unit / gauge.unit
+        ratio = self.scaling.scale / scaling.scale
         moved = self.mean - self.mean  # zeros of the same kind of number
-        moved = ((moved + self.gauge.shift) - gauge.shift) / gauge.unit
-        cross, rounding = self.cross, self.rounding
+        moved = ((moved + self.scaling.shift) - scaling.shift) / scaling.scale
+        cross, rounding = self.centered_crossprod, self.rounding
         if not (ratio == 1).all():
             cross, rounding = cross * (ratio[:, None] * ratio), rounding * np.append(1.0, ratio * ratio)
-        return replace(self, gauge=gauge, mean=self.mean * ratio + moved, cross=cross, rounding=rounding)
+        return replace(
+            self, scaling=scaling, mean=self.mean * ratio + moved, centered_crossprod=cross, rounding=rounding
+        )
 
     def select(self, features: Any = None, intercept: bool = True) -> Gram:
         """The Gram of some features (all by default), to be solved with or without an intercept."""
         if features is None:
             return replace(self, intercept=intercept)
         chosen = np.arange(self.p)[features]
-        columns = np.concatenate([chosen, np.arange(self.p, len(self.gauge.unit))])
+        columns = np.concatenate([chosen, np.arange(self.p, len(self.scaling.scale))])
         return replace(
             self,
             p=len(chosen),
-            gauge=self.gauge.select(columns),
+            scaling=self.scaling.select(columns),
             mean=self.mean[columns],
-            cross=self.cross[columns[:, None], columns],
+            centered_crossprod=self.centered_crossprod[columns[:, None], columns],
             intercept=intercept,
             rounding=self.rounding[np.append(0, 1 + columns)],
         )
 
     @property
-    def lengths(self) -> Array:
+    def centered_norms(self) -> Array:
         """√Σ w (x − mean)² of each feature, in the user's units."""
-        squares = rounded(diagonal(self.cross))[: self.p]
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)) * self.gauge.unit[: self.p])
+        squares = to_float64(diagonal(self.centered_crossprod))[: self.p]
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)) * self.scaling.scale[: self.p])
 
     def solve(self, alpha: float = 0.0, *, penalize_intercept: bool = False) -> Solution:
         """Least squares (ridge if alpha > 0) of Y on X."""
         p = self.p
-        form = form_of(self.intercept, penalize_intercept and alpha > 0)
+        form = centering_for(self.intercept, penalize_intercept and alpha > 0)
         A, C, total, unit, y_unit = self.normal_equations(form)
-        mean = Doubled.of(self.mean) + self.gauge.shift / self.gauge.unit
+        mean = DoubleDouble.of(self.mean) + self.scaling.shift / self.scaling.scale
         problem = Problem(
-            form=form,
+            centering=form,
             n=self.n,
             weight=self.weight,
             log_weight=self.log_weight,
@@ -212,32 +223,32 @@ class Gram:
             y_unit=y_unit,
             mean=mean[:p],
             y_mean=mean[p:],
-            y_squares=rounded(diagonal(self.cross))[p:],
+            y_squares=to_float64(diagonal(self.centered_crossprod))[p:],
             alpha=alpha,
-            mean_error=float(np.sqrt(self.rounding[0]) / rounded(self.weight)) if self.n else 0.0,
+            mean_error=float(np.sqrt(self.rounding[0]) / to_float64(self.weight)) if self.n else 0.0,
         )
         rounding = self.rounding_of(form)
-        if self.exact:
-            return problem.by_exact_normal(A, C, total, rounding=rounding)
+        if self.is_extended:
+            return problem.solve_normal_extended(A, C, total, rounding=rounding)
         # A column of which rounding errors are left is as good as constant.
         vanished = np.diagonal(A) <= 64 * rounding[: len(A)]
         vanished &= rounding[: len(A)] > 0
         if vanished.any():
             A, C = np.where(vanished | vanished[:, None], 0.0, A), np.where(vanished[:, None], 0.0, C)
-        return problem.by_normal(A, C, total, rounding=rounding, sure=not vanished.any())
+        return problem.solve_normal(A, C, total, rounding=rounding, sure=not vanished.any())
 
-    def rounding_of(self, form: Form) -> Array:
+    def rounding_of(self, form: Centering) -> Array:
         """The bound on rounding errors of the columns of the design of a form, and of the targets."""
         if form == "centred":
             return np.asarray(self.rounding[1:])
-        from_zero = about(self.rounding, rounded(self.mean) + self.gauge.shift / self.gauge.unit)
+        from_zero = about(self.rounding, to_float64(self.mean) + self.scaling.shift / self.scaling.scale)
         return from_zero if form == "constant" else from_zero[1:]
 
-    def normal_equations(self, form: Form) -> tuple[Numbers, Numbers, Numbers, Array, Array]:
+    def normal_equations(self, form: Centering) -> tuple[Numbers, Numbers, Numbers, Array, Array]:
         """D'D, D'Y and Σ y² for the design of a form, and the units of the columns of D and of Y."""
-        p, unit, cross = self.p, self.gauge.unit, self.cross
+        p, unit, cross = self.p, self.scaling.scale, self.centered_crossprod
         if form != "centred":
-            about_zero = self.mean + self.gauge.shift / unit
+            about_zero = self.mean + self.scaling.shift / unit
             cross = cross + outer(about_zero, about_zero) * self.weight
         A, C, total = cross[:p, :p], cross[:p, p:], diagonal(cross[p:, p:])
         if form != "constant":
@@ -257,10 +268,10 @@ def diagonal(A: Numbers) -> Numbers:
 
 
 def _float64_diagonal(A: Numbers) -> Array:
-    return np.diagonal(A.high if isinstance(A, Doubled) else A)
+    return np.diagonal(A.high if isinstance(A, DoubleDouble) else A)
 
 
-def remaining(n: int, fewer: int) -> int:
+def check_remaining_rows(n: int, fewer: int) -> int:
     """How many of n rows remain without so many; refused where none does."""
     if n < fewer:
         raise ValueError(f"Cannot remove {fewer} rows from {n}: they were never all part of the fit.")
@@ -269,7 +280,7 @@ def remaining(n: int, fewer: int) -> int:
     return n - fewer
 
 
-def count(weight: Array | None, n: int) -> tuple[int, float]:
+def weight_statistics(weight: Array | None, n: int) -> tuple[int, float]:
     """Rows of positive weight, and the sum of the logarithms of their weights."""
     if weight is None:
         return n, 0.0
@@ -277,39 +288,39 @@ def count(weight: Array | None, n: int) -> tuple[int, float]:
     return len(positive), float(np.log(positive).sum())
 
 
-def targets(block: Block) -> Array | None:
+def target_matrix(block: Block) -> Array | None:
     """The targets of a block as an n × k float64 array; integers that float64 cannot hold are refused by row."""
     if block.y is None:
         return None
     y = block.y if block.y.ndim == 2 else block.y[:, None]
-    refuse_large_integers(y, block.where, block.target)
+    check_integer_range(y, block.describe_row, block.target)
     return np.asarray(y, dtype=np.float64)
 
 
-def parts(X: Any) -> tuple[Array, Array | None]:
+def high_low_parts(X: Any) -> tuple[Array, Array | None]:
     """The features of a block as a dense array, and their digits below float64 if they carry any."""
-    if isinstance(X, Doubled):
+    if isinstance(X, DoubleDouble):
         return X.high, X.low
     return dense(X), None
 
 
-def _moments(block: Block, Y: Array | None, gauge: Gauge, exact: bool) -> Numbers:
-    scale = 1.0 / gauge.unit
-    if isinstance(block.X, Columns) and not exact:
-        return kernels.gram_columns(block.X.columns, Y, block.weight, gauge.shift, scale)
+def _moments(block: Block, Y: Array | None, scaling: ColumnScaling, exact: bool) -> Numbers:
+    scale = 1.0 / scaling.scale
+    if isinstance(block.X, ColumnMatrix) and not exact:
+        return kernels.gram_columns(block.X.columns, Y, block.weight, scaling.shift, scale)
     if is_sparse(block.X) and not exact:
-        return _sparse_moments(block.X, Y, block.weight, gauge)
-    X, X_low = parts(block.X)
+        return _sparse_moments(block.X, Y, block.weight, scaling)
+    X, X_low = high_low_parts(block.X)
     if exact:
-        return kernels.exact_gram(X, X_low, Y, block.weight, gauge.shift, scale)
-    return kernels.gram(X, Y, block.weight, gauge.shift, scale)
+        return kernels.gram_extended(X, X_low, Y, block.weight, scaling.shift, scale)
+    return kernels.gram(X, Y, block.weight, scaling.shift, scale)
 
 
-def _sparse_moments(X: Any, Y: Array | None, weight: Array | None, gauge: Gauge) -> Array:
+def _sparse_moments(X: Any, Y: Array | None, weight: Array | None, scaling: ColumnScaling) -> Array:
     n, p = X.shape
-    unit = gauge.unit
+    unit = scaling.scale
     w = np.ones(n) if weight is None else weight
-    dense = np.ones((n, 1)) if Y is None else np.hstack([np.ones((n, 1)), (Y - gauge.shift[p:]) / unit[p:]])
+    dense = np.ones((n, 1)) if Y is None else np.hstack([np.ones((n, 1)), (Y - scaling.shift[p:]) / unit[p:]])
     Z = X.astype(np.float64).multiply(1.0 / unit[:p]).tocsr()
     weighted = Z.multiply(w[:, None]).tocsr()
     G = np.empty((1 + len(unit), 1 + len(unit)))
@@ -324,26 +335,26 @@ def _sparse_moments(X: Any, Y: Array | None, weight: Array | None, gauge: Gauge)
 def _with_constant(A: Numbers, C: Numbers, sums: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
     """Normal matrix and moments of [1 | X], given those of X."""
     p = len(A)
-    if isinstance(A, Doubled):
+    if isinstance(A, DoubleDouble):
         high = _with_constant(A.high, C.high, sums.high, weight.high)
         low = _with_constant(A.low, C.low, sums.low, weight.low)
-        return Doubled(high[0], low[0]), Doubled(high[1], low[1])
+        return DoubleDouble(high[0], low[0]), DoubleDouble(high[1], low[1])
     border = np.block([[np.reshape(weight, (1, 1)), sums[None, :p]], [sums[:p, None], A]])
     return border, np.vstack([sums[None, p:], C])
 
 
-def _refuse_spoiled(before: Gram, rest: Gram) -> None:
-    was, cross = np.diagonal(rounded(before.cross)), rounded(rest.cross)
+def _check_downdate(before: Gram, rest: Gram) -> None:
+    was, cross = np.diagonal(to_float64(before.centered_crossprod)), to_float64(rest.centered_crossprod)
     now, rounding = np.diagonal(cross), rest.rounding[1:]
     if (now < -1e3 * rounding).any():
         raise ValueError("Cannot remove these rows: they were never part of the fit (a variance would be negative).")
-    refuse_too_little(was, now, rounding)
+    check_digits_left(was, now, rounding)
     size = np.sqrt(np.where(now > 0, now, 1.0))
     if np.linalg.eigvalsh(cross / size / size[:, None])[0] < -1e-8:
-        raise ValueError(NEVER_PART)
+        raise ValueError(NOT_IN_FIT_MESSAGE)
 
 
-def refuse_too_little(was: Array, now: Array, rounding: Array) -> None:
+def check_digits_left(was: Array, now: Array, rounding: Array) -> None:
     """Refuse to remove rows where the squares of a column would be left with less than ten digits."""
     spoiled = np.flatnonzero((was > 0) & (now * _LOST_DIGITS < rounding))
     if len(spoiled):

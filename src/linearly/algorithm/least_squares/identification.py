@@ -14,50 +14,50 @@ from numpy.typing import NDArray
 from linearly.algorithm.least_squares.column_scaling import power_of_two
 from linearly.algorithm.least_squares.triangular import (
     ROUNDING,
-    Pivoted,
+    PivotedTriangle,
     condition,
     pivot_triangle,
     product,
-    substitute,
+    solve_triangular,
     upper,
 )
-from linearly.kernels.double_double import Array, rounded
+from linearly.kernels.double_double import Array, to_float64
 
 _LEAST, _MOST = 1e-10, 1e-6  # bounds on what rounding leaves of a zero in the direction, columns of unit length
-_SAME = 1e-9  # of the length of a column: what is left of one that is a combination of others
-_FAR = 1e300  # units next to the ends of float64 leave it no direction of full length
-_OUTSIDE = 1e-7  # of the size of a point: a smaller part along the null space is not seen
+_NULL_TOL = 1e-9  # of the length of a column: what is left of one that is a combination of others
+_MAX_SCALE = 1e300  # units next to the ends of float64 leave it no direction of full length
+_ESTIMABLE_TOL = 1e-7  # of the size of a point: a smaller part along the null space is not seen
 
 
-def null_direction(solved: Pivoted, unit: Array) -> Array:
+def null_direction(solved: PivotedTriangle, unit: Array) -> Array:
     """Return a generic direction of the null space, for columns in these units; 0 where every direction is."""
     share = np.random.default_rng(0).uniform(1.0, 2.0, len(solved.aliased))
     share[1::2] *= -1
     null = np.zeros(len(unit))
     null[solved.aliased] = share
     if len(solved.kept):
-        combined = rounded(substitute(solved.R, product(solved.beside, share[:, None])))[:, 0]
-        noise = np.clip(ROUNDING * condition(rounded(solved.R)), _LEAST, _MOST) * np.sqrt(len(share))
+        combined = to_float64(solve_triangular(solved.R, product(solved.beside, share[:, None])))[:, 0]
+        noise = np.clip(ROUNDING * condition(to_float64(solved.R)), _LEAST, _MOST) * np.sqrt(len(share))
         null[solved.kept] = np.where(np.abs(combined) > noise, -combined, 0.0)
     with np.errstate(over="ignore"):
-        return np.clip(null / unit, -_FAR, _FAR)
+        return np.clip(null / unit, -_MAX_SCALE, _MAX_SCALE)
 
 
-def constant_columns(solved: Pivoted) -> NDArray[np.intp]:
+def constant_columns(solved: PivotedTriangle) -> NDArray[np.intp]:
     """Return the columns that were set aside for having no length of their own."""
-    return np.asarray(solved.aliased[~rounded(solved.beside).any(axis=0)])
+    return np.asarray(solved.aliased[~to_float64(solved.beside).any(axis=0)])
 
 
-def undetermined(X: Array, intercept: bool) -> NDArray[np.bool_]:
+def undetermined_coefs(X: Array, intercept: bool) -> NDArray[np.bool_]:
     """Return which terms of a linear predictor, intercept first, some rows do not determine."""
     mean = X.mean(axis=0) if intercept else np.zeros(X.shape[1])
     about = np.where(np.abs(X - mean) > ROUNDING * np.abs(mean), X - mean, 0.0)
     size = power_of_two(np.linalg.norm(about, axis=0))
-    null = null_direction(pivot_triangle(upper(about / size), np.empty((min(X.shape), 0)), _SAME), size)
-    return np.asarray(np.append(at_zero(null, mean), null) != 0 if intercept else null != 0)
+    null = null_direction(pivot_triangle(upper(about / size), np.empty((min(X.shape), 0)), _NULL_TOL), size)
+    return np.asarray(np.append(set_small_to_zero(null, mean), null) != 0 if intercept else null != 0)
 
 
-def at_zero(null: Array, mean: Array) -> float:
+def set_small_to_zero(null: Array, mean: Array) -> float:
     """Return the intercept's part of a direction about the mean: 0 where the direction leaves the intercept alone."""
     moved = null * mean
     total = float(moved.sum())
@@ -73,4 +73,4 @@ def is_estimable(X: Array, about: Array, null: Array, constant: float = 0.0) -> 
     with np.errstate(over="ignore", invalid="ignore"):
         along = np.abs(about @ null + constant)
         far = np.abs(about) @ size + abs(constant)
-        return np.asarray(~(along > _OUTSIDE * far + ROUNDING * (np.abs(X) @ size)))
+        return np.asarray(~(along > _ESTIMABLE_TOL * far + ROUNDING * (np.abs(X) @ size)))

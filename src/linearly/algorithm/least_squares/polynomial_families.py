@@ -20,16 +20,16 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Family:
+class ModelFamily:
     """Models of growing complexity, by ``degree`` or by ``alpha``, on one basis of the features."""
 
     complexity: str
     levels: Array  # degrees or alphas
     basis: Array  # n × p
-    polynomial: Polynomials | None  # what made the basis, where that was a degree
+    polynomial: PolynomialFamily | None  # what made the basis, where that was a degree
 
     @staticmethod
-    def of(x: Any, degrees: Any, alphas: Any, degree: int | None) -> Family:
+    def of(x: Any, degrees: Any, alphas: Any, degree: int | None) -> ModelFamily:
         """Polynomials of each of the degrees, or ridge with each of the alphas (on polynomials, if given a degree)."""
         X = np.asarray(x, dtype=np.float64)
         if X.ndim not in (1, 2) or len(X) < 3:
@@ -42,26 +42,26 @@ class Family:
             levels = np.asarray(list(range(11)) if degrees is None else list(degrees))
             if levels.ndim != 1 or len(levels) == 0 or levels.dtype.kind not in "iu" or (levels < 0).any():
                 raise ValueError(f"degrees must be whole numbers from 0 on, at least one, not {degrees!r}.")
-            polynomial = Polynomials.of(X, int(levels.max()), orthogonal=True)
-            return Family("degree", levels, polynomial.at(X), polynomial)
+            polynomial = PolynomialFamily.of(X, int(levels.max()), orthogonal=True)
+            return ModelFamily("degree", levels, polynomial.evaluate(X), polynomial)
         levels = np.asarray(list(alphas), dtype=np.float64)
         if levels.ndim != 1 or len(levels) == 0 or not ((levels >= 0) & (levels < np.inf)).all():
             raise ValueError(f"alphas must be numbers from 0 on, at least one, not {alphas!r}.")
         if degree is None:
-            return Family("alpha", levels, X if X.ndim == 2 else X[:, None], None)
-        polynomial = Polynomials.of(X, degree, orthogonal=False)
-        return Family("alpha", levels, polynomial.at(X), polynomial)
+            return ModelFamily("alpha", levels, X if X.ndim == 2 else X[:, None], None)
+        polynomial = PolynomialFamily.of(X, degree, orthogonal=False)
+        return ModelFamily("alpha", levels, polynomial.evaluate(X), polynomial)
 
     def design(self, at: Any) -> Array:
         """The basis at other points."""
         points = np.asarray(at, dtype=np.float64)
         if self.polynomial is not None:
-            return self.polynomial.at(points)
+            return self.polynomial.evaluate(points)
         return points if points.ndim == 2 else points[:, None]
 
     def gram(self, Y: Array, weight: Array | None = None) -> Gram:
         """The summary that all levels are read off."""
-        return as_rows(self.basis, Y, weight).fold(Gram.of)
+        return as_rows(self.basis, Y, weight).reduce(Gram.of)
 
     def fits(self, gram: Gram) -> Iterator[tuple[Array, Array]]:
         """Coefficients (p × k) and intercepts (k) for each level."""
@@ -86,7 +86,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Polynomials:
+class PolynomialFamily:
     """Polynomials of degree 1 … D whose first d span, with a constant, all of degree d.
 
     Legendre's, of x scaled to [−1, 1]; or made orthogonal on the rows, so that a resample of them still has a Gram near
@@ -98,7 +98,7 @@ class Polynomials:
     change: Array  # from 1 and Legendre's polynomials, (D + 1) × D
 
     @staticmethod
-    def of(X: Array, degree: int, *, orthogonal: bool) -> Polynomials:
+    def of(X: Array, degree: int, *, orthogonal: bool) -> PolynomialFamily:
         """Legendre's, or those that are orthogonal on these rows."""
         if X.ndim == 2 and X.shape[1] != 1:
             raise ValueError(f"Polynomials are of one column; x has {X.shape[1]}.")
@@ -108,13 +108,13 @@ class Polynomials:
         if degree >= distinct:
             raise ValueError(f"Degree {degree} needs more than {degree} different x; there are {distinct}.")
         low, high = float(X.min()), float(X.max())
-        plain = Polynomials((low + high) / 2, (high - low) / 2 or 1.0, np.eye(degree + 1)[:, 1:])
+        plain = PolynomialFamily((low + high) / 2, (high - low) / 2 or 1.0, np.eye(degree + 1)[:, 1:])
         if not orthogonal:
             return plain
-        R = np.linalg.qr(np.hstack([np.ones((X.size, 1)), plain.at(X)]), mode="r")
+        R = np.linalg.qr(np.hstack([np.ones((X.size, 1)), plain.evaluate(X)]), mode="r")
         return replace(plain, change=np.sqrt(X.size) * np.linalg.inv(R)[:, 1:])
 
-    def at(self, x: Array) -> Array:
+    def evaluate(self, x: Array) -> Array:
         """The polynomials at x, n × D."""
         legendre = np.polynomial.legendre.legvander((x.ravel() - self.middle) / self.half, len(self.change) - 1)
         return np.asarray(legendre @ self.change)

@@ -14,63 +14,63 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.adaptive_summary import joined, removed, suiting
-from linearly.algorithm.least_squares.column_scaling import Gauge
-from linearly.algorithm.least_squares.gram import Gram, outer, targets
-from linearly.algorithm.least_squares.qr import Triangle
-from linearly.dataset.rows.block import Block, Rows, refuse_bad_numbers
+from linearly.algorithm.least_squares.adaptive_summary import merge, subtract, summarize_block
+from linearly.algorithm.least_squares.column_scaling import ColumnScaling
+from linearly.algorithm.least_squares.gram import Gram, outer, target_matrix
+from linearly.algorithm.least_squares.qr import QRFactor
+from linearly.dataset.rows.block import Block, Rows, check_finite
 from linearly.dataset.rows.row_hash import hash_rows
-from linearly.kernels.double_double import Array, rounded
-from linearly.kernels.matrices import dense, dense_float64, undoubled
+from linearly.kernels.double_double import Array, to_float64
+from linearly.kernels.matrices import dense, dense_float64, drop_low_part
 
 _ALONE = 1e-12  # 1 − leverage, without a penalty, of a row that a coefficient hangs on alone: what rounding leaves of 0
 _NEARLY = 1e-8  # the same with a penalty; above, the quotient has more digits than the limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Folds:
+class FoldSummaries:
     """One summary for each fold of the rows: the one that suits them."""
 
-    parts: tuple[Gram | Triangle, ...]
+    parts: tuple[Gram | QRFactor, ...]
 
     @staticmethod
-    def of(block: Block, K: int) -> Folds:
+    def of(block: Block, K: int) -> FoldSummaries:
         """The block's rows, each in the fold that its values say."""
         return _folds_of(block, (hash_rows(block.X, block.y) % np.uint64(K)).astype(np.int16), K)
 
     @staticmethod
-    def by_label(block: Block, fold_of_row: NDArray[np.int_], K: int) -> Folds:
+    def from_assignment(block: Block, fold_of_row: NDArray[np.int_], K: int) -> FoldSummaries:
         """The same for folds given row by row."""
         return _folds_of(block, fold_of_row[block.start : block.start + len(block)], K)
 
-    def __add__(self, other: Folds) -> Folds:
-        return Folds(tuple(map(joined, self.parts, other.parts)))
+    def __add__(self, other: FoldSummaries) -> FoldSummaries:
+        return FoldSummaries(tuple(map(merge, self.parts, other.parts)))
 
-    def __sub__(self, other: Folds) -> Folds:
-        return Folds(tuple(map(removed, self.parts, other.parts)))
+    def __sub__(self, other: FoldSummaries) -> FoldSummaries:
+        return FoldSummaries(tuple(map(subtract, self.parts, other.parts)))
 
     @property
     def weights(self) -> Array:
         """The weight of the rows in each fold."""
-        return np.array([float(rounded(part.weight)) for part in self.parts])
+        return np.array([float(to_float64(part.weight)) for part in self.parts])
 
-    def total(self) -> Gram | Triangle:
+    def total(self) -> Gram | QRFactor:
         """All rows."""
-        return reduce(joined, self.parts)
+        return reduce(merge, self.parts)
 
-    def without(self, j: int) -> Gram | Triangle:
+    def training_summary(self, j: int) -> Gram | QRFactor:
         """All rows but those of fold j. Added up anew: a difference would lose digits."""
-        return reduce(joined, self.parts[:j] + self.parts[j + 1 :])
+        return reduce(merge, self.parts[:j] + self.parts[j + 1 :])
 
 
-def _folds_of(block: Block, mine: NDArray[np.signedinteger], K: int) -> Folds:
+def _folds_of(block: Block, mine: NDArray[np.signedinteger], K: int) -> FoldSummaries:
     order = np.argsort(mine, kind="stable")
     ends = np.searchsorted(mine[order], np.arange(1, K))
     try:
-        return Folds(tuple(suiting(block.take(rows)) for rows in np.split(order, ends)))
+        return FoldSummaries(tuple(summarize_block(block.take(rows)) for rows in np.split(order, ends)))
     except ValueError:
-        refuse_bad_numbers(block)  # a fold would name the first row of its own
-        targets(block)
+        check_finite(block)  # a fold would name the first row of its own
+        target_matrix(block)
         raise
 
 
@@ -90,10 +90,10 @@ class RidgePath:
     unit: float
 
     @staticmethod
-    def of(summary: Gram | Triangle, intercept: bool, unit: float | None = None) -> RidgePath:
+    def of(summary: Gram | QRFactor, intercept: bool, unit: float | None = None) -> RidgePath:
         """The path of a summary."""
         unit = largest_unit(summary) if unit is None else unit
-        if isinstance(summary, Triangle):
+        if isinstance(summary, QRFactor):
             D, c = rows_in_units(summary, intercept, unit)
             U, size, rows = np.linalg.svd(D, full_matrices=False)
             values, V, moments = size[::-1] ** 2, rows[::-1].T, (size[:, None] * (U.T @ c))[::-1]
@@ -104,14 +104,14 @@ class RidgePath:
         mean, y_mean = means(summary)
         if not intercept:
             mean, y_mean = np.zeros_like(mean), np.zeros_like(y_mean)
-        return RidgePath(V, np.maximum(values, 0.0), moments, mean, y_mean, float(rounded(summary.weight)), unit)
+        return RidgePath(V, np.maximum(values, 0.0), moments, mean, y_mean, float(to_float64(summary.weight)), unit)
 
     @property
     def level(self) -> float:
         """The mean eigenvalue of S."""
         return float(self.values.sum() / len(self.V))
 
-    def shrunk(self, alphas: Array) -> Array:
+    def shrinkage_factors(self, alphas: Array) -> Array:
         """1 / (values + alpha), alphas × p; directions without any variation are left alone."""
         with np.errstate(over="ignore", under="ignore"):  # such a penalty leaves nothing, or is none
             size = self.values + (alphas / self.unit / self.unit)[:, None]
@@ -120,39 +120,39 @@ class RidgePath:
 
     def coefficients(self, alphas: Array) -> Array:
         """p × alphas × k, in the user's units."""
-        along = self.shrunk(alphas).T[:, :, None] * self.moments[:, None, :]
+        along = self.shrinkage_factors(alphas).T[:, :, None] * self.moments[:, None, :]
         return np.asarray(np.tensordot(self.V, along, 1) / self.unit)
 
 
-def fold_errors(folds: Folds, alphas: Array, intercept: bool) -> Array:
+def fold_errors(folds: FoldSummaries, alphas: Array, intercept: bool) -> Array:
     """Mean squared prediction error of each fold by the model of the others, alphas × folds × k; NaN if it is empty."""
     errors: list[Array] = []
     unit = max(largest_unit(part) for part in folds.parts if part.n)
     for j, part in enumerate(folds.parts):
         if part.n == 0:
-            errors.append(np.full((len(alphas), len(part.gauge.unit) - part.p), np.nan))
+            errors.append(np.full((len(alphas), len(part.scaling.scale) - part.p), np.nan))
             continue
-        path = RidgePath.of(folds.without(j), intercept, unit)
+        path = RidgePath.of(folds.training_summary(j), intercept, unit)
         B = path.coefficients(alphas) * unit
         mean, y_mean = means(part)
         squares = _squares(part, B, intercept, unit)
-        weight = float(rounded(part.weight))
+        weight = float(to_float64(part.weight))
         if intercept:
             squares += weight * (y_mean - path.y_mean - np.einsum("jat,j->at", B, (mean - path.mean) / unit)) ** 2
         errors.append(np.maximum(squares, 0.0) / weight)
     return np.stack(errors, axis=1)
 
 
-def _squares(part: Gram | Triangle, B: Array, intercept: bool, unit: float) -> Array:
+def _squares(part: Gram | QRFactor, B: Array, intercept: bool, unit: float) -> Array:
     """Squared errors of rows by coefficients B (p × alphas × k), about the mean or about zero, added up."""
-    if isinstance(part, Triangle):
+    if isinstance(part, QRFactor):
         D, c = rows_in_units(part, intercept, unit)
         return np.asarray(((c[:, None, :] - np.tensordot(D, B, 1)) ** 2).sum(axis=0))
     S, C, T = user_units(part, intercept, unit)
     return np.asarray(T - 2 * np.einsum("jat,jt->at", B, C) + np.einsum("jat,jl,lat->at", B, S, B, optimize=True))
 
 
-def leave_one_out_errors(rows: Rows, summary: Gram | Triangle, alphas: Array, intercept: bool) -> Array:
+def leave_one_out_errors(rows: Rows, summary: Gram | QRFactor, alphas: Array, intercept: bool) -> Array:
     """Mean squared leave-one-out error, alphas × k, exactly: residual / (1 − leverage), in a second pass.
 
     At leverage 1 both are rounding, and the limit is taken: with g = S⁺z the other rows leave β̂ − tg open, the shortest
@@ -161,11 +161,11 @@ def leave_one_out_errors(rows: Rows, summary: Gram | Triangle, alphas: Array, in
     if summary.n <= summary.p + intercept:
         return _errors_of_few_rows(rows, alphas, intercept, largest_unit(summary))
     path = RidgePath.of(summary, intercept)
-    shrunk, bare = path.shrunk(alphas), path.shrunk(np.zeros(1))
+    shrunk, bare = path.shrinkage_factors(alphas), path.shrinkage_factors(np.zeros(1))
 
     def squares(block: Block) -> Array:
-        X = undoubled(dense(block.X))
-        y = targets(block)
+        X = drop_low_part(dense(block.X))
+        y = target_matrix(block)
         assert y is not None
         w = np.ones(len(block)) if block.weight is None else block.weight
         Z = (X - path.mean) / path.unit @ path.V
@@ -183,7 +183,7 @@ def leave_one_out_errors(rows: Rows, summary: Gram | Triangle, alphas: Array, in
                 sums[:, t] = (w[:, None] * error**2)[w > 0].sum(axis=0)
         return sums
 
-    return np.asarray(rows.fold(squares) / path.weight)
+    return np.asarray(rows.reduce(squares) / path.weight)
 
 
 def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool, unit: float) -> Array:
@@ -215,40 +215,40 @@ def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool, unit: float)
 def _dense(block: Block) -> tuple[Array, Array, Array]:
     """X, Y and the weights of the rows of positive weight."""
     X = dense_float64(block.X)
-    y = targets(block)
+    y = target_matrix(block)
     assert y is not None
     w = np.ones(len(block)) if block.weight is None else block.weight
     return X[w > 0], y[w > 0], w[w > 0]
 
 
-def largest_unit(summary: Gram | Triangle) -> float:
+def largest_unit(summary: Gram | QRFactor) -> float:
     """The power of two that all features can be measured in."""
-    return float(summary.gauge.unit[: summary.p].max())
+    return float(summary.scaling.scale[: summary.p].max())
 
 
 def user_units(gram: Gram, intercept: bool, unit: float = 1.0) -> tuple[Array, Array, Array]:
     """X'X, X'Y and squares of Y in the user's units, X in a `unit` of them, about the mean or about zero."""
-    p, own = gram.p, gram.gauge.unit
-    cross = gram.cross
+    p, own = gram.p, gram.scaling.scale
+    cross = gram.centered_crossprod
     if not intercept:
-        zero = gram.mean + gram.gauge.shift / own
+        zero = gram.mean + gram.scaling.shift / own
         cross = cross + outer(zero, zero) * gram.weight
     size = np.concatenate([own[:p] / unit, own[p:]])
-    cross = rounded(cross) * size * size[:, None]
+    cross = to_float64(cross) * size * size[:, None]
     return cross[:p, :p], cross[:p, p:], np.diagonal(cross)[p:]
 
 
-def rows_in_units(triangle: Triangle, intercept: bool, unit: float) -> tuple[Array, Array]:
+def rows_in_units(triangle: QRFactor, intercept: bool, unit: float) -> tuple[Array, Array]:
     """Rows of X and of Y, as many as the triangle has, whose products are those of `user_units`."""
-    p, own = triangle.p, triangle.gauge.unit
-    R = triangle.R[1:, 1:] if intercept else triangle.measured(Gauge(np.zeros_like(own), own)).R[:, 1:]
+    p, own = triangle.p, triangle.scaling.scale
+    R = triangle.R[1:, 1:] if intercept else triangle.rescaled(ColumnScaling(np.zeros_like(own), own)).R[:, 1:]
     return R[:, :p] * (own[:p] / unit), R[:, p:] * own[p:]
 
 
-def means(summary: Gram | Triangle) -> tuple[Array, Array]:
+def means(summary: Gram | QRFactor) -> tuple[Array, Array]:
     """Means of the features and of the targets in the user's units."""
-    if isinstance(summary, Triangle):
-        mean = summary.R[0, 1:] / (summary.R[0, 0] or 1.0) * summary.gauge.unit + summary.gauge.shift
+    if isinstance(summary, QRFactor):
+        mean = summary.R[0, 1:] / (summary.R[0, 0] or 1.0) * summary.scaling.scale + summary.scaling.shift
     else:
-        mean = rounded(summary.mean * summary.gauge.unit + summary.gauge.shift)
+        mean = to_float64(summary.mean * summary.scaling.scale + summary.scaling.shift)
     return mean[: summary.p], mean[summary.p :]

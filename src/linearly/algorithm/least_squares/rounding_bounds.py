@@ -1,6 +1,6 @@
 """Bounds on the rounding errors of a summary, one number per column, which sums and differences carry along.
 
-Column 0 is the constant, the others are those of [X | Y] in the gauge, measured from their means. A Gram's products of
+Column 0 is the constant, the others are those of [X | Y] in the scaling, measured from their means. A Gram's products of
 columns i and j are wrong by at most √(bound_i · bound_j); a column of a Triangle is wrong by a vector of length
 √bound_j. Both bounds are sums of squares, and both move to another origin in the same way. An error stays although
 the rows that caused it are removed.
@@ -14,7 +14,7 @@ from linearly.kernels.double_double import Array
 
 
 def least_bound(grain: float, weight: Array | float, mean: Array, squares: Array) -> Array:
-    """Return the bound where each product is rounded once: `grain` times the squares about the gauge's shift."""
+    """Return the bound where each product is rounded once: `grain` times the squares about the scaling's shift."""
     bound = np.empty(1 + len(mean))
     bound[0], about_shift = weight, bound[1:]
     np.multiply(mean, mean, out=about_shift)

@@ -15,22 +15,18 @@ from numpy.typing import NDArray
 
 from linearly import kernels
 from linearly.algorithm.least_squares.column_scaling import power_of_two
-from linearly.algorithm.least_squares.gram import targets
+from linearly.algorithm.least_squares.gram import target_matrix
 from linearly.algorithm.least_squares.solution import Solution
-from linearly.algorithm.least_squares.triangular import ratio
+from linearly.algorithm.least_squares.triangular import exact_rescale
 from linearly.dataset.rows.block import Block, Rows
-from linearly.dataset.rows.label_checks import distinct, first_gap
-from linearly.exceptions import remark
-from linearly.kernels.double_double import Array, Doubled
-from linearly.kernels.matrices import dense, dense_numbers
+from linearly.dataset.rows.label_checks import first_missing, unique_with_codes
+from linearly.exceptions import FewClustersWarning, warn_at_caller
+from linearly.kernels.double_double import Array, DoubleDouble
+from linearly.kernels.matrices import dense, dense_keeping_low_part
 
-FEW_CLUSTERS = (
+MIN_CLUSTERS = (
     40  # below about so many, t tests on G − 1 degrees of freedom still reject too often (Cameron & Miller 2015)
 )
-
-
-class FewClustersWarning(UserWarning):
-    """Clustered standard errors rest on few clusters, and are too small."""
 
 
 def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
@@ -40,9 +36,9 @@ def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
     """
     # Of few rows the product of their coordinates is the smaller one.
     plain = kind in ("HC0", "HC1") and solution.mean is not None and solution.n > len(solution.coef)
-    meat = rows.fold(_gram_meat(solution) if plain else _row_meat(solution, kind))
+    meat = rows.reduce(_gram_meat(solution) if plain else _row_meat(solution, kind))
     if not plain and np.isnan(meat).any():
-        remark(
+        warn_at_caller(
             f"{kind} is not known: a row has leverage 1, so a coefficient hangs on it alone, and its residual is 0 "
             "whatever its error was. Leave the row out (augment shows leverages), or use HC1.",
             np.exceptions.RankWarning,
@@ -54,7 +50,7 @@ def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
 
 def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> tuple[Array, int]:
     """Scores summed within groups, with the correction G/(G−1) · (n−1)/(n−k) of R's sandwich and of Stata; and G."""
-    r, k = solution.root.shape[1], len(solution.intercept)
+    r, k = solution.inverse_root.shape[1], len(solution.intercept)
 
     def scores(block: Block) -> Array:
         u, residual, weight = _row_parts(block, solution)
@@ -81,13 +77,13 @@ def sums_by_group(rows: Rows, groups: Any, scores: Callable[[Block], Array]) -> 
             labels, values = labels[block.weight > 0], values[block.weight > 0]
         return GroupSums.of(labels, values)
 
-    found: GroupSums = rows.fold(by_group)
+    found: GroupSums = rows.reduce(by_group)
     if len(found.labels) < 2:
         raise ValueError("A clustered covariance needs at least two groups.")
     return found.sums
 
 
-def refuse_few_clusters(G: int, terms: int) -> None:
+def check_enough_clusters(G: int, terms: int) -> None:
     """Refuse G clusters for as many terms, and warn of few.
 
     The summed scores of all clusters are 0, so G of them span at most G − 1 directions: a covariance of G terms would
@@ -98,10 +94,10 @@ def refuse_few_clusters(G: int, terms: int) -> None:
             f"groups has {G} groups, and the model {terms} terms: a clustered covariance needs more groups than terms. "
             'Leave columns out, use smaller groups, or use covariance="HC1" if rows are independent.'
         )
-    if G < FEW_CLUSTERS:
-        remark(
+    if G < MIN_CLUSTERS:
+        warn_at_caller(
             f"groups has {G} groups only. Clustered standard errors are too small with fewer than about "
-            f"{FEW_CLUSTERS}: take p-values and intervals with care.",
+            f"{MIN_CLUSTERS}: take p-values and intervals with care.",
             FewClustersWarning,
         )
 
@@ -116,7 +112,7 @@ class GroupSums:
     @staticmethod
     def of(labels: NDArray[Any], values: Array) -> GroupSums:
         """From a label and some numbers for each row."""
-        found, codes = distinct(labels, "groups")
+        found, codes = unique_with_codes(labels, "groups")
         sums = np.zeros((len(found), values.shape[1]))
         np.add.at(sums, codes, values)
         return GroupSums(found, sums)
@@ -138,10 +134,10 @@ def _labels_of(block: Block, column: str) -> NDArray[Any]:
 
 def of_block(codes: NDArray[np.intp], block: Block) -> NDArray[np.intp]:
     """The groups of the rows of a block."""
-    last = int(block.number(len(block) - 1)) if len(block) else -1
+    last = int(block.global_index(len(block) - 1)) if len(block) else -1
     if last >= len(codes):
         raise ValueError(f"groups has {len(codes)} labels, fewer than there are rows.")
-    return np.asarray(codes[block.number(np.arange(len(block)))])
+    return np.asarray(codes[block.global_index(np.arange(len(block)))])
 
 
 def group_codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
@@ -152,18 +148,18 @@ def group_codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
         raise ValueError("groups must be one label a row.")
     if isinstance(rows, Sized) and len(rows) != len(labels):
         raise ValueError(f"groups has {len(labels)} labels for {len(rows)} rows.")
-    gap = first_gap(labels)
+    gap = first_missing(labels)
     if gap is not None:
         raise ValueError(f"groups has no label in row {gap}. Drop the row or give it a group of its own.")
-    found, codes = distinct(labels, "groups")
+    found, codes = unique_with_codes(labels, "groups")
     return codes, len(found)
 
 
 def _row_parts(block: Block, solution: Solution) -> tuple[Array, Array, Array]:
-    X, y = dense_numbers(block.X), targets(block)
+    X, y = dense_keeping_low_part(block.X), target_matrix(block)
     assert y is not None
     weight = np.ones(len(block)) if block.weight is None else block.weight
-    return solution.coordinates(X), y - solution.predict(X), weight
+    return solution.whitened_rows(X), y - solution.predict(X), weight
 
 
 def _row_meat(solution: Solution, kind: str) -> Callable[[Block], Array]:
@@ -186,24 +182,27 @@ def _gram_meat(solution: Solution) -> Callable[[Block], Array]:
     assert mean is not None
     p, k = solution.coef.shape
     with np.errstate(divide="ignore"):
-        unit = power_of_two(1 / np.abs(solution.root[1:]).max(axis=1, initial=0.0))
+        unit = power_of_two(1 / np.abs(solution.inverse_root[1:]).max(axis=1, initial=0.0))
     y_unit = power_of_two(np.sqrt(solution.tss / solution.weight))
     # (1, x − mean) = (1, x − mean.high) T, which puts the low part of the mean back.
     T = np.eye(1 + p)
     T[0, 1:] = -mean.low / unit
-    S = np.zeros_like(solution.root)
-    S[0, 0], S[1:, 1:] = solution.root[0, 0], ratio(solution.root[1:, 1:], unit[:, None], np.ones(1))
+    S = np.zeros_like(solution.inverse_root)
+    S[0, 0], S[1:, 1:] = (
+        solution.inverse_root[0, 0],
+        exact_rescale(solution.inverse_root[1:, 1:], unit[:, None], np.ones(1)),
+    )
     S = T @ S
-    coef = ratio(solution.coef, unit[:, None], y_unit)
-    at_mean = solution.at_mean - mean.low @ solution.coef
+    coef = exact_rescale(solution.coef, unit[:, None], y_unit)
+    at_mean = solution.prediction_at_mean - mean.low @ solution.coef
 
     by_row = _row_meat(solution, "HC0")
 
     def meat(block: Block) -> Array:
-        if isinstance(block.X, Doubled):
+        if isinstance(block.X, DoubleDouble):
             return by_row(block)
         X = dense(block.X)
-        y = targets(block)
+        y = target_matrix(block)
         assert y is not None
         weight = None if block.weight is None else block.weight**2
         parts = []

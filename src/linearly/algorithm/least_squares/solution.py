@@ -14,36 +14,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.column_scaling import power_of_two
-from linearly.algorithm.least_squares.identification import at_zero, constant_columns, is_estimable, null_direction
+from linearly.algorithm.least_squares.identification import (
+    constant_columns,
+    is_estimable,
+    null_direction,
+    set_small_to_zero,
+)
 from linearly.algorithm.least_squares.triangular import (
-    DEPENDENT,
     EPS,
+    RANK_TOL,
     ROUNDING,
-    Pivoted,
-    bordered,
+    PivotedTriangle,
+    add_leading_row_column,
     condition,
+    exact_rescale,
     inverse,
     pivot_normal,
     pivot_triangle,
     product,
-    ratio,
-    substitute,
+    solve_triangular,
     upper,
 )
-from linearly.kernels.double_double import Array, Doubled, Numbers, dot, rounded
+from linearly.kernels.double_double import Array, DoubleDouble, Numbers, dot, to_float64
 
 _HUGE = 2.0**400  # its square, times a few thousand, is still a float64
 NEGLIGIBLE = 1e-4  # of what a coefficient could be: up to 10⁸ rows, chance alone makes it larger
-PERFECT = (100 * EPS) ** 2  # of a sum of squares: what rounding errors alone leave of it
-ONE_DEGREE = 1 - 1e-9  # of freedom, as rounding may leave it: of the 0.01 that ridge leaves, t reaches 1e100
+INTERPOLATION_TOL = (100 * EPS) ** 2  # of a sum of squares: what rounding errors alone leave of it
+MIN_DOF = 1 - 1e-9  # of freedom, as rounding may leave it: of the 0.01 that ridge leaves, t reaches 1e100
 SAFE = 4.0  # rounding errors this much larger than they usually are
 _UNEVEN = math.log(2.0**10)  # of the weights: arithmetic over geometric mean
 
 
-Form = Literal["centred", "plain", "constant"]
+Centering = Literal["centred", "plain", "constant"]
 
 
-def form_of(intercept: bool, penalized: bool) -> Form:
+def centering_for(intercept: bool, penalized: bool) -> Centering:
     """The design of a fit: X about its mean, X as it is, or [1 | X] where the intercept is penalised too."""
     if not intercept:
         return "plain"
@@ -65,7 +70,7 @@ class Solution:
     rss: Array  # k, weighted residual sums of squares
     tss: Array  # k, about the mean, or about zero without an intercept
     dof: float  # n − rank − 1 with an intercept; for ridge the trace of the hat matrix takes the place of the rank
-    root: Array
+    inverse_root: Array
     root_low: Array | None  # what rounding took from `root`, where it was known in double-double
     shrinkage: Array  # root' X'WX root: the identity where there is no penalty
     n: int
@@ -73,13 +78,13 @@ class Solution:
     log_weight: float
     condition: float  # of the scaled design
     digits: float  # decimal digits to trust in the weakest coefficient and in the residual sum of squares
-    sound_digits: float  # the same, negligible coefficients measured against what chance would make of them
-    sure: bool  # whether the rank is known; a float64 Gram cannot tell combinations from near-combinations
+    digits_of_relevant_coefs: float  # the same, negligible coefficients measured against what chance would make of them
+    rank_is_certain: bool  # whether the rank is known; a float64 Gram cannot tell combinations from near-combinations
     alpha: float
-    form: Form
-    mean: Doubled | None  # of the features, where the design was centred
-    at_mean: Array  # k, what is predicted there; otherwise the prediction at zero
-    exact: tuple[Doubled, Doubled]  # coefficients and intercept before rounding to float64
+    form: Centering
+    mean: DoubleDouble | None  # of the features, where the design was centred
+    prediction_at_mean: Array  # k, what is predicted there; otherwise the prediction at zero
+    exact: tuple[DoubleDouble, DoubleDouble]  # coefficients and intercept before rounding to float64
     null: Array | None = None  # a generic direction of the null space, as the rows of `root`; None at full rank
     error_digits: float | None = None  # decimal digits to trust in the weakest standard error
     strict_digits: float | None = None  # as `sound_digits`, only 1e-4 of what a coefficient could be being negligible
@@ -87,7 +92,7 @@ class Solution:
     @property
     def identified(self) -> NDArray[np.bool_]:
         """Which terms the rows determine, as the rows of `root`: the others have coefficients of smallest norm."""
-        return np.ones(len(self.root), dtype=bool) if self.null is None else self.null == 0
+        return np.ones(len(self.inverse_root), dtype=bool) if self.null is None else self.null == 0
 
     def estimable(self, X: Numbers) -> NDArray[np.bool_]:
         """At which rows the prediction is the same for every solution of the normal equations."""
@@ -95,45 +100,51 @@ class Solution:
             return np.ones(len(X), dtype=bool)
         first = int(self.has_intercept)
         constant = float(self.null[0]) if self.form == "constant" else 0.0
-        return is_estimable(rounded(X), rounded(self._about_mean(X)), self.null[first:], constant)
+        return is_estimable(to_float64(X), to_float64(self._about_mean(X)), self.null[first:], constant)
 
     @property
     def has_intercept(self) -> bool:
         """Whether `root` has a row for the intercept."""
-        return len(self.root) > len(self.coef)
+        return len(self.inverse_root) > len(self.coef)
 
-    def coordinates(self, X: Numbers) -> Array:
+    def whitened_rows(self, X: Numbers) -> Array:
         """Rows x as u = (1, x) times `root`: leverage w·u'u, variance of the prediction σ² u' shrinkage u.
 
         Measured about the mean, because an offset of 1e9 in a column of spread 1 would cost nine digits. Rows in
         double-double are powers, of which the differences count: they are multiplied in double-double too.
         """
-        root = self.root if self.root_low is None or not isinstance(X, Doubled) else Doubled(self.root, self.root_low)
+        root = (
+            self.inverse_root
+            if self.root_low is None or not isinstance(X, DoubleDouble)
+            else DoubleDouble(self.inverse_root, self.root_low)
+        )
         if self.mean is None:
             if not self.has_intercept:
-                return rounded(product(X, root))
-            return rounded(product(X, root[1:]) + self.root[0])
-        u = np.empty((len(X), self.root.shape[1]))
-        u[:, 0] = self.root[0, 0]
-        u[:, 1:] = rounded(product(self._about_mean(X), root[1:, 1:]))
+                return to_float64(product(X, root))
+            return to_float64(product(X, root[1:]) + self.inverse_root[0])
+        u = np.empty((len(X), self.inverse_root.shape[1]))
+        u[:, 0] = self.inverse_root[0, 0]
+        u[:, 1:] = to_float64(product(self._about_mean(X), root[1:, 1:]))
         return u
 
     def predict(self, X: Numbers) -> Array:
         """Fitted values, n × k; about the mean, and of rows in double-double likewise, for the same reasons."""
-        if not isinstance(X, Doubled):
-            return np.asarray(self._about_mean(X) @ self.coef + self.at_mean)
+        if not isinstance(X, DoubleDouble):
+            return np.asarray(self._about_mean(X) @ self.coef + self.prediction_at_mean)
         coef, intercept = self.exact
-        return rounded(product(self._about_mean(X), coef) + (intercept if self.mean is None else self.at_mean))
+        return to_float64(
+            product(self._about_mean(X), coef) + (intercept if self.mean is None else self.prediction_at_mean)
+        )
 
     def _about_mean(self, X: Numbers) -> Numbers:
-        if self.mean is None or isinstance(X, Doubled):
+        if self.mean is None or isinstance(X, DoubleDouble):
             return X if self.mean is None else X - self.mean
         return (X - self.mean.high) - self.mean.low
 
     @property
     def sigma2(self) -> Array:
         """The unbiased variance of the errors, RSS / dof (NaN where not one degree of freedom is left)."""
-        return self.rss / self.dof if self.dof >= ONE_DEGREE else np.full_like(self.rss, np.nan)
+        return self.rss / self.dof if self.dof >= MIN_DOF else np.full_like(self.rss, np.nan)
 
 
 class Trust(NamedTuple):
@@ -149,14 +160,14 @@ class Trust(NamedTuple):
 class Problem:
     """Minimise ‖Y − D b‖² + alpha ‖coefficients‖² for a design D of q columns, of one of the forms of `form_of`."""
 
-    form: Form
+    centering: Centering
     n: int
     weight: Numbers
     log_weight: float
     unit: Array  # of the columns of D
     y_unit: Array
-    mean: Doubled  # of the features, in units
-    y_mean: Doubled
+    mean: DoubleDouble  # of the features, in units
+    y_mean: DoubleDouble
     y_squares: Array  # of the targets about their mean, in units
     alpha: float
     mean_error: float = 0.0  # of a mean, where the square of its column is wrong by 1
@@ -164,10 +175,10 @@ class Problem:
     @property
     def uneven(self) -> bool:
         """Whether weights are so uneven that the length of y says nothing about what a coefficient could be."""
-        weight = float(rounded(self.weight))
+        weight = float(to_float64(self.weight))
         return self.n > 0 and weight > 0 and math.log(weight / self.n) - self.log_weight / self.n > _UNEVEN
 
-    def by_triangle(self, R: Array, c: Array, rest: Array, *, rounding: Array | None = None) -> Solution:
+    def solve_qr(self, R: Array, c: Array, rest: Array, *, rounding: Array | None = None) -> Solution:
         """Solve with D'D = R'R, D'Y = R'c and sums of squares `rest` beyond them, from a QR factorisation.
 
         `rounding` has the squared lengths of the errors of the columns of D and of Y.
@@ -189,7 +200,7 @@ class Problem:
         kept, T = solved.kept, solved.inverse_R
         h, load = _noise(noise, kept, b)
         # Residuals that are rounding errors have no digits to lose.
-        lost = _largest_ratio(load, np.sqrt(np.where(rss <= PERFECT * total, total, rss)))
+        lost = _largest_ratio(load, np.sqrt(np.where(rss <= INTERPOLATION_TOL * total, total, rss)))
         if few:
             lost = min(lost, _largest_ratio(noise[len(size) :], np.sqrt(total)) * condition(solved.R) ** 2)
         half = R[:, kept] @ T if self.alpha > 0 else np.eye(len(T))
@@ -201,7 +212,7 @@ class Problem:
         trust = self._trust(length, b_all, error, load, total, rss, lost, of_errors)
         return self._read(solved, b, T, half.T @ half, rss, total, size, y_size, trust, True)
 
-    def by_normal(
+    def solve_normal(
         self, A: Array, C: Array, total: Array, *, rounding: Array | None = None, sure: bool = True
     ) -> Solution:
         """Solve with D'D = A, D'Y = C, Σ y² = total in float64.
@@ -221,7 +232,7 @@ class Problem:
         R, c, rest, tolerance = _triangle_of(A + np.diag(self._penalty(size)), C, total)
         solved = pivot_triangle(R, c, tolerance)
         kept = solved.kept
-        b = substitute(solved.R, solved.c)
+        b = solve_triangular(solved.R, solved.c)
         if self.alpha > 0:
             rss = np.maximum(total - (b * (2 * C[kept] - A[kept[:, None], kept] @ b)).sum(axis=0), 0.0)
         else:
@@ -238,25 +249,27 @@ class Problem:
         sure = sure and not np.diagonal(A)[solved.aliased].any()
         return self._read(solved, b, T, shrinkage, rss, total, size, y_size, trust, sure)
 
-    def by_exact_normal(self, A: Doubled, C: Doubled, total: Doubled, *, rounding: Array | None = None) -> Solution:
+    def solve_normal_extended(
+        self, A: DoubleDouble, C: DoubleDouble, total: DoubleDouble, *, rounding: Array | None = None
+    ) -> Solution:
         """The same in double-double."""
         if rounding is None:
-            rounding = EPS**2 * np.concatenate([np.diagonal(rounded(A)), rounded(total)])
-        size = self._sizes(np.sqrt(np.maximum(np.diagonal(rounded(A)), 0.0)))
-        y_size = power_of_two(np.sqrt(np.maximum(rounded(total), 0.0)))
+            rounding = EPS**2 * np.concatenate([np.diagonal(to_float64(A)), to_float64(total)])
+        size = self._sizes(np.sqrt(np.maximum(np.diagonal(to_float64(A)), 0.0)))
+        y_size = power_of_two(np.sqrt(np.maximum(to_float64(total), 0.0)))
         A, C, total = A / size / size[:, None], C / size[:, None] / y_size, total / y_size**2
         noise = np.sqrt(rounding) / np.concatenate([size, y_size])
         solved = pivot_normal(A + np.diag(self._penalty(size)), C)
         kept = solved.kept
-        b = substitute(solved.R, solved.c)
+        b = solve_triangular(solved.R, solved.c)
         rss = total - (b * (C[kept] * 2.0 - product(A[kept[:, None], kept], b))).sum(axis=0)
-        T = rounded(solved.inverse_R)
-        shrinkage = T.T @ rounded(A[kept[:, None], kept]) @ T if self.alpha > 0 else np.eye(len(T))
+        T = to_float64(solved.inverse_R)
+        shrinkage = T.T @ to_float64(A[kept[:, None], kept]) @ T if self.alpha > 0 else np.eye(len(T))
         U, b_all = self._with_intercept(T, b.high, size, y_size)
         h, load = _noise(noise, kept, b.high)
-        left, whole = np.maximum(rounded(rss), 0.0), rounded(total)
+        left, whole = np.maximum(to_float64(rss), 0.0), to_float64(total)
         wrong = _error_of_squares(noise, h, b.high)
-        lost = max(EPS, _largest_ratio(wrong, np.where(left <= PERFECT * whole, whole, left)))
+        lost = max(EPS, _largest_ratio(wrong, np.where(left <= INTERPOLATION_TOL * whole, whole, left)))
         length, far = np.linalg.norm(U, axis=1)[:, None], _lengths(U, h[:, None] * T)
         of_errors = 2 * _largest_ratio(far, length) ** 2
         trust = self._trust(length, b_all, SAFE * far * load, load, whole, left, lost, of_errors, resolved=True)
@@ -280,9 +293,9 @@ class Problem:
         Where weights are uneven, rows of large weight say nothing about what the others could make of a coefficient.
         None is zero or negligible then, unless it is `resolved` in double-double.
         """
-        if self.form == "centred" and len(b) > len(self.unit):  # the intercept is above
+        if self.centering == "centred" and len(b) > len(self.unit):  # the intercept is above
             length, error = length.copy(), error.copy()
-            length[0] = math.hypot(length[0, 0], 1 / math.sqrt(float(rounded(self.weight))))
+            length[0] = math.hypot(length[0, 0], 1 / math.sqrt(float(to_float64(self.weight))))
             error[0] += SAFE * self.mean_error * load
         reach, size = length * np.sqrt(total), np.abs(b)
         if self.uneven and not resolved:
@@ -303,14 +316,14 @@ class Problem:
 
     def _with_intercept(self, T: Array, b: Array, size: Array, y_size: Array) -> tuple[Array, Array]:
         """T and b with a row for the intercept above, which is a combination of the others, if there is one."""
-        if self.form != "centred" or len(T) < len(size):
+        if self.centering != "centred" or len(T) < len(size):
             return T, b
         m = self.mean.high / size
         return np.vstack([-m @ T, T]), np.vstack([self.y_mean.high / y_size - m @ b, b])
 
     def _read(
         self,
-        solved: Pivoted,
+        solved: PivotedTriangle,
         b: Numbers,
         T: Numbers,
         shrinkage: Array,
@@ -323,63 +336,66 @@ class Problem:
     ) -> Solution:
         with np.errstate(over="ignore"):  # a coefficient or intercept beyond float64 is refused by name
             kept, unit, y_unit = solved.kept, self.unit * size, self.y_unit * y_size
-        coef, root = ratio(b, y_unit, unit[kept, None]), ratio(T, np.ones(1), unit[kept, None])
+        coef, root = exact_rescale(b, y_unit, unit[kept, None]), exact_rescale(T, np.ones(1), unit[kept, None])
         null: Array | None = None
         if len(solved.aliased):
             spread = least_norm(solved, unit)
-            coef, root = spread @ rounded(coef), spread @ rounded(root)
+            coef, root = spread @ to_float64(coef), spread @ to_float64(root)
             null = null_direction(solved, unit)
-        low = root.low if isinstance(root, Doubled) else None
+        low = root.low if isinstance(root, DoubleDouble) else None
         mean, at_mean = None, np.zeros(len(y_size))
-        intercept = Doubled.of(at_mean)
+        intercept = DoubleDouble.of(at_mean)
         effective = float(np.trace(shrinkage)) if self.alpha > 0 else float(len(kept))
-        if self.form == "centred":
-            mean, fit = ratio(self.mean, self.unit, np.ones(1)), ratio(self.y_mean, self.y_unit, np.ones(1))
-            at_mean = fit.rounded()
+        if self.centering == "centred":
+            mean, fit = (
+                exact_rescale(self.mean, self.unit, np.ones(1)),
+                exact_rescale(self.y_mean, self.y_unit, np.ones(1)),
+            )
+            at_mean = fit.to_float64()
             # Σ mean · coef in units, where neither factor can leave float64, unless a coefficient itself has.
             with np.errstate(invalid="ignore"):
-                moved = dot(self.mean, Doubled.of(ratio(coef, self.unit[:, None], self.y_unit)))
-                intercept = ratio(self.y_mean - moved, self.y_unit, np.ones(1))
-            in_units = ratio(root, self.unit[:, None], np.ones(1))
-            center = self.mean if isinstance(root, Doubled) else self.mean.high
-            top = -rounded(product(center[None, :], in_units))
-            low = None if low is None else bordered(0.0, 0.0, low)
-            root = bordered(1 / np.sqrt(rounded(self.weight)), top, rounded(root))
-            shrinkage = bordered(1.0, 0.0, shrinkage)
+                moved = dot(self.mean, DoubleDouble.of(exact_rescale(coef, self.unit[:, None], self.y_unit)))
+                intercept = exact_rescale(self.y_mean - moved, self.y_unit, np.ones(1))
+            in_units = exact_rescale(root, self.unit[:, None], np.ones(1))
+            center = self.mean if isinstance(root, DoubleDouble) else self.mean.high
+            top = -to_float64(product(center[None, :], in_units))
+            low = None if low is None else add_leading_row_column(0.0, 0.0, low)
+            root = add_leading_row_column(1 / np.sqrt(to_float64(self.weight)), top, to_float64(root))
+            shrinkage = add_leading_row_column(1.0, 0.0, shrinkage)
             effective += 1
             if null is not None:  # a constant column is left out: the intercept is that of the others
                 others = np.delete(np.arange(len(null)), constant_columns(solved))
-                null = np.append(at_zero(null[others], mean.high[others]), null)
-        elif self.form == "constant":
-            intercept, coef = Doubled.of(coef)[0], coef[1:]
-            at_mean = intercept.rounded()
-        constant = int(self.form == "constant")
+                null = np.append(set_small_to_zero(null[others], mean.high[others]), null)
+        elif self.centering == "constant":
+            intercept, coef = DoubleDouble.of(coef)[0], coef[1:]
+            at_mean = intercept.to_float64()
+        constant = int(self.centering == "constant")
         with np.errstate(over="ignore", under="ignore"):
             rss = rss * y_unit * y_unit
-            tss = total * y_unit * y_unit if self.form == "plain" else self.y_squares * self.y_unit * self.y_unit
+            tss = total * y_unit * y_unit if self.centering == "plain" else self.y_squares * self.y_unit * self.y_unit
         return Solution(
-            coef=rounded(coef),
-            intercept=rounded(intercept),
+            coef=to_float64(coef),
+            intercept=to_float64(intercept),
             rank=len(kept) - constant,
             aliased=tuple(int(j) - constant for j in solved.aliased if j >= constant),
             rss=rss,
             tss=tss,
             dof=self.n - effective,
-            root=rounded(root),
+            inverse_root=to_float64(root),
             root_low=low,
             shrinkage=shrinkage,
             n=self.n,
-            weight=float(rounded(self.weight)),
+            weight=float(to_float64(self.weight)),
             log_weight=self.log_weight,
-            condition=condition(rounded(solved.R)),
+            condition=condition(to_float64(solved.R)),
             digits=trust.digits,
-            sound_digits=trust.sound,
-            sure=sure,
+            digits_of_relevant_coefs=trust.sound,
+            rank_is_certain=sure,
             alpha=self.alpha,
-            form=self.form,
+            form=self.centering,
             mean=mean,
-            at_mean=at_mean,
-            exact=(Doubled.of(coef), Doubled.of(intercept)),
+            prediction_at_mean=at_mean,
+            exact=(DoubleDouble.of(coef), DoubleDouble.of(intercept)),
             null=null,
             error_digits=trust.errors,
             strict_digits=trust.strict,
@@ -396,7 +412,7 @@ class Whitening:
     condition: float  # of the columns scaled to unit length
     digits: float
     sure: bool  # whether aliased columns are known to be combinations: float64 cannot tell them from near-combinations
-    solved: Pivoted  # the triangle of A for columns divided by `size`
+    solved: PivotedTriangle  # the triangle of A for columns divided by `size`
     size: Array
 
 
@@ -405,20 +421,20 @@ def whiten(A: Numbers, rounding: Array | None = None) -> Whitening:
 
     Its elements are wrong by √(rounding_i · rounding_j) at most; by default each is rounded once.
     """
-    size = power_of_two(np.sqrt(np.maximum(np.diagonal(rounded(A)), 0.0)))
+    size = power_of_two(np.sqrt(np.maximum(np.diagonal(to_float64(A)), 0.0)))
     A = A / size / size[:, None]
     nothing = np.empty((len(size), 0))
-    if isinstance(A, Doubled):
-        solved = pivot_normal(A, Doubled.of(nothing))
+    if isinstance(A, DoubleDouble):
+        solved = pivot_normal(A, DoubleDouble.of(nothing))
     else:
         R, c, _, tolerance = _triangle_of(A, nothing, np.zeros(0))
         solved = pivot_triangle(R, c, tolerance)
-    kappa = condition(rounded(solved.R))
-    exact = isinstance(A, Doubled)
+    kappa = condition(to_float64(solved.R))
+    exact = isinstance(A, DoubleDouble)
     error = EPS**2 * kappa**2 if exact else EPS * kappa**2
     if rounding is not None:
         # Of root' δA root: the largest eigenvalue of a matrix whose elements vary as the products of these shares.
-        root = rounded(solved.inverse_R) / size[solved.kept, None]
+        root = to_float64(solved.inverse_R) / size[solved.kept, None]
         shares = rounding[solved.kept] @ root**2
         error = 2 * math.sqrt(float(shares.max(initial=0.0) * shares.sum()))
     return _whitening(solved, size, kappa, error, exact or not np.diagonal(A)[solved.aliased].any())
@@ -432,10 +448,10 @@ def whiten_triangle(R: Array) -> Whitening:
     return _whitening(solved, size, kappa, SAFE * EPS * kappa, True)
 
 
-def _whitening(solved: Pivoted, size: Array, kappa: float, error: float, sure: bool) -> Whitening:
+def _whitening(solved: PivotedTriangle, size: Array, kappa: float, error: float, sure: bool) -> Whitening:
     root = np.zeros((len(size), len(solved.kept)))
-    root[solved.kept] = rounded(solved.inverse_R) / size[solved.kept, None]
-    diagonal = np.abs(np.diagonal(rounded(solved.R))) * size[solved.kept]
+    root[solved.kept] = to_float64(solved.inverse_R) / size[solved.kept, None]
+    diagonal = np.abs(np.diagonal(to_float64(solved.R))) * size[solved.kept]
     return Whitening(
         root=root,
         aliased=tuple(map(int, solved.aliased)),
@@ -448,7 +464,7 @@ def _whitening(solved: Pivoted, size: Array, kappa: float, error: float, sure: b
     )
 
 
-def _by_columns(R: Array, c: Array, penalty: Array) -> tuple[Pivoted, Array, Array]:
+def _by_columns(R: Array, c: Array, penalty: Array) -> tuple[PivotedTriangle, Array, Array]:
     """The triangle of R'R + diag(penalty²), the solution for the columns it keeps, and the residuals of c."""
     rows, q = R.shape
     if penalty.any():
@@ -461,11 +477,11 @@ def _by_columns(R: Array, c: Array, penalty: Array) -> tuple[Pivoted, Array, Arr
         solved = pivot_triangle(stacked[:q, :q], stacked[:q, q:])
     else:
         solved = pivot_triangle(R, c)
-    b = substitute(solved.R, solved.c)
+    b = solve_triangular(solved.R, solved.c)
     return solved, b, c - R[:, solved.kept] @ b
 
 
-def _by_rows(R: Array, c: Array, penalty: Array) -> tuple[Pivoted, Array, Array]:
+def _by_rows(R: Array, c: Array, penalty: Array) -> tuple[PivotedTriangle, Array, Array]:
     """The same for fewer rows than columns, at the price of the rows squared.
 
     In units of the penalty R is S = L'Q', and (S'S + 1)⁻¹ is Q(LL' + 1)⁻¹Q' on the rows of S. Beyond them it is 1,
@@ -477,16 +493,16 @@ def _by_rows(R: Array, c: Array, penalty: Array) -> tuple[Pivoted, Array, Array]
     W, V = upper(np.vstack([L.T, one])), upper(np.vstack([L, one]))
     T = inverse(W)
     root, u = Q @ T / penalty[:, None], T.T @ (L @ c)
-    solved = Pivoted(W, u, list(range(len(penalty))), [], np.empty((len(W), 0)), root)
-    return solved, root @ u, substitute(V, substitute(V, c, transposed=True))
+    solved = PivotedTriangle(W, u, list(range(len(penalty))), [], np.empty((len(W), 0)), root)
+    return solved, root @ u, solve_triangular(V, solve_triangular(V, c, transposed=True))
 
 
-def least_norm(solved: Pivoted, unit: Array) -> Array:
+def least_norm(solved: PivotedTriangle, unit: Array) -> Array:
     """The matrix that takes coefficients of the kept columns to those of all columns of the smallest norm."""
     q, kept, aliased = len(unit), solved.kept, solved.aliased
     if 2 * len(kept) < q:  # what rows span is less than what they leave out
         spanned = np.empty((q, len(kept)))
-        spanned[kept], spanned[aliased] = rounded(solved.R).T, rounded(solved.beside).T
+        spanned[kept], spanned[aliased] = to_float64(solved.R).T, to_float64(solved.beside).T
         spanned *= np.maximum(unit / unit.max(), 1 / _HUGE)[:, None]
         basis, _ = np.linalg.qr(spanned)
         return np.asarray(basis @ basis[kept].T)
@@ -505,8 +521,8 @@ def _triangle_of(A: Array, C: Array, total: Array) -> tuple[Array, Array, Array,
     try:
         R = np.asarray(np.linalg.cholesky(A).T)
         if (np.diagonal(R) ** 2 > 64 * EPS * np.sqrt(len(A))).all():
-            c = substitute(R, C, transposed=True) if len(R) else C
-            return R, c, np.maximum(total - (c**2).sum(axis=0), 0.0), DEPENDENT
+            c = solve_triangular(R, C, transposed=True) if len(R) else C
+            return R, c, np.maximum(total - (c**2).sum(axis=0), 0.0), RANK_TOL
     except np.linalg.LinAlgError:
         pass
     values, vectors = np.linalg.eigh(A)

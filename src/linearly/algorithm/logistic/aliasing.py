@@ -11,18 +11,18 @@ from typing import Self
 
 import numpy as np
 
-from linearly.algorithm.least_squares.column_scaling import Gauge
-from linearly.algorithm.least_squares.identification import at_zero, constant_columns, null_direction
+from linearly.algorithm.least_squares.column_scaling import ColumnScaling
+from linearly.algorithm.least_squares.identification import constant_columns, null_direction, set_small_to_zero
 from linearly.algorithm.least_squares.solution import least_norm, whiten
-from linearly.algorithm.least_squares.triangular import Pivoted
+from linearly.algorithm.least_squares.triangular import PivotedTriangle
 from linearly.kernels.double_double import Array
 
-_SAME = 1e-7  # of the length of a column: what is left of one that is constant
+_ALIAS_TOL = 1e-7  # of the length of a column: what is left of one that is constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dependence:
-    """Features that are combinations of the intercept and others, all in the units of a gauge."""
+class Aliasing:
+    """Features that are combinations of the intercept and others, all in the units of a scaling."""
 
     aliased: tuple[int, ...]  # features
     null: Array  # a generic direction of the null space in the user's units, intercept first
@@ -31,26 +31,26 @@ class Dependence:
     mean: Array  # of the features, in some weights
 
     @classmethod
-    def of(cls, design: Array, gauge: Gauge, intercept: bool) -> Self | None:
+    def of(cls, design: Array, scaling: ColumnScaling, intercept: bool) -> Self | None:
         """Read it off D'WD for a design D = [1 | Z], or Z without an intercept; None at full rank."""
         white = whiten(design)
         if not white.aliased:
             return None
         first, solved, size = int(intercept), white.solved, white.size[int(intercept) :]
         beside = solved.beside[first:].copy()  # the rest of a triangle whose first column is 1 is that about the mean
-        beside[:, np.linalg.norm(beside, axis=0) <= _SAME * np.linalg.norm(solved.beside, axis=0)] = 0.0
+        beside[:, np.linalg.norm(beside, axis=0) <= _ALIAS_TOL * np.linalg.norm(solved.beside, axis=0)] = 0.0
         kept, aliased = solved.kept[first:] - first, solved.aliased - first
-        about = Pivoted(solved.R[first:, first:], solved.c[first:], list(kept), list(aliased), beside)
-        unit = gauge.unit * size
+        about = PivotedTriangle(solved.R[first:, first:], solved.c[first:], list(kept), list(aliased), beside)
+        unit = scaling.scale * size
         null = null_direction(about, unit)
         mean = design[0, first:] / design[0, 0] if intercept else np.zeros(len(unit))
         if intercept:
             others = np.delete(np.arange(len(unit)), constant_columns(about))
-            null = np.append(at_zero(null[others], (gauge.shift + gauge.unit * mean)[others]), null)
+            null = np.append(set_small_to_zero(null[others], (scaling.shift + scaling.scale * mean)[others]), null)
         return cls(
             aliased=tuple(map(int, aliased)),
             null=null,
-            spread=least_norm(about, unit) * gauge.unit[:, None] / gauge.unit[kept],
+            spread=least_norm(about, unit) * scaling.scale[:, None] / scaling.scale[kept],
             combinations=about.combinations * size[aliased] / size[kept][:, None],
             mean=mean,
         )

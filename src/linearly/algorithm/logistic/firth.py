@@ -13,47 +13,49 @@ import numpy as np
 
 from linearly.algorithm.least_squares.column_scaling import power_of_two
 from linearly.algorithm.least_squares.triangular import inverse
-from linearly.algorithm.logistic.objective import Logistic, Quadratic, pieces
-from linearly.algorithm.logistic.optimizers import Found, Look, Path, independent, quasi_newton
+from linearly.algorithm.logistic.objective import Logistic, LossDerivatives, row_slices
+from linearly.algorithm.logistic.optimizers import Evaluate, History, OptimizeResult, independent, quasi_newton
 from linearly.dataset.rows.block import Block, Rows
 from linearly.kernels.double_double import Array
 
-SCORING_STEPS = 25  # of Fisher scoring, which is quick unless coefficients are many for the rows there are
-SHORTENED = 1 / 16  # a step cut to less leads in a poor direction: scoring is given up
-STALE_AFTER = 40  # passes by gradients, before the information that guides them is looked at anew
-MOST_PASSES = 400  # by gradients
-SMALL_STEP = 1e-9  # of a standard error, that ends scoring
-SMALL_STEP_BY_GRADIENTS = 1e-7  # and the rest, where rounding errors of the loss allow no less
+MAX_SCORING_STEPS = 25  # of Fisher scoring, which is quick unless coefficients are many for the rows there are
+MIN_STEP_FRACTION = 1 / 16  # a step cut to less leads in a poor direction: scoring is given up
+REFRESH_AFTER = 40  # passes by gradients, before the information that guides them is looked at anew
+MAX_PASSES = 400  # by gradients
+SCORING_STEP_TOL = 1e-9  # of a standard error, that ends scoring
+GRADIENT_STEP_TOL = 1e-7  # and the rest, where rounding errors of the loss allow no less
 
 
-def firth(rows: Rows, objective: Logistic, look: Look, B: Array, hold: tuple[int, int] | None = None) -> Found:
+def firth(
+    rows: Rows, objective: Logistic, look: Evaluate, B: Array, hold: tuple[int, int] | None = None
+) -> OptimizeResult:
     """Climb the penalised likelihood by Fisher scoring with step-halving, and on by gradients where that is slow.
 
     The coefficient at ``hold`` stays as it is. The losses of the path are penalised.
     """
-    path = Path()
+    path = History()
     q, c = B.shape
     start = look(B, True)
     assert start.hessian is not None
     aliased, kept = independent(start.hessian, q, c)
     design = start.hessian[:q, :q]
-    penalised = Penalised(rows, objective, look, kept, hold)
+    penalised = PenalizedObjective(rows, objective, look, kept, hold)
     at = penalised.read(B, start)
-    for _ in range(SCORING_STEPS):
+    for _ in range(MAX_SCORING_STEPS):
         g = penalised.gradient(at)
         step = -at.solve(g)
         path.note(B, replace(at.seen, loss=at.loss, gradient=g), 1.0)
-        if -float((step * g).sum()) <= SMALL_STEP**2:
-            return Found(B + step, at.seen, path, True, False, aliased, design)
+        if -float((step * g).sum()) <= SCORING_STEP_TOL**2:
+            return OptimizeResult(B + step, at.seen, path, True, False, aliased, design)
         length = 1.0
         while True:
-            trial = penalised.at(B + length * step)
+            trial = penalised.evaluate(B + length * step)
             if trial.loss <= at.loss + 1e-12 * abs(at.loss) or length < 1e-6:
                 break
             length /= 2
         path.step[-1] = length
         B, at = B + length * step, trial
-        if length < SHORTENED:
+        if length < MIN_STEP_FRACTION:
             break
     found = quasi_newton(
         penalised.look_at,
@@ -61,21 +63,21 @@ def firth(rows: Rows, objective: Logistic, look: Look, B: Array, hold: tuple[int
         at.solve,
         stop_when_separated=False,
         tolerance=0.0,
-        small_step=SMALL_STEP_BY_GRADIENTS,
-        renewed=lambda path, B: penalised.at(B).solve if len(path) % STALE_AFTER == 0 else None,
-        passes=MOST_PASSES,
+        small_step=GRADIENT_STEP_TOL,
+        renewed=lambda path, B: penalised.evaluate(B).solve if len(path) % REFRESH_AFTER == 0 else None,
+        passes=MAX_PASSES,
     )
     path = path.then(found.path)
-    return Found(found.B, look(found.B, True), path, found.converged, False, aliased, design)
+    return OptimizeResult(found.B, look(found.B, True), path, found.converged, False, aliased, design)
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class PenalizedPoint:
     """Some B, the penalised loss there, what the pass saw, and the inverse root of the information."""
 
     B: Array
     loss: float  # infinite where the information is singular
-    seen: Quadratic
+    seen: LossDerivatives
     root: Array
     hold: tuple[int, int] | None = None
 
@@ -97,20 +99,20 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class Penalised:
+class PenalizedObjective:
     """The likelihood with Jeffreys' prior, in the coefficients of columns that do not depend on others."""
 
     rows: Rows
     objective: Logistic
-    look: Look
+    look: Evaluate
     kept: Array  # their places in the information
     hold: tuple[int, int] | None = None  # the coefficient that does not move: its gradient is given as 0
 
-    def at(self, B: Array) -> Point:
+    def evaluate(self, B: Array) -> PenalizedPoint:
         """One pass."""
         return self.read(B, self.look(B, True))
 
-    def read(self, B: Array, seen: Quadratic) -> Point:
+    def read(self, B: Array, seen: LossDerivatives) -> PenalizedPoint:
         """What a pass that saw a Hessian says."""
         assert seen.hessian is not None
         information = seen.hessian[np.ix_(self.kept, self.kept)]
@@ -119,22 +121,22 @@ class Penalised:
         try:
             R = np.linalg.cholesky(information / size / size[:, None]).T
         except np.linalg.LinAlgError:
-            return Point(B, np.inf, seen, root, self.hold)
+            return PenalizedPoint(B, np.inf, seen, root, self.hold)
         root[self.kept] = inverse(R) / size[:, None]
-        return Point(B, seen.loss - float(np.log(np.diagonal(R) * size).sum()), seen, root, self.hold)
+        return PenalizedPoint(B, seen.loss - float(np.log(np.diagonal(R) * size).sum()), seen, root, self.hold)
 
-    def gradient(self, at: Point) -> Array:
+    def gradient(self, at: PenalizedPoint) -> Array:
         """Another pass."""
         q, c = at.B.shape
         share = partial(_jeffreys, objective=self.objective, B=at.B, root=at.root)
-        gradient = np.asarray(at.seen.gradient - self.rows.fold(share).reshape(c, q).T)
+        gradient = np.asarray(at.seen.gradient - self.rows.reduce(share).reshape(c, q).T)
         if self.hold is not None:
             gradient[self.hold] = 0.0
         return gradient
 
-    def look_at(self, B: Array, hessian: bool) -> Quadratic:
+    def look_at(self, B: Array, hessian: bool) -> LossDerivatives:
         """Both, without a Hessian of its own."""
-        at = self.at(B)
+        at = self.evaluate(B)
         return replace(at.seen, loss=at.loss, gradient=self.gradient(at), hessian=None)
 
 
@@ -142,7 +144,7 @@ def _jeffreys(block: Block, objective: Logistic, B: Array, root: Array) -> Array
     """The block's share of the gradient of ½ log|I|: ½ Σ w tr(Q ∂V/∂η_a) x, V = diag(p) − pp'."""
     q, c = B.shape
     total = np.zeros(q * c)
-    for rows in pieces(block):
+    for rows in row_slices(block):
         Z = objective.design(block.X[rows])
         P, _ = objective.probabilities(Z @ B)
         U = [Z @ part for part in root.reshape(c, q, -1)]

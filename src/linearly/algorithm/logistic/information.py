@@ -14,35 +14,35 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from linearly.algorithm.least_squares.triangular import upper
-from linearly.algorithm.logistic.objective import Logistic, pieces
+from linearly.algorithm.logistic.objective import Logistic, row_slices
 from linearly.dataset.rows.block import Block, Rows
 from linearly.kernels.double_double import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class InformationTriangle:
+class InformationQR:
     """R with R'R the information of some rows; of more rows, that of both."""
 
     R: Array
 
-    def __add__(self, other: InformationTriangle) -> InformationTriangle:
-        return InformationTriangle(upper(np.vstack([self.R, other.R])))
+    def __add__(self, other: InformationQR) -> InformationQR:
+        return InformationQR(upper(np.vstack([self.R, other.R])))
 
 
-def information_triangle(rows: Rows, objective: Logistic, B: Array, ridge: Array, kept: NDArray[np.intp]) -> Array:
+def information_qr(rows: Rows, objective: Logistic, B: Array, ridge: Array, kept: NDArray[np.intp]) -> Array:
     """R with R'R the information at B and the penalty, in some of the places of the Hessian; one pass over the rows."""
 
-    def of(block: Block) -> InformationTriangle:
-        total = InformationTriangle(np.zeros((0, len(kept))))
-        for part in pieces(block):
+    def of(block: Block) -> InformationQR:
+        total = InformationQR(np.zeros((0, len(kept))))
+        for part in row_slices(block):
             Z = objective.design(block.X[part])
             weight = np.ones(len(Z)) if block.weight is None else block.weight[part]
-            total = total + InformationTriangle(_roots(Z, objective, Z @ B, weight)[:, kept])
+            total = total + InformationQR(_roots(Z, objective, Z @ B, weight)[:, kept])
         return total
 
-    found: InformationTriangle = rows.fold(of)
+    found: InformationQR = rows.reduce(of)
     penalty = np.diag(np.sqrt(np.tile(ridge, B.shape[1])))[:, kept]
-    return (found + InformationTriangle(penalty)).R
+    return (found + InformationQR(penalty)).R
 
 
 def _roots(Z: Array, objective: Logistic, logits: Array, weight: Array) -> Array:

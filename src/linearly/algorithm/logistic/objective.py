@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly import kernels
-from linearly.algorithm.least_squares.column_scaling import Gauge
-from linearly.algorithm.least_squares.gram import parts
+from linearly.algorithm.least_squares.column_scaling import ColumnScaling
+from linearly.algorithm.least_squares.gram import high_low_parts
 from linearly.dataset.rows.block import Block
 from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import is_sparse
@@ -26,7 +26,7 @@ _ROWS = 4096  # at a time in NumPy, so that temporaries stay in cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quadratic:
+class LossDerivatives:
     """Loss, gradient and (if asked for) Hessian at some B; what blocks say adds up."""
 
     loss: float
@@ -35,9 +35,9 @@ class Quadratic:
     mistakes: int  # rows whose own class does not have the strictly largest score
     largest: float  # |logit|: beyond 15 a probability is 0 or 1 for all practical purposes
 
-    def __add__(self, other: Quadratic) -> Quadratic:
+    def __add__(self, other: LossDerivatives) -> LossDerivatives:
         hessian = None if self.hessian is None or other.hessian is None else self.hessian + other.hessian
-        return Quadratic(
+        return LossDerivatives(
             self.loss + other.loss,
             self.gradient + other.gradient,
             hessian,
@@ -48,18 +48,18 @@ class Quadratic:
 
 @dataclass(frozen=True, eq=False)
 class Logistic:
-    """−log likelihood of K classes with c = K − 1 logits, the features measured in a gauge."""
+    """−log likelihood of K classes with c = K − 1 logits, the features measured in a scaling."""
 
     K: int
     reference: int  # number of the class whose logit is 0
-    gauge: Gauge
+    scaling: ColumnScaling
     intercept: bool
 
-    def at(self, B: Array, hessian: bool = True) -> Callable[[Block], Quadratic]:
+    def evaluator(self, B: Array, hessian: bool = True) -> Callable[[Block], LossDerivatives]:
         """What a block says about B."""
         if not hessian and self.intercept and self.K > 2:
             return lambda block: self._softmax(block, B)
-        if not hessian and not self.gauge.shift.any():
+        if not hessian and not self.scaling.shift.any():
             return lambda block: self._direct(block, B)
         if self.K == 2 and self.intercept:
             return lambda block: self._two(block, B, hessian)
@@ -70,7 +70,7 @@ class Logistic:
 
         def of(block: Block) -> Array:
             total = np.zeros((self.K, len(B)) if diagonal else (self.K, len(B), len(B)))
-            for rows in pieces(block):
+            for rows in row_slices(block):
                 X = block.X[rows]
                 P = np.insert(self.probabilities(self._logits(X, B))[0], self.reference, 0.0, axis=1)
                 P[:, self.reference] = np.maximum(1.0 - P.sum(axis=1), 0.0)
@@ -82,28 +82,28 @@ class Logistic:
                     for H, w in zip(total, W.T, strict=True):
                         H += (Z * w[:, None]).T @ Z
                 else:
-                    dense, first = parts(X)[0], 1 - int(self.intercept)
+                    dense, first = high_low_parts(X)[0], 1 - int(self.intercept)
                     for H, w in zip(total, np.ascontiguousarray(W.T), strict=True):
-                        H += kernels.gram(dense, None, w, self.gauge.shift, 1.0 / self.gauge.unit)[first:, first:]
+                        H += kernels.gram(dense, None, w, self.scaling.shift, 1.0 / self.scaling.scale)[first:, first:]
             return total
 
         return of
 
     def squares(self, X: Any, W: Array) -> Array:
-        """Σ w z² of each column of [1 | X] in the gauge, for each column of W; sparse X stays sparse."""
-        if is_sparse(X):  # a gauge of sparse columns has no shift
-            squares = np.asarray((X.multiply(X).T @ W).T) / self.gauge.unit**2
+        """Σ w z² of each column of [1 | X] in the scaling, for each column of W; sparse X stays sparse."""
+        if is_sparse(X):  # a scaling of sparse columns has no shift
+            squares = np.asarray((X.multiply(X).T @ W).T) / self.scaling.scale**2
             return np.concatenate([W.sum(axis=0)[:, None], squares], axis=1) if self.intercept else squares
         return np.asarray(W.T @ self.design(X) ** 2)
 
     def design(self, X: Any) -> Array:
-        """[1 | X] in the gauge, dense."""
-        dense, _ = parts(X)
+        """[1 | X] in the scaling, dense."""
+        dense, _ = high_low_parts(X)
         Z = np.empty((dense.shape[0], int(self.intercept) + dense.shape[1]))
         if self.intercept:
             Z[:, 0] = 1.0
-        np.subtract(dense, self.gauge.shift, out=Z[:, int(self.intercept) :])
-        Z[:, int(self.intercept) :] /= self.gauge.unit
+        np.subtract(dense, self.scaling.shift, out=Z[:, int(self.intercept) :])
+        Z[:, int(self.intercept) :] /= self.scaling.scale
         return Z
 
     def probabilities(self, logits: Array) -> tuple[Array, Array]:
@@ -117,15 +117,15 @@ class Logistic:
         """Class numbers of the logits, in order."""
         return np.delete(np.arange(self.K), self.reference)
 
-    def _softmax(self, block: Block, B: Array) -> Quadratic:
+    def _softmax(self, block: Block, B: Array) -> LossDerivatives:
         if is_sparse(block.X):
             return self._direct(block, B)
-        dense, _ = parts(block.X)
+        dense, _ = high_low_parts(block.X)
         codes = self._logit_of[np.asarray(block.y)]
         loss, gradient, mistakes, largest = kernels.softmax(
-            dense, codes, block.weight, self.gauge.shift, 1.0 / self.gauge.unit, B
+            dense, codes, block.weight, self.scaling.shift, 1.0 / self.scaling.scale, B
         )
-        return Quadratic(loss, gradient, None, mistakes, largest)
+        return LossDerivatives(loss, gradient, None, mistakes, largest)
 
     @cached_property
     def _logit_of(self) -> NDArray[np.int32]:
@@ -135,54 +135,54 @@ class Logistic:
         return logit
 
     @np.errstate(invalid="ignore", over="ignore")  # a NaN or infinity in X shows up in the loss
-    def _direct(self, block: Block, B: Array) -> Quadratic:
+    def _direct(self, block: Block, B: Array) -> LossDerivatives:
         """Loss and gradient of sparse rows as they are: B is taken to the user's units, the gradient back."""
         first = int(self.intercept)
-        total = Quadratic(0.0, np.zeros_like(B), None, 0, 0.0)
-        for rows in pieces(block):
+        total = LossDerivatives(0.0, np.zeros_like(B), None, 0, 0.0)
+        for rows in row_slices(block):
             X = block.X[rows]
-            part, R = self._judge(self._logits(X, B), block, rows)
-            X = X if is_sparse(X) else parts(X)[0]
+            part, R = self._loss_and_residuals(self._logits(X, B), block, rows)
+            X = X if is_sparse(X) else high_low_parts(X)[0]
             sums = R.sum(axis=0)
-            slope = (np.asarray(X.T @ R) - self.gauge.shift[:, None] * sums) / self.gauge.unit[:, None]
+            slope = (np.asarray(X.T @ R) - self.scaling.shift[:, None] * sums) / self.scaling.scale[:, None]
             total = total + replace(part, gradient=np.vstack([sums, slope]) if first else slope)
         return total
 
     def _logits(self, X: Any, B: Array) -> Array:
         """Of rows as they are: B is taken to the user's units."""
         first = int(self.intercept)
-        coef = B[first:] / self.gauge.unit[:, None]
-        constant = (B[0] if first else 0.0) - self.gauge.shift @ coef
-        return np.asarray((X if is_sparse(X) else parts(X)[0]) @ coef) + constant
+        coef = B[first:] / self.scaling.scale[:, None]
+        constant = (B[0] if first else 0.0) - self.scaling.shift @ coef
+        return np.asarray((X if is_sparse(X) else high_low_parts(X)[0]) @ coef) + constant
 
-    def _two(self, block: Block, B: Array, hessian: bool) -> Quadratic:
-        dense, _ = parts(block.X)
+    def _two(self, block: Block, B: Array, hessian: bool) -> LossDerivatives:
+        dense, _ = high_low_parts(block.X)
         target = np.asarray(block.y, dtype=np.float64)  # the reference of two classes is always class 0
-        return Quadratic(
+        return LossDerivatives(
             *kernels.logistic(
                 dense,
                 target,
                 block.weight,
-                self.gauge.shift,
-                1.0 / self.gauge.unit,
+                self.scaling.shift,
+                1.0 / self.scaling.scale,
                 np.ascontiguousarray(B[:, 0]),
                 hessian,
             )
         )
 
     @np.errstate(invalid="ignore", over="ignore")
-    def _many(self, block: Block, B: Array, hessian: bool) -> Quadratic:
+    def _many(self, block: Block, B: Array, hessian: bool) -> LossDerivatives:
         q, c = B.shape
-        total = Quadratic(0.0, np.zeros((q, c)), np.zeros((q * c, q * c)) if hessian else None, 0, 0.0)
-        for rows in pieces(block):
+        total = LossDerivatives(0.0, np.zeros((q, c)), np.zeros((q * c, q * c)) if hessian else None, 0, 0.0)
+        for rows in row_slices(block):
             Z = self.design(block.X[rows])
             logits = Z @ B
-            part, R = self._judge(logits, block, rows)
+            part, R = self._loss_and_residuals(logits, block, rows)
             H = self._curvature(Z, logits, block, rows) if hessian else None
             total = total + replace(part, gradient=Z.T @ R, hessian=H)
         return total
 
-    def _judge(self, logits: Array, block: Block, rows: slice) -> tuple[Quadratic, Array]:
+    def _loss_and_residuals(self, logits: Array, block: Block, rows: slice) -> tuple[LossDerivatives, Array]:
         """What logits say but for gradient and Hessian, and the weighted residuals P − Y."""
         n, c = logits.shape
         logit_of = self._logit_of[np.asarray(block.y)[rows].astype(np.intp)]
@@ -197,7 +197,7 @@ class Logistic:
         rival[np.arange(n), np.where(logit_of >= 0, logit_of, c)] = -np.inf
         wrong = (own <= rival.max(axis=1)) & (weight > 0)
         largest = float(np.abs(logits[weight > 0]).max(initial=0.0))
-        return Quadratic(float(weight @ (normaliser - own)), R[:0], None, int(wrong.sum()), largest), R
+        return LossDerivatives(float(weight @ (normaliser - own)), R[:0], None, int(wrong.sum()), largest), R
 
     def _curvature(self, Z: Array, logits: Array, block: Block, rows: slice) -> Array:
         q, c = Z.shape[1], logits.shape[1]
@@ -213,6 +213,6 @@ class Logistic:
         return H
 
 
-def pieces(block: Block) -> Iterator[slice]:
+def row_slices(block: Block) -> Iterator[slice]:
     """The rows of a block, a few thousand at a time."""
     return (slice(first, first + _ROWS) for first in range(0, max(len(block), 1), _ROWS))

@@ -15,21 +15,21 @@ from numpy.linalg import LinAlgError
 from scipy.linalg import cho_factor, cho_solve
 
 from linearly.algorithm.least_squares.solution import whiten
-from linearly.algorithm.logistic.objective import Quadratic
+from linearly.algorithm.logistic.objective import LossDerivatives
 from linearly.kernels.double_double import Array
 
-Look = Callable[[Array, bool], Quadratic]
-Solve = Callable[[Array], Array]
+Evaluate = Callable[[Array, bool], LossDerivatives]
+Preconditioner = Callable[[Array], Array]
 
-MOST_PASSES = 100
-SMALL_STEP = 1e-10  # of a standard error: the Newton step that ends the search, taken before it ends
-STALLED = 1e-6  # of a standard error: a step after which the next must be much smaller
-HOPELESS = 15.0  # a logit beyond this has a probability of 0 or 1 for all practical purposes
-PATIENCE = 12  # passes after which growing logits are a sign of separation
+MAX_PASSES = 100
+STEP_TOL_SE = 1e-10  # of a standard error: the Newton step that ends the search, taken before it ends
+STALLED_STEP_SE = 1e-6  # of a standard error: a step after which the next must be much smaller
+SATURATED_LOGIT = 15.0  # a logit beyond this has a probability of 0 or 1 for all practical purposes
+MIN_PASSES_FOR_SEPARATION = 12  # passes after which growing logits are a sign of separation
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class SecantPair:
     """A step, the change of the gradient along it, and the step that the preconditioner would make of that change."""
 
     step: Array
@@ -47,7 +47,7 @@ class Pair:
 
 
 @dataclass
-class Path:
+class History:
     """What each pass found: loss, gradient norm, and the length of the step that followed (1 = a full Newton step)."""
 
     loss: list[float] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Path:
     step: list[float] = field(default_factory=list)
     coef: list[Array] = field(default_factory=list)
 
-    def note(self, B: Array, at: Quadratic, step: float) -> None:
+    def note(self, B: Array, at: LossDerivatives, step: float) -> None:
         """Add a pass."""
         self.loss.append(at.loss)
         self.gradient_norm.append(float(np.linalg.norm(at.gradient)))
@@ -65,9 +65,9 @@ class Path:
     def __len__(self) -> int:
         return len(self.loss)
 
-    def then(self, other: Path) -> Path:
+    def then(self, other: History) -> History:
         """This path and the one that went on from its end."""
-        return Path(
+        return History(
             self.loss + other.loss,
             self.gradient_norm + other.gradient_norm,
             self.step + other.step,
@@ -75,37 +75,37 @@ class Path:
         )
 
 
-Renewed = Callable[[Path, Array], Solve | None]
+Renewed = Callable[[History, Array], Preconditioner | None]
 """After some passes, at B: a preconditioner to go on with, or None where the one there is will do."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class OptimizeResult:
     """Where an optimizer ended. `last` is what the last pass saw; `suspicious` if it looked like separation."""
 
     B: Array
-    last: Quadratic
-    path: Path
+    last: LossDerivatives
+    path: History
     converged: bool
-    suspicious: bool = False
+    separation_suspected: bool = False
     aliased: tuple[int, ...] = ()  # rows of B that belong to columns depending on others; they stay where they started
     design: Array | None = None  # D'WD of the columns in some weights, where it was formed: it tells them apart
 
 
 def newton(
-    look: Look,
+    look: Evaluate,
     B: Array,
     *,
     hold: tuple[int, int] | None = None,
     stop_when_separated: bool = True,
-    small_step: float = SMALL_STEP,
-) -> Found:
+    small_step: float = STEP_TOL_SE,
+) -> OptimizeResult:
     """Newton's method with step-halving: each step is a weighted least-squares fit (S3), never dividing by a weight.
 
     `hold` is the place in B of a coefficient that may not move, for profile likelihoods. The search ends with a step
     below `small_step` standard errors; the next would be about its square.
     """
-    path = Path()
+    path = History()
     best = look(B, True)
     q, c = B.shape
     assert best.hessian is not None
@@ -114,25 +114,25 @@ def newton(
     if hold is not None:
         kept = kept[kept != hold[1] * q + hold[0]]
     before = np.inf
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         if stop_when_separated and best.mistakes == 0:
             path.note(B, best, 0.0)
-            return Found(B, best, path, False, True, aliased, design)
+            return OptimizeResult(B, best, path, False, True, aliased, design)
         step, decrement = _newton_step(best, kept)
         # A standard error of rows that weigh next to nothing is no measure: their whole loss is smaller.
         weighty = min(1.0, best.loss)
         # From a step so small the next is about its square. Where it is not, both are rounding errors of the gradient,
         # which columns that are nearly combinations of others enlarge; the search would never end. Where classes are
         # separable steps shrink slowly, too: that is for the checks below to say.
-        finite = best.largest <= HOPELESS or not stop_when_separated
-        stalled = finite and before <= STALLED**2 * weighty and decrement > before / 16
+        finite = best.largest <= SATURATED_LOGIT or not stop_when_separated
+        stalled = finite and before <= STALLED_STEP_SE**2 * weighty and decrement > before / 16
         if decrement <= small_step**2 * weighty or stalled:
             path.note(B, best, 1.0)
-            return Found(B + step, best, path, True, False, aliased, design)
+            return OptimizeResult(B + step, best, path, True, False, aliased, design)
         before = decrement
-        if stop_when_separated and len(path) >= PATIENCE and best.largest > HOPELESS:
+        if stop_when_separated and len(path) >= MIN_PASSES_FOR_SEPARATION and best.largest > SATURATED_LOGIT:
             path.note(B, best, 0.0)
-            return Found(B, best, path, False, True, aliased, design)
+            return OptimizeResult(B, best, path, False, True, aliased, design)
         length = 1.0
         while True:
             trial = look(B + length * step, True)
@@ -143,30 +143,30 @@ def newton(
         path.note(B, best, length)
         B, best = B + length * step, trial
     path.note(B, best, 0.0)
-    return Found(B, best, path, False, best.largest > HOPELESS, aliased, design)
+    return OptimizeResult(B, best, path, False, best.largest > SATURATED_LOGIT, aliased, design)
 
 
 def quasi_newton(
-    look: Look,
+    look: Evaluate,
     B: Array,
-    solve: Solve,
+    solve: Preconditioner,
     *,
     stop_when_separated: bool = True,
     tolerance: float = 1e-8,
     small_step: float = 0.0,
     renewed: Renewed = lambda path, B: None,
-    passes: int = 10 * MOST_PASSES,
+    passes: int = 10 * MAX_PASSES,
     memory: int = 12,
-) -> Found:
+) -> OptimizeResult:
     """L-BFGS, preconditioned: `solve` applies the inverse of a matrix that the Hessian resembles.
 
     Ends with a step, taken before it ends, that is shorter than `tolerance` times the first or than `small_step`, both
     in standard errors as far as the curvature is known by then. What steps have taught about the Hessian is kept where
     the matrix is `renewed`.
     """
-    path = Path()
+    path = History()
     best = look(B, False)
-    pairs: list[Pair] = []
+    pairs: list[SecantPair] = []
     start: float | None = None
     for _ in range(passes):
         g = best.gradient
@@ -177,8 +177,8 @@ def quasi_newton(
         if size <= max(tolerance * start, small_step, 1e-300):
             path.note(B, best, float(slope < 0))
             # Where classes are separable, steps become small for want of a slope, not for want of a distance.
-            return Found(B + direction if slope < 0 else B, best, path, True, best.largest > HOPELESS)
-        if stop_when_separated and best.mistakes == 0 and best.largest > HOPELESS:
+            return OptimizeResult(B + direction if slope < 0 else B, best, path, True, best.largest > SATURATED_LOGIT)
+        if stop_when_separated and best.mistakes == 0 and best.largest > SATURATED_LOGIT:
             break
         if slope >= 0:
             pairs.clear()
@@ -189,7 +189,7 @@ def quasi_newton(
         if trial is None:
             break
         change = trial.gradient - g
-        pair = Pair(length * direction, change, solve(change))
+        pair = SecantPair(length * direction, change, solve(change))
         if pair.curvature > 0:
             pairs.append(pair)
             del pairs[:-memory]
@@ -198,12 +198,14 @@ def quasi_newton(
         if fresh is not None:
             solve = fresh
             pairs = [replace(pair, guess=fresh(pair.change)) for pair in pairs]
-    return Found(B, best, path, False, best.largest > HOPELESS)
+    return OptimizeResult(B, best, path, False, best.largest > SATURATED_LOGIT)
 
 
-def gradient_descent(look: Look, B: Array, curvature: float, *, steps: int = 2000, tolerance: float = 1e-6) -> Found:
+def gradient_descent(
+    look: Evaluate, B: Array, curvature: float, *, steps: int = 2000, tolerance: float = 1e-6
+) -> OptimizeResult:
     """Steps of 1 / curvature against the gradient, for teaching: the curvature bounds that of the loss everywhere."""
-    path = Path()
+    path = History()
     first: float | None = None
     best = look(B, False)
     for _ in range(steps):
@@ -211,19 +213,19 @@ def gradient_descent(look: Look, B: Array, curvature: float, *, steps: int = 200
         size = path.gradient_norm[-1]
         first = size if first is None else first
         if size <= tolerance * max(first, 1e-300):
-            return Found(B, best, path, converged=True)
+            return OptimizeResult(B, best, path, converged=True)
         B = B - best.gradient / curvature
         best = look(B, False)
-    return Found(B, best, path, converged=False, suspicious=best.mistakes == 0)
+    return OptimizeResult(B, best, path, converged=False, separation_suspected=best.mistakes == 0)
 
 
-def diagonal_preconditioner(diagonal: Array) -> Solve:
+def diagonal_preconditioner(diagonal: Array) -> Preconditioner:
     """The inverse of a diagonal matrix; columns of zeros stay where they are."""
     inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
     return lambda g: np.asarray(inverse[:, None] * g)
 
 
-def preconditioner(H: Array) -> Solve:
+def preconditioner(H: Array) -> Preconditioner:
     """The inverse of a positive matrix H (q × q), a little ridge making it safe."""
     H = H + np.diag(np.full(len(H), 1e-12 * np.trace(H) / len(H)))
     try:
@@ -233,7 +235,7 @@ def preconditioner(H: Array) -> Solve:
     return lambda g: np.asarray(cho_solve(factor, g))
 
 
-def class_preconditioner(curvatures: Array, columns: Array, reference: int) -> Solve:
+def class_preconditioner(curvatures: Array, columns: Array, reference: int) -> Preconditioner:
     """The inverse of the Hessian as if each of K classes had coefficients of its own that leave the others' alone.
 
     `curvatures` are K matrices, q × q, or their diagonals. The logits then are differences against the reference.
@@ -251,13 +253,13 @@ def class_preconditioner(curvatures: Array, columns: Array, reference: int) -> S
     return solve
 
 
-def hessian_preconditioner(H: Array, c: int) -> Solve:
+def hessian_preconditioner(H: Array, c: int) -> Preconditioner:
     """The inverse of a whole Hessian of c logits, of its rank where that is less than full."""
     root = whiten(H).root
     return lambda g: np.asarray((root @ (root.T @ g.T.reshape(-1))).reshape(c, -1).T)
 
 
-def polished(found: Found) -> Found:
+def newton_polish(found: OptimizeResult) -> OptimizeResult:
     """What one Newton step makes of where a search ended, its last pass having seen a Hessian.
 
     Coefficients of columns that depend on others become 0, the others taking over what they were for.
@@ -280,7 +282,7 @@ def independent(H: Array, q: int, c: int) -> tuple[tuple[int, ...], Array]:
     return aliased, np.concatenate([a * q + np.setdiff1d(np.arange(q), aliased) for a in range(c)])
 
 
-def _newton_step(at: Quadratic, kept: Array) -> tuple[Array, float]:
+def _newton_step(at: LossDerivatives, kept: Array) -> tuple[Array, float]:
     assert at.hessian is not None
     q, c = at.gradient.shape
     g = at.gradient.T.reshape(-1)[kept]
@@ -291,7 +293,7 @@ def _newton_step(at: Quadratic, kept: Array) -> tuple[Array, float]:
     return step.reshape(c, q).T, float(u @ u)
 
 
-def _two_loops(g: Array, pairs: Sequence[Pair], solve: Solve) -> Array:
+def _two_loops(g: Array, pairs: Sequence[SecantPair], solve: Preconditioner) -> Array:
     """The L-BFGS direction (Nocedal 1980), started from the preconditioner.
 
     Its scale is the mean of what the pairs say: one pair alone sees one direction, and swings by a factor of two.
@@ -310,7 +312,9 @@ def _two_loops(g: Array, pairs: Sequence[Pair], solve: Solve) -> Array:
     return r
 
 
-def _backtrack(look: Look, B: Array, best: Quadratic, direction: Array, slope: float) -> tuple[float, Quadratic | None]:
+def _backtrack(
+    look: Evaluate, B: Array, best: LossDerivatives, direction: Array, slope: float
+) -> tuple[float, LossDerivatives | None]:
     length = 1.0
     for _ in range(40):
         trial = look(B + length * direction, False)

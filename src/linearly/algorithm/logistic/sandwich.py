@@ -12,10 +12,10 @@ from linearly.dataset.rows.block import Block, Rows
 from linearly.kernels.double_double import Array
 
 
-def scores_meat(
+def score_meat(
     rows: Rows, objective: Logistic, B: Array, root: Array, kind: str, n: int, groups: Any
 ) -> tuple[Array, int | None]:
-    """root' (Σ s s') root for the scores s of rows ("HC0", "HC1") or of groups of rows ("cluster"), in the gauge.
+    """root' (Σ s s') root for the scores s of rows ("HC0", "HC1") or of groups of rows ("cluster"), in the scaling.
 
     HC1 multiplies by n / (n − k), n being the rows of positive weight; groups by G/(G−1) · (n−1)/(n−k), as R's sandwich
     does, and G is returned too. Weights are those of a sample: a row's score is multiplied by its weight, so all
@@ -28,7 +28,7 @@ def scores_meat(
         return np.asarray(weight * (_scores(block, objective, B) @ root))
 
     if kind != "cluster":
-        meat = rows.fold(lambda block: _outer(scores(block)))
+        meat = rows.reduce(lambda block: _outer(scores(block)))
         return np.asarray(meat * (n / (n - k) if n > k else np.nan) if kind == "HC1" else meat), None
     sums = sums_by_group(rows, groups, scores)
     G = len(sums)

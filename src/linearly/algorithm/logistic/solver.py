@@ -14,24 +14,24 @@ from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.identification import null_direction
 from linearly.algorithm.least_squares.solution import Whitening, whiten, whiten_triangle
 from linearly.algorithm.logistic.firth import firth
-from linearly.algorithm.logistic.information import information_triangle
-from linearly.algorithm.logistic.objective import Logistic, Quadratic
+from linearly.algorithm.logistic.information import information_qr
+from linearly.algorithm.logistic.objective import Logistic, LossDerivatives
 from linearly.algorithm.logistic.optimizers import (
-    Found,
-    Look,
-    Path,
-    Solve,
+    Evaluate,
+    History,
+    OptimizeResult,
+    Preconditioner,
     class_preconditioner,
     diagonal_preconditioner,
     gradient_descent,
     hessian_preconditioner,
     newton,
-    polished,
+    newton_polish,
     preconditioner,
     quasi_newton,
 )
-from linearly.dataset.rows.block import Block, LocalRows, Rows, refuse_bad_numbers
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.block import Block, InMemoryRows, Rows, check_finite
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.kernels.double_double import Array
 
 GRAM_SIZE = 3000  # columns up to which X'X serves as a preconditioner; beyond, its diagonal
@@ -43,16 +43,16 @@ _REMAINS = 0.1  # of what all rows said before
 _STALE_AFTER = 40  # passes by gradients, before all rows are asked
 _MOST_PASSES = 1000  # by gradients
 _CHEAP = 1e10  # products in a Hessian and its inverse that take a second: beyond, a search by gradients forms none
-_THIN = 16  # the first guess comes from every 16th row
-_THINNER = 32  # a better preconditioner from every 32nd
+_WARM_START_STRIDE = 16  # the first guess comes from every 16th row
+_PRECOND_STRIDE = 32  # a better preconditioner from every 32nd
 _THIN_ROWS = 100_000  # of so many, at least
 _THIN_CELLS = 2**21  # numbers in them, at most
 _ROWS_EACH = 20  # thinned rows for each column, at least: fewer might be separable
 
 # How far from the maximum, in standard errors, a search may end, the last step taken.
-_GUESS = 1.0  # by the thinned rows, which know no better than to several of these
-_NEAR = 2e-3  # by gradients alone, before a Hessian
-_FIRM = 1e-4  # by Newton thereafter: the error of its step is quadratic, and the rows are many
+_WARM_START_TOL = 1.0  # by the thinned rows, which know no better than to several of these
+_GRADIENT_TOL = 2e-3  # by gradients alone, before a Hessian
+_NEWTON_TOL = 1e-4  # by Newton thereafter: the error of its step is quadratic, and the rows are many
 _ALONE = 2e-5  # by gradients, where no Hessian is formed: times √(coefficients), so for each in the mean
 _ENOUGH_DIGITS = 8.0  # of standard errors: of fewer, the information is formed anew as a triangle
 _SAFE = 4.0  # leverages this much larger than they are in the mean
@@ -60,17 +60,19 @@ _ALONE_OF_ONE = 2e-6  # and of what a standard error would be from one row: of f
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class LogisticSolver:
     """What is searched: an objective with a ridge penalty. `class_weights` are Σ w of each class."""
 
     objective: Logistic
     alpha: float
     class_weights: Array
 
-    @quiet_blas()
-    def over(self, rows: Rows, solver: str, *, few: Rows | None = None, bias_reduction: str | None = None) -> Found:
+    @single_threaded_blas()
+    def solve(
+        self, rows: Rows, solver: str, *, few: Rows | None = None, bias_reduction: str | None = None
+    ) -> OptimizeResult:
         """Search with a solver, or the one that suits. `few` are the rows to take a first guess from, if in memory."""
-        q, c = int(self.objective.intercept) + len(self.objective.gauge.unit), self.objective.K - 1
+        q, c = int(self.objective.intercept) + len(self.objective.scaling.scale), self.objective.K - 1
         B = np.zeros((q, c))
         look = self._look(rows)
         if bias_reduction == "firth":
@@ -79,8 +81,8 @@ class Search:
         if auto:
             solver = "newton" if q * c <= _NEWTON_SIZE else "lbfgs"
         if solver == "newton":
-            thin, step = _thinned(few, q, _THIN)
-            guess = None if thin is None else newton(self._look(thin, 1 / step), B, small_step=_GUESS)
+            thin, step = _subsample(few, q, _WARM_START_STRIDE)
+            guess = None if thin is None else newton(self._look(thin, 1 / step), B, small_step=_WARM_START_TOL)
             if guess is None or not guess.converged:
                 return newton(look, B, stop_when_separated=self.alpha == 0)
             return self._refined(look, guess, step)
@@ -90,36 +92,36 @@ class Search:
         held = self._dependent(products)
         if solver == "gradient_descent":
             steepest = float(np.linalg.eigvalsh(products)[-1]) / (4 if c == 1 else 2)
-            found = gradient_descent(_holding(look, held), B, steepest + self._ridge().max())
-            return self._told_apart(replace(found, aliased=held), products)
+            found = gradient_descent(_with_fixed(look, held), B, steepest + self._ridge().max())
+            return self._nan_for_dropped_terms(replace(found, aliased=held), products)
         found = self._by_gradients(rows, few, look, B, products, held)
-        found = self._told_apart(replace(found, aliased=held), products)
+        found = self._nan_for_dropped_terms(replace(found, aliased=held), products)
         if auto and (float(self.class_weights.sum()) + q * c) * (q * c) ** 2 <= _CHEAP:
             return self._with_hessian(look, found)
         return found
 
-    def further(self, rows: Rows, found: Found) -> Found:
+    def resume_newton(self, rows: Rows, found: OptimizeResult) -> OptimizeResult:
         """On by Newton from where it stopped on suspicion, the maximum being there after all."""
         if found.last.hessian is None:
             return found
         more = newton(self._look(rows), found.B, stop_when_separated=False)
         return replace(more, path=found.path.then(more.path), design=found.design)
 
-    def _refined(self, look: Look, guess: Found, step: int) -> Found:
+    def _refined(self, look: Evaluate, guess: OptimizeResult, step: int) -> OptimizeResult:
         """From the solution for some rows to that for all: gradients only, then one Hessian where the search ends.
 
         The Hessian of the thinned rows resembles that of all; a pass without one costs a third.
         """
         assert guess.last.hessian is not None
         solve = hessian_preconditioner(step * guess.last.hessian, guess.B.shape[1])
-        near = quasi_newton(look, guess.B, solve, tolerance=0.0, small_step=_NEAR)
+        near = quasi_newton(look, guess.B, solve, tolerance=0.0, small_step=_GRADIENT_TOL)
         if not near.converged:
             return newton(look, guess.B, stop_when_separated=False)
-        found = newton(look, near.B, stop_when_separated=False, small_step=_FIRM)
+        found = newton(look, near.B, stop_when_separated=False, small_step=_NEWTON_TOL)
         return replace(found, path=near.path.then(found.path))
 
     def information(
-        self, rows: Rows, found: Found, dropped: Sequence[int], bias_reduction: str | None = None
+        self, rows: Rows, found: OptimizeResult, dropped: Sequence[int], bias_reduction: str | None = None
     ) -> tuple[Whitening, Array]:
         """Return the inverse root of the information where the search ended, and a direction in which it is flat.
 
@@ -147,7 +149,7 @@ class Search:
             moved = _SAFE * float(step) * np.sqrt(white.root.shape[1] / max(self.class_weights.sum(), 1.0))
             return replace(white, digits=float(np.clip(-np.log10(max(moved, 1e-16)), 0.0, white.digits))), flat
         kept = np.flatnonzero(white.root.any(axis=1))
-        better = whiten_triangle(information_triangle(rows, self.objective, found.B, self._ridge(), kept))
+        better = whiten_triangle(information_qr(rows, self.objective, found.B, self._ridge(), kept))
         root = np.zeros((len(white.root), better.root.shape[1]))
         root[kept] = better.root
         digits = better.digits if bias_reduction is None else white.digits
@@ -164,20 +166,20 @@ class Search:
         return whiten(products * ((K - 1) / K**2) + np.diag(self._ridge())).aliased
 
     def _by_gradients(
-        self, rows: Rows, few: Rows | None, look: Look, B: Array, products: Array, held: tuple[int, ...]
-    ) -> Found:
+        self, rows: Rows, few: Rows | None, look: Evaluate, B: Array, products: Array, held: tuple[int, ...]
+    ) -> OptimizeResult:
         """L-BFGS. Its preconditioner is made anew from where it is: of rows that are certain of their class there is
         nothing to learn, and which those are, nobody knew at the start. Some rows of many will do, and early.
         """
-        products = _apart(products, held)
+        products = _split_fixed(products, held)
 
-        def renewed(path: Path, B: Array) -> Solve | None:
+        def renewed(path: History, B: Array) -> Preconditioner | None:
             if len(path) == _SETTLED and path.gradient_norm[-1] > _QUICK * path.gradient_norm[0]:
                 return self._resembling_some(few, products, B, held)
             return self._resembling_at(rows, B, held) if len(path) % _STALE_AFTER == 0 else None
 
         return quasi_newton(
-            _holding(look, held),
+            _with_fixed(look, held),
             B,
             self._resembling(products),
             stop_when_separated=self.alpha == 0,
@@ -186,47 +188,49 @@ class Search:
             passes=_MOST_PASSES,
         )
 
-    def _told_apart(self, found: Found, products: Array) -> Found:
+    def _nan_for_dropped_terms(self, found: OptimizeResult, products: Array) -> OptimizeResult:
         """With what tells columns apart that are combinations of others; a penalty chooses between those itself."""
         return replace(found, design=products) if self.alpha == 0 and products.ndim == 2 else found
 
-    def _with_hessian(self, look: Look, found: Found) -> Found:
+    def _with_hessian(self, look: Evaluate, found: OptimizeResult) -> OptimizeResult:
         """With the Hessian where the search ended, so that there are standard errors, and the step it proposes."""
         there = look(found.B, True)
         if there.loss > found.last.loss * (1 + 1e-12):  # the last step, which nobody had looked at, led up again
             found = replace(found, B=found.path.coef[-1])
             there = look(found.B, True)
         found = replace(found, last=there)
-        if not found.converged or (found.suspicious and self.alpha == 0):
+        if not found.converged or (found.separation_suspected and self.alpha == 0):
             return found
         # Where nearly all rows are certain of their class, a step that seems small may lead far away.
-        step = polished(found)
+        step = newton_polish(found)
         there = look(step.B, True)  # the Hessian before the step has five digits of the one after it
         closer = np.linalg.norm(there.gradient) <= np.linalg.norm(found.last.gradient)
         return replace(step, last=there) if closer else found
 
-    def _resembling_at(self, rows: Rows, B: Array, held: tuple[int, ...] = ()) -> Solve:
+    def _resembling_at(self, rows: Rows, B: Array, held: tuple[int, ...] = ()) -> Preconditioner:
         """The inverse of something like the Hessian at B."""
         diagonal = self.objective.K * len(B) ** 2 > _CURVATURE_CELLS
-        curvatures = _apart(rows.fold(self.objective.curvatures(B, diagonal)), held)
+        curvatures = _split_fixed(rows.reduce(self.objective.curvatures(B, diagonal)), held)
         return self._of_classes(curvatures + (self._ridge() if diagonal else np.diag(self._ridge())))
 
-    def _resembling_some(self, few: Rows | None, products: Array, B: Array, held: tuple[int, ...] = ()) -> Solve | None:
+    def _resembling_some(
+        self, few: Rows | None, products: Array, B: Array, held: tuple[int, ...] = ()
+    ) -> Preconditioner | None:
         """The same from some of the rows, where they are many. A part of what all rows say remains: it knows of a
         column that is zero but in rows that were left out, and keeps the steps short where B is far off.
         """
-        thin, step = _thinned(few, len(B), _THINNER)
+        thin, step = _subsample(few, len(B), _PRECOND_STRIDE)
         if thin is None or products.ndim == 1 or self.objective.K * len(B) ** 2 > _CURVATURE_CELLS:
             return None
         share = self._shares()
         all_rows = (share * (1 - share))[:, None, None] * products
-        some_rows = step * _apart(thin.fold(self.objective.curvatures(B, False)), held)
+        some_rows = step * _split_fixed(thin.reduce(self.objective.curvatures(B, False)), held)
         return self._of_classes((1 - _REMAINS) * some_rows + _REMAINS * all_rows + np.diag(self._ridge()))
 
-    def _of_classes(self, curvatures: Array) -> Solve:
+    def _of_classes(self, curvatures: Array) -> Preconditioner:
         return class_preconditioner(curvatures, self.objective.columns(), self.objective.reference)
 
-    def _resembling(self, products: Array) -> Solve:
+    def _resembling(self, products: Array) -> Preconditioner:
         """The inverse of something like the Hessian: what the shares of the classes alone make of it, times X'X."""
         logits = self._shares()[self.objective.columns()]
         V = np.diag(logits) - np.outer(logits, logits)
@@ -243,14 +247,14 @@ class Search:
 
     def _products(self, rows: Rows) -> Array:
         """X'X, or its diagonal where that would be large."""
-        few = int(self.objective.intercept) + len(self.objective.gauge.unit) <= GRAM_SIZE
-        return self._cross_products(rows) if few else rows.fold(self._squares)
+        few = int(self.objective.intercept) + len(self.objective.scaling.scale) <= GRAM_SIZE
+        return self._cross_products(rows) if few else rows.reduce(self._squares)
 
     def _cross_products(self, rows: Rows) -> Array:
-        """[1 | X]'W[1 | X] in the objective's gauge."""
-        gram: Gram = rows.fold(lambda block: Gram.of(replace(block, y=None))).measured(self.objective.gauge)
+        """[1 | X]'W[1 | X] in the objective's scaling."""
+        gram: Gram = rows.reduce(lambda block: Gram.of(replace(block, y=None))).rescaled(self.objective.scaling)
         mean, weight = gram.mean, gram.weight
-        second = gram.cross + weight * np.outer(mean, mean)
+        second = gram.centered_crossprod + weight * np.outer(mean, mean)
         if not self.objective.intercept:
             return np.asarray(second)
         return np.block([[np.array([[weight]]), weight * mean[None, :]], [weight * mean[:, None], second]])
@@ -260,36 +264,36 @@ class Search:
         return np.asarray(self.objective.squares(block.X, weight[:, None])[0])
 
     def _ridge(self) -> Array:
-        """The penalty on each squared coefficient in the gauge: none on the intercept."""
+        """The penalty on each squared coefficient in the scaling: none on the intercept."""
         with np.errstate(over="ignore"):
-            ridge = self.alpha / self.objective.gauge.unit / self.objective.gauge.unit
+            ridge = self.alpha / self.objective.scaling.scale / self.objective.scaling.scale
         return np.concatenate([np.zeros(int(self.objective.intercept)), ridge])
 
-    def _look(self, rows: Rows, share: float = 1.0) -> Look:
+    def _look(self, rows: Rows, share: float = 1.0) -> Evaluate:
         """Loss, gradient and Hessian with the penalty, or a share of it where rows are that share of all."""
         penalty = share * self._ridge()[:, None]
 
-        def look(B: Array, hessian: bool) -> Quadratic:
-            at = rows.fold(self.objective.at(B, hessian))
+        def look(B: Array, hessian: bool) -> LossDerivatives:
+            at = rows.reduce(self.objective.evaluator(B, hessian))
             if not np.isfinite(at.loss):
                 for block in rows:
-                    refuse_bad_numbers(block)
+                    check_finite(block)
                 raise ValueError("The logits overflow: scale the columns down, or remove outliers from X.")
             if self.alpha == 0:
                 return at
             H = None if at.hessian is None else at.hessian + np.diag(np.tile(penalty[:, 0], B.shape[1]))
             loss = at.loss + 0.5 * float((penalty * B**2).sum())
-            return Quadratic(loss, at.gradient + penalty * B, H, at.mistakes, at.largest)
+            return LossDerivatives(loss, at.gradient + penalty * B, H, at.mistakes, at.largest)
 
         return look
 
 
-def _holding(look: Look, held: tuple[int, ...]) -> Look:
+def _with_fixed(look: Evaluate, held: tuple[int, ...]) -> Evaluate:
     """A look that sees no slope in the rows of B that belong to some columns, so that they stay where they are."""
     if not held:
         return look
 
-    def held_look(B: Array, hessian: bool) -> Quadratic:
+    def held_look(B: Array, hessian: bool) -> LossDerivatives:
         at = look(B, hessian)
         gradient = at.gradient.copy()
         gradient[list(held)] = 0.0
@@ -298,7 +302,7 @@ def _holding(look: Look, held: tuple[int, ...]) -> Look:
     return held_look
 
 
-def _apart(curvatures: Array, held: tuple[int, ...]) -> Array:
+def _split_fixed(curvatures: Array, held: tuple[int, ...]) -> Array:
     """Matrices, q × q, in which some columns have nothing to do with the others; diagonals stay as they are."""
     if not held or curvatures.ndim == 1:
         return curvatures
@@ -309,11 +313,11 @@ def _apart(curvatures: Array, held: tuple[int, ...]) -> Array:
     return apart
 
 
-def _thinned(rows: Rows | None, columns: int, least: int) -> tuple[LocalRows | None, int]:
+def _subsample(rows: Rows | None, columns: int, least: int) -> tuple[InMemoryRows | None, int]:
     """Every so many-th row in memory, and how many; (None, 1) where that would be too few rows to learn from."""
-    if not isinstance(rows, LocalRows) or len(rows) < _THIN_ROWS:
+    if not isinstance(rows, InMemoryRows) or len(rows) < _THIN_ROWS:
         return None, 1
     step = max(least, -(-len(rows) * len(rows.names) // _THIN_CELLS))
     if len(rows) // step < _ROWS_EACH * columns:
         return None, 1
-    return rows.thinned(step), step
+    return rows.every_nth(step), step

@@ -30,14 +30,14 @@ def scores(X: Any, coef: Array, intercept: Array) -> Array:
     return np.asarray(X @ coef.T + intercept)
 
 
-def winners(scores: Array) -> NDArray[np.intp]:
+def predicted_codes(scores: Array) -> NDArray[np.intp]:
     """Codes of the predicted classes from n × k scores; k = 1 means two classes."""
     if scores.shape[1] == 1:
         return (scores[:, 0] >= 0).astype(np.intp)
     return np.asarray(np.argmax(scores, axis=1))
 
 
-def first_largest(scores: Sequence[Array]) -> NDArray[np.int16]:
+def argmax_first(scores: Sequence[Array]) -> NDArray[np.int16]:
     """Which of some arrays is the largest, element by element, the first among equals.
 
     Numbers lie side by side, so this is several times as fast as argmax along a short axis.
@@ -49,7 +49,7 @@ def first_largest(scores: Sequence[Array]) -> NDArray[np.int16]:
     return winner
 
 
-def errors(rows: Rows, coef: Array, intercept: Array) -> Array:
+def count_errors(rows: Rows, coef: Array, intercept: Array) -> Array:
     """The (weighted) number of rows that each candidate gets wrong, and last the total: m + 1 numbers.
 
     ``coef`` is m × k × p, ``intercept`` m × k, and the targets of the rows are codes.
@@ -65,7 +65,7 @@ def errors(rows: Rows, coef: Array, intercept: Array) -> Array:
             return np.asarray(-constants[0, some] <= S)
         S += constants[:, some].reshape(-1)
         each = S.shape[1] // k
-        return np.asarray(first_largest([S[:, c * each : (c + 1) * each] for c in range(k)]) != y[:, None])
+        return np.asarray(argmax_first([S[:, c * each : (c + 1) * each] for c in range(k)]) != y[:, None])
 
     def count(block: Block) -> Array:
         assert block.y is not None
@@ -83,7 +83,7 @@ def errors(rows: Rows, coef: Array, intercept: Array) -> Array:
                 total[:m][some] += mine @ told(X, y, some).astype(mine.dtype)
         return total
 
-    return rows.fold(count)
+    return rows.reduce(count)
 
 
 def _slices(n: int, step: int) -> Iterator[slice]:
@@ -92,11 +92,11 @@ def _slices(n: int, step: int) -> Iterator[slice]:
 
 def training_error(rows: Rows, coef: Array, intercept: Array) -> float:
     """S1's E_in of one classifier (k × p weights): the share of rows, by weight, that it gets wrong."""
-    wrong, total = errors(rows, coef[None], intercept[None])
+    wrong, total = count_errors(rows, coef[None], intercept[None])
     return float(wrong / total)
 
 
-def scanned_error(rows: Rows, coef: Array, intercept: Array) -> float:
+def pass_error(rows: Rows, coef: Array, intercept: Array) -> float:
     """The same for rows without weights, with the scores of the scan: fast, and exactly zero where it converged."""
 
     def count(block: Block) -> NDArray[np.int64]:
@@ -104,5 +104,5 @@ def scanned_error(rows: Rows, coef: Array, intercept: Array) -> float:
         W = np.ascontiguousarray(coef.T if is_sparse(block.X) else coef)
         return np.array([kernels.count_errors(block.X, block.y, W, intercept), len(block)])
 
-    wrong, total = rows.fold(count)
+    wrong, total = rows.reduce(count)
     return float(wrong / total)

@@ -10,14 +10,14 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from linearly.algorithm.perceptron.error_counts import errors, first_largest
+from linearly.algorithm.perceptron.error_counts import argmax_first, count_errors
 from linearly.algorithm.perceptron.online_pass import Array, Codes, Integers, Mistakes
 from linearly.dataset.rows.block import Rows
 from linearly.dataset.rows.safe_scaling import times_power
 from linearly.kernels.matrices import dense, is_sparse
 
-ROOM = 2**22  # bytes of mistaken rows that a log keeps unasked, whatever n
-CANDIDATES = 64  # scored in one fold: the rows are then read at the speed of a matrix product
+MAX_LOG_BYTES = 2**22  # bytes of mistaken rows that a log keeps unasked, whatever n
+CANDIDATES_PER_PASS = 64  # scored in one fold: the rows are then read at the speed of a matrix product
 _CANDIDATE_VECTORS = 256
 _CANDIDATE_CELLS = 2**22  # and no more than 32 MB of them
 _TILE = 256
@@ -27,7 +27,7 @@ _SCORES = 2**17  # by so many lines that a megabyte holds their scores
 _MOST_COMPARED = 2**16  # rows searched for contradictions: some 50 ms
 
 
-class Best(NamedTuple):
+class BestWeights(NamedTuple):
     """The weights with the fewest errors on a trail, and after which update they stood (0: the start)."""
 
     update: int
@@ -77,7 +77,7 @@ class MistakeLog:
         return 2 * self.codes.astype(np.int64) - 1
 
     @property
-    def survived(self) -> Integers:
+    def survival_counts(self) -> Integers:
         """After how many rows the weights stood: those of the start, and after each mistake (Freund & Schapire's c)."""
         return np.diff(np.concatenate([[1], self.times, [self.seen + 1]]))
 
@@ -90,14 +90,14 @@ class MistakeLog:
 
     # --- readings
 
-    def last(self) -> tuple[Array, Array]:
+    def final_weights(self) -> tuple[Array, Array]:
         """The weights and constant terms after the last mistake, in the bits of the training."""
         W, b = self._start()
-        for _, coef, intercept in self.trail():
+        for _, coef, intercept in self.iter_weights():
             W, b = coef[-1], intercept[-1]
         return W, b
 
-    def average(self) -> tuple[Array, Array]:
+    def averaged_weights(self) -> tuple[Array, Array]:
         """The mean of the weights after each row seen: what a mistake added counts for the rows from it on."""
         features, which = self._kept()
         share = (self.seen - self.times + 1) / max(self.seen, 1)
@@ -109,14 +109,14 @@ class MistakeLog:
                 np.add.at(b, vector, factor * share)
         return W + np.asarray(features.T @ C).T, b
 
-    def vote(self, X: Any, weighting: str = "survived") -> Array:
+    def vote(self, X: Any, weighting: str = "survival") -> Array:
         """What the weights after each mistake vote, with ``survived`` rows or ``uniform`` weight.
 
         Two classes: the mean of their signs (sign(0) = +1), between −1 and 1. K classes: the share of votes for each,
         n × K.
         """
-        counts = self.survived.astype(np.float64) if weighting == "survived" else np.ones(len(self) + 1)
-        counts[0] *= weighting == "survived"
+        counts = self.survival_counts.astype(np.float64) if weighting == "survival" else np.ones(len(self) + 1)
+        counts[0] *= weighting == "survival"
         features, _ = self._kept()
         narrow = self.p <= _NARROW and not is_sparse(X) and not is_sparse(features)
         tally = (self._tally_by_weights if narrow else self._tally_by_products)(X, counts) / counts.sum()
@@ -130,7 +130,9 @@ class MistakeLog:
         for first in range(0, X.shape[0], _PLACES):
             Z = np.asarray(X[first : first + _PLACES], dtype=np.float64).T
             some = counts[0] * _votes(W @ Z + b[:, None])
-            for a, coef, intercept in self.trail(max(CANDIDATES, _SCORES // max(self.vectors * self.p, Z.shape[1]))):
+            for a, coef, intercept in self.iter_weights(
+                max(CANDIDATES_PER_PASS, _SCORES // max(self.vectors * self.p, Z.shape[1]))
+            ):
                 mine = counts[1 + a : 1 + a + len(coef)].astype(exact)
                 if self.vectors == 1:
                     told = coef[:, 0] @ Z >= -intercept
@@ -165,26 +167,28 @@ class MistakeLog:
                 score = trail[:, :, -1].copy()
         return tally
 
-    def best(self, rows: Rows) -> Best:
+    def best(self, rows: Rows) -> BestWeights:
         """The first weights, from the start to the last mistake, with the fewest errors on rows (targets: codes)."""
         W, b = self._start()
-        best = Best(0, float(errors(rows, W[None], b[None])[0]), W, b)
-        for update, coef, intercept in self.trail():
-            best = better(best, update, coef, intercept, errors(rows, coef, intercept)[:-1])
+        best = BestWeights(0, float(count_errors(rows, W[None], b[None])[0]), W, b)
+        for update, coef, intercept in self.iter_weights():
+            best = is_better(best, update, coef, intercept, count_errors(rows, coef, intercept)[:-1])
         return best
 
-    def trail(self, at_once: int | None = None) -> Iterator[tuple[int, Array, Array]]:
+    def iter_weights(self, at_once: int | None = None) -> Iterator[tuple[int, Array, Array]]:
         """The weights after each mistake, some at a time: mistakes before, m × vectors × p, m × vectors."""
         features, which = self._kept()
         W, b = self._start()
         step = candidates_at_once(self.vectors, self.p) if at_once is None else at_once
         for a in range(0, len(self), step):
             mine = slice(a, a + step)
-            coef, intercept = followed(W, b, features[which[mine]], self.codes[mine], self.rivals[mine], self.intercept)
+            coef, intercept = apply_updates(
+                W, b, features[which[mine]], self.codes[mine], self.rivals[mine], self.intercept
+            )
             yield a, coef, intercept
             W, b = coef[-1], intercept[-1]
 
-    def contradiction(self) -> str:
+    def find_contradiction(self) -> str:
         """A proof, found among the mistaken rows, that no hyperplane separates; empty if there is none so simple."""
         if self.features is None or self.which is None or self.features.shape[0] > _MOST_COMPARED:
             return ""
@@ -206,7 +210,7 @@ class MistakeLog:
         if self.features is None or self.which is None:
             raise ValueError(
                 "This log keeps which rows were mistaken, not the rows themselves: they take more than "
-                f"{ROOM // 2**20} MB. log.with_rows(X) adds them."
+                f"{MAX_LOG_BYTES // 2**20} MB. log.with_rows(X) adds them."
             )
         return self.features, self.which
 
@@ -222,7 +226,7 @@ class MistakeLog:
 class Recorder:
     """Collects mistakes as a scan makes them, and the rows they were made on as far as there is room."""
 
-    def __init__(self, start: tuple[Array, Array] | None = None, room: float = ROOM) -> None:
+    def __init__(self, start: tuple[Array, Array] | None = None, room: float = MAX_LOG_BYTES) -> None:
         self.start, self.room = start, room
         self.parts: list[tuple[Integers, Codes, Codes, Integers]] = []
         self.kept: list[tuple[Integers, Any]] | None = []
@@ -246,7 +250,7 @@ class Recorder:
             self.kept = None
             return
         features = times_power(X[new], -exponent) if exponent else X[new]
-        self.kept.append((before + found.block.number(new), features))
+        self.kept.append((before + found.block.global_index(new), features))
         known[new] = True
 
     def copy(self) -> Recorder:
@@ -281,10 +285,12 @@ class Recorder:
 
 def candidates_at_once(vectors: int, p: int) -> int:
     """How many candidates one fold scores."""
-    return max(1, min(CANDIDATES, _CANDIDATE_VECTORS // vectors, _CANDIDATE_CELLS // (vectors * max(p, 1))))
+    return max(1, min(CANDIDATES_PER_PASS, _CANDIDATE_VECTORS // vectors, _CANDIDATE_CELLS // (vectors * max(p, 1))))
 
 
-def followed(W: Array, b: Array, features: Any, codes: Codes, rivals: Codes, intercept: bool) -> tuple[Array, Array]:
+def apply_updates(
+    W: Array, b: Array, features: Any, codes: Codes, rivals: Codes, intercept: bool
+) -> tuple[Array, Array]:
     """W and b after each of some corrections, in the bits of the scan: m × vectors × p and m × vectors."""
     rows = np.asarray(dense(features), dtype=np.float64)
     m, vectors = len(codes), len(W)
@@ -297,12 +303,12 @@ def followed(W: Array, b: Array, features: Any, codes: Codes, rivals: Codes, int
     return np.add.accumulate(coef, axis=0)[1:], np.add.accumulate(constants, axis=0)[1:]
 
 
-def better(best: Best, update: int, coef: Array, intercept: Array, wrong: Array) -> Best:
+def is_better(best: BestWeights, update: int, coef: Array, intercept: Array, wrong: Array) -> BestWeights:
     """The best of the candidates after `update` corrections if it is strictly better, the first among equals."""
     j = int(np.argmin(wrong))
     if wrong[j] >= best.errors:
         return best
-    return Best(update + j + 1, float(wrong[j]), coef[j].copy(), intercept[j].copy())
+    return BestWeights(update + j + 1, float(wrong[j]), coef[j].copy(), intercept[j].copy())
 
 
 def _corrections(codes: Codes, rivals: Codes, vectors: int) -> list[tuple[Any, Any]]:
@@ -319,7 +325,7 @@ def _votes(trail: Array) -> Array:
         signs *= 2.0
         signs -= 1.0
         return signs
-    winner = first_largest(list(trail))
+    winner = argmax_first(list(trail))
     return np.stack([winner == k for k in range(len(trail))]).astype(np.float64)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly import kernels
-from linearly.dataset.rows.block import Block, LocalRows, Rows, refuse_bad_numbers
-from linearly.dataset.rows.safe_scaling import ExtraordinarySize, ordinary
+from linearly.dataset.rows.block import Block, InMemoryRows, Rows, check_finite
+from linearly.dataset.rows.safe_scaling import UnsafeMagnitude, is_safe_magnitude
 from linearly.dataset.rows.sparse import SparseRows, part
 from linearly.dataset.rows.views import MappedRows
 from linearly.kernels.matrices import is_sparse
@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
-_CELLS = 2**23  # in a stretch of rows: 64 MB, walked in about 5 ms, after which Ctrl-C is heard
-_STEPS = 2**18  # the same for rows walked in a given order
-_ROOM = 2**15  # mistakes handed out at a time: their buffer stays in the cache
+_MAX_BLOCK_CELLS = 2**23  # in a stretch of rows: 64 MB, walked in about 5 ms, after which Ctrl-C is heard
+_MAX_BLOCK_STEPS = 2**18  # the same for rows walked in a given order
+_MISTAKE_BUFFER = 2**15  # mistakes handed out at a time: their buffer stays in the cache
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Weights:
         b, U, c = (None if a is None else a.copy() for a in (self.b, self.U, self.c))
         return replace(self, W=self.W.copy(), b=b, U=U, c=c)
 
-    def average(self) -> tuple[Array, Array]:
+    def averaged_weights(self) -> tuple[Array, Array]:
         """The mean, over all rows seen, of the weights and constant terms after each row."""
         if self.U is None:
             raise ValueError("These weights were not averaged on the way.")
@@ -74,7 +74,7 @@ class Weights:
         b = self.intercept if self.b is None or self.c is None else self.b - self.c / T
         return W.T if self.interleaved else W, b
 
-    def arrange(self, interleaved: bool) -> None:
+    def set_layout(self, interleaved: bool) -> None:
         """Lay the vectors out for dense or for sparse rows."""
         if self.interleaved != interleaved:
             self.W = np.ascontiguousarray(self.W.T)
@@ -101,7 +101,7 @@ class Mistakes:
         return len(self.rows)
 
 
-def scan(
+def online_pass(
     rows: Rows,
     weights: Weights,
     *,
@@ -111,48 +111,48 @@ def scan(
 ) -> Iterator[Mistakes]:
     """One pass over rows whose targets are codes, correcting the weights in place; mistakes come as they are made.
 
-    What a mistake is, and how it is corrected, says `kernels.reference.scan`. ``order`` walks the rows of a data set
+    What a mistake is, and how it is corrected, says `kernels.reference.perceptron_pass`. ``order`` walks the rows of a data set
     in memory in that order. At most ``most`` mistakes come at a time, and the weights are then those after the last
     of them. ``measure`` looks at the size of the rows and raises ExtraordinarySize where their products do not fit a
     float64; one pass in a fit has to.
     """
-    for block in _stretches(rows) if order is None else (whole(rows),):
+    for block in _blocks(rows) if order is None else (in_one_array(rows),):
         if block.weight is not None:
             raise ValueError(
                 "These rows have weights, and a perceptron that learns row by row takes none: leave them out, or use "
                 "BatchPerceptron."
             )
         steps = len(block) if order is None else len(order)
-        weights.arrange(is_sparse(block.X))
+        weights.set_layout(is_sparse(block.X))
         at = 0
         while at < steps:
             found, walked = _walk(block, at, order, weights, most, measure)
             at += walked
             if len(found):
                 yield found
-    if measure and not ordinary(weights.largest):
-        raise ExtraordinarySize
+    if measure and not is_safe_magnitude(weights.largest):
+        raise UnsafeMagnitude
 
 
 def in_memory(rows: Rows) -> bool:
     """Whether the rows are all here, and not read anew at each pass."""
-    return in_memory(rows.rows) if isinstance(rows, MappedRows) else isinstance(rows, LocalRows | SparseRows)
+    return in_memory(rows.rows) if isinstance(rows, MappedRows) else isinstance(rows, InMemoryRows | SparseRows)
 
 
-def whole(rows: Rows) -> Block:
+def in_one_array(rows: Rows) -> Block:
     """All rows as one block; refused for rows that only come one block at a time."""
     if isinstance(rows, MappedRows):
-        return rows.change(whole(rows.rows))
-    if not isinstance(rows, LocalRows | SparseRows):
+        return rows.change(in_one_array(rows.rows))
+    if not isinstance(rows, InMemoryRows | SparseRows):
         raise ValueError("Rows that come one block at a time cannot be shuffled: use shuffle=False.")
     return rows.block(0, len(rows))
 
 
-def _stretches(rows: Rows) -> Iterator[Block]:
-    if isinstance(rows, LocalRows):
-        step = max(256, _CELLS // max(len(rows.names), 1))
+def _blocks(rows: Rows) -> Iterator[Block]:
+    if isinstance(rows, InMemoryRows):
+        step = max(256, _MAX_BLOCK_CELLS // max(len(rows.names), 1))
     elif isinstance(rows, SparseRows):
-        step = max(256, len(rows) * _CELLS // max(rows.X.nnz, 1))
+        step = max(256, len(rows) * _MAX_BLOCK_CELLS // max(rows.X.nnz, 1))
     else:
         yield from rows
         return
@@ -169,11 +169,11 @@ def _walk(
         X = part(X, at, len(block)) if weights.interleaved else X[at:]
         labels, some, steps = codes[at:], None, len(block) - at
     else:
-        labels, some = codes, order[at : at + _STEPS]
+        labels, some = codes, order[at : at + _MAX_BLOCK_STEPS]
         steps = len(some)
-    room = min(_ROOM if most is None else most, steps)
+    room = min(_MISTAKE_BUFFER if most is None else most, steps)
     found, rivals = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int32)
-    done = kernels.scan(
+    done = kernels.perceptron_pass(
         X, labels, some, weights.W, weights.b, weights.U, weights.c, weights.seen, room, measure, found, rivals
     )
     found = found[: done.found]
@@ -181,9 +181,9 @@ def _walk(
     weights.seen += done.walked
     weights.largest = max(weights.largest, done.largest)
     if not done.finite:
-        refuse_bad_numbers(block)
-        raise ExtraordinarySize
+        check_finite(block)
+        raise UnsafeMagnitude
     local = found + at if some is None else some[found]
     own = codes[local]
     mistaken_for = rivals[: done.found].copy() if len(weights.coef) > 1 else 1 - own
-    return Mistakes(block.number(local), own, mistaken_for, times, local, block), done.walked
+    return Mistakes(block.global_index(local), own, mistaken_for, times, local, block), done.walked

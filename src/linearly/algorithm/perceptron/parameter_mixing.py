@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from linearly.algorithm.perceptron.online_pass import Array, Weights, scan
+from linearly.algorithm.perceptron.online_pass import Array, Weights, online_pass
 from linearly.dataset.rows.block import Block
-from linearly.dataset.rows.safe_scaling import SMALL, ExtraordinarySize
+from linearly.dataset.rows.safe_scaling import SMALL, UnsafeMagnitude
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +37,7 @@ class Mixture:
     @staticmethod
     def of(weights: Weights, mistakes: int) -> Mixture:
         """The weights that a scan from ``seen = 0`` left."""
-        weights.arrange(False)
+        weights.set_layout(False)
         return Mixture(weights.W, weights.intercept, weights.U, weights.c, mistakes, weights.seen, weights.largest)
 
     def __add__(self, other: Mixture) -> Mixture:
@@ -55,7 +55,7 @@ class Mixture:
 
     def follow(self, weights: Weights) -> None:
         """Bring weights that were the start of this pass to its end."""
-        weights.arrange(False)
+        weights.set_layout(False)
         if weights.U is not None and self.U is not None:
             weights.U += self.U + weights.seen * (self.W - weights.W)
         if weights.c is not None and self.c is not None:
@@ -80,16 +80,16 @@ class Shard:
         weights = Weights(start.W.copy(), b, U, c, start.interleaved)
         made = 0
         try:
-            for found in scan(_Walk(blocks), weights, measure=True):
+            for found in online_pass(_PartitionRows(blocks), weights, measure=True):
                 made += len(found)
-        except ExtraordinarySize:
+        except UnsafeMagnitude:
             # Rows that are tiny here may stand beside ordinary ones elsewhere; those whose products overflow may not.
             if not weights.largest < SMALL:
                 weights.largest = np.inf
         return Mixture.of(weights, made)
 
 
-class _Walk:
+class _PartitionRows:
     """The blocks of a partition as rows that can be walked once; their indices in the whole data set do not matter."""
 
     names: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class _Walk:
     def __iter__(self) -> Iterator[Block]:
         return (replace(block, start=0) for block in self.blocks)
 
-    def fold(self, f: Callable[[Block], Any]) -> Any:
+    def reduce(self, f: Callable[[Block], Any]) -> Any:
         raise NotImplementedError
 
 

@@ -8,15 +8,22 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse
 
-from linearly.algorithm.perceptron.error_counts import errors
-from linearly.algorithm.perceptron.mistake_log import ROOM, Best, MistakeLog, better, candidates_at_once, followed
+from linearly.algorithm.perceptron.error_counts import count_errors
+from linearly.algorithm.perceptron.mistake_log import (
+    MAX_LOG_BYTES,
+    BestWeights,
+    MistakeLog,
+    apply_updates,
+    candidates_at_once,
+    is_better,
+)
 from linearly.algorithm.perceptron.online_pass import Array, Codes, Integers, Mistakes
 from linearly.dataset.rows.block import Rows
 from linearly.dataset.rows.safe_scaling import times_power
 from linearly.kernels.matrices import is_sparse
 
 
-class Steps(NamedTuple):
+class Updates(NamedTuple):
     """Some updates in order: the rows that made them, which they are, their classes and rivals, and when."""
 
     features: Any
@@ -31,20 +38,20 @@ class Steps(NamedTuple):
         return cls(found.block.X[found.local], found.rows, found.codes, found.rivals, found.times)
 
     @classmethod
-    def joined(cls, parts: list[Steps]) -> Self:
+    def joined(cls, parts: list[Updates]) -> Self:
         """All updates of some stretches."""
         sparse = is_sparse(parts[0].features)
         stack = [part.features for part in parts]
         features = scipy.sparse.vstack(stack, format="csr") if sparse else np.concatenate(stack)
         return cls(features, *(np.concatenate(column) for column in list(zip(*parts, strict=True))[1:]))
 
-    def cut(self, start: int, stop: int) -> Steps:
+    def cut(self, start: int, stop: int) -> Updates:
         """Updates start … stop − 1."""
         some = slice(start, stop)
-        return Steps(self.features[some], self.rows[some], self.codes[some], self.rivals[some], self.times[some])
+        return Updates(self.features[some], self.rows[some], self.codes[some], self.rivals[some], self.times[some])
 
 
-class Trail:
+class PocketSearch:
     """The weights after each update; the first with the fewest errors on all rows is in the pocket.
 
     ``path`` holds the errors of the weights at the start and after each update. One fold scores up to 64 vectors of
@@ -55,11 +62,11 @@ class Trail:
         self.rows, self.W, self.b = rows, W, b
         self.start = W, b
         self.intercept, self.most = intercept, most
-        wrong, self.total = errors(rows, W[None], b[None])
-        self.best, self.path = Best(0, float(wrong), W, b), [float(wrong)]
+        wrong, self.total = count_errors(rows, W[None], b[None])
+        self.best, self.path = BestWeights(0, float(wrong), W, b), [float(wrong)]
         self._at_once = candidates_at_once(*W.shape)
-        self._waiting: list[Steps] = []
-        self._steps: list[Steps] = []
+        self._waiting: list[Updates] = []
+        self._steps: list[Updates] = []
 
     @property
     def updates(self) -> int:
@@ -71,9 +78,9 @@ class Trail:
         """Whether the pocket holds weights without errors, or all updates are spent."""
         return self.best.errors == 0 or self.updates >= self.most
 
-    def follow(self, found: Mistakes) -> None:
+    def add_updates(self, found: Mistakes) -> None:
         """Take the updates that a stretch of the walk made, and score them as soon as they fill a fold."""
-        self._waiting.append(Steps.of(found))
+        self._waiting.append(Updates.of(found))
         if sum(len(steps.rows) for steps in self._waiting) >= self._at_once:
             self.score(least=self._at_once)
 
@@ -81,13 +88,13 @@ class Trail:
         """Score the updates that wait, while there are `least`; those beyond the end of the trail were never made."""
         if not self._waiting:
             return
-        steps, at = Steps.joined(self._waiting), 0
+        steps, at = Updates.joined(self._waiting), 0
         while len(steps.rows) - at >= min(least, self.most - self.updates) and at < len(steps.rows) and not self.ended:
             some = steps.cut(at, at + min(self._at_once, self.most - self.updates))
-            coef, constants = followed(self.W, self.b, some.features, some.codes, some.rivals, self.intercept)
-            wrong = errors(self.rows, coef, constants)[:-1]
+            coef, constants = apply_updates(self.W, self.b, some.features, some.codes, some.rivals, self.intercept)
+            wrong = count_errors(self.rows, coef, constants)[:-1]
             made = int(np.argmin(wrong)) + 1 if (wrong == 0).any() else len(wrong)
-            self.best = better(self.best, self.updates, coef, constants, wrong)
+            self.best = is_better(self.best, self.updates, coef, constants, wrong)
             self.path += wrong[:made].tolist()
             self.W, self.b = coef[made - 1], constants[made - 1]
             self._steps.append(some.cut(0, made))
@@ -100,12 +107,14 @@ class Trail:
         start = np.ldexp(self.start[0], -exponent), self.start[1]
         none = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)) * 2
         steps = (
-            Steps.joined(self._steps) if self._steps else Steps(np.empty((0, p)), none[0], none[1], none[1], none[0])
+            Updates.joined(self._steps)
+            if self._steps
+            else Updates(np.empty((0, p)), none[0], none[1], none[1], none[0])
         )
         seen = int(steps.times[-1]) if len(steps.times) else 0
         log = MistakeLog(steps.rows, steps.codes, steps.rivals, steps.times, seen, k, p, self.intercept, start=start)
         entries = steps.features.nnz if is_sparse(steps.features) else steps.features.size
-        if 8 * entries > ROOM:
+        if 8 * entries > MAX_LOG_BYTES:
             return log
         features = times_power(steps.features, -exponent) if exponent else steps.features
         return replace(log, features=features, which=np.arange(len(log)))

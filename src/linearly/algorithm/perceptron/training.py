@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from linearly.algorithm.perceptron.mistake_log import ROOM, MistakeLog, Recorder
-from linearly.algorithm.perceptron.online_pass import Array, Weights, in_memory, scan, whole
+from linearly.algorithm.perceptron.mistake_log import MAX_LOG_BYTES, MistakeLog, Recorder
+from linearly.algorithm.perceptron.online_pass import Array, Weights, in_memory, in_one_array, online_pass
 from linearly.algorithm.perceptron.parameter_mixing import Mixture, Shard
 from linearly.dataset.cluster.partitions import partitions_of
 from linearly.dataset.rows.block import Rows
-from linearly.dataset.rows.safe_scaling import ExtraordinarySize, ordinary
+from linearly.dataset.rows.safe_scaling import UnsafeMagnitude, is_safe_magnitude
 
 _MOST_LOGGED = 2**21  # mistakes on rows that are not in memory: 50 MB of log, whatever n
 
@@ -36,7 +36,7 @@ class Training:
         averaged: bool = False,
         start: tuple[Array, Array] | None = None,
         shuffle: Any = None,
-        room: float = ROOM,
+        room: float = MAX_LOG_BYTES,
         exponent: int = 0,
         mixes: bool = False,
     ) -> None:
@@ -62,9 +62,9 @@ class Training:
         """Walk the rows once; the number of mistakes made."""
         if self.mixes and self.shuffle is None and (partitions_of(rows) or 0) > 1:
             return self._mixed_pass(rows)
-        order = None if self.shuffle is None else self.shuffle.permutation(len(whole(rows))).astype(np.int64)
+        order = None if self.shuffle is None else self.shuffle.permutation(len(in_one_array(rows))).astype(np.int64)
         made = 0
-        for found in scan(rows, self.weights, order=order, measure=not self._measured):
+        for found in online_pass(rows, self.weights, order=order, measure=not self._measured):
             made += len(found)
             if self.record is not None:
                 self.record.add(found, before=self._before, exponent=self.exponent)
@@ -78,8 +78,8 @@ class Training:
     def _mixed_pass(self, rows: Any) -> int:
         self.record = None
         mixture: Mixture = rows.fold_partitions(Shard(self.weights))
-        if not ordinary(max(self.weights.largest, mixture.largest)):
-            raise ExtraordinarySize
+        if not is_safe_magnitude(max(self.weights.largest, mixture.largest)):
+            raise UnsafeMagnitude
         mixture.follow(self.weights)
         self._measured = True
         self.mistakes.append(mixture.mistakes)
@@ -92,13 +92,13 @@ class Training:
         if self.record is not None:
             self.record.forget_rows_known()
 
-    def last(self) -> tuple[Array, Array]:
+    def final_weights(self) -> tuple[Array, Array]:
         """The weights and constant terms now."""
         return self._in_units_of_x(self.weights.coef.copy()), self.weights.intercept.copy()
 
-    def average(self) -> tuple[Array, Array]:
+    def averaged_weights(self) -> tuple[Array, Array]:
         """Their mean over all rows seen."""
-        W, b = self.weights.average()
+        W, b = self.weights.averaged_weights()
         return self._in_units_of_x(W), b
 
     def _in_units_of_x(self, W: Array) -> Array:

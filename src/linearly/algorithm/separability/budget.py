@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-BUDGET = 10**10  # of a proof: ten seconds or so
+DEFAULT_BUDGET = 10**10  # of a proof: ten seconds or so
 
 _left: ContextVar[float] = ContextVar("left", default=np.inf)
 
 
-class OutOfBudget(Exception):
+class BudgetExceeded(Exception):
     """The work that is allowed is done; `relation` is what the search had found by then."""
 
     relation: dict[int, int] | None = None
 
 
 @contextmanager
-def within(budget: float | None) -> Iterator[None]:
+def work_limit(budget: float | None) -> Iterator[None]:
     """Allow so much work in the block, which raises OutOfBudget when that is done; None allows any."""
     before = _left.set(np.inf if budget is None else float(budget))
     try:
@@ -34,7 +34,7 @@ def within(budget: float | None) -> Iterator[None]:
         _left.reset(before)
 
 
-def spend(operations: float) -> None:
+def spend_work(operations: float) -> None:
     """Count work that is about to be done."""
     left = _left.get()
     if left == np.inf:
@@ -42,10 +42,10 @@ def spend(operations: float) -> None:
     left -= operations
     _left.set(left)
     if left < 0:
-        raise OutOfBudget
+        raise BudgetExceeded
 
 
-def checked_budget(budget: Any) -> float | None:
+def check_budget(budget: Any) -> float | None:
     """The value of a parameter ``budget``, refused unless it is a number above 0 or None."""
     if budget is None:
         return None

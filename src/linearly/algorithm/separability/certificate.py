@@ -30,7 +30,7 @@ class Relation:
 
     rows: NDArray[np.intp]
     rivals: NDArray[Any]
-    multipliers: tuple[Fraction, ...]
+    witness_weights: tuple[Fraction, ...]
 
     @classmethod
     def of(cls, H: Halfspaces, found: Mapping[int, int]) -> Relation:
@@ -48,7 +48,7 @@ class Relation:
     @property
     def weights(self) -> Floats:
         """The multipliers as floats."""
-        return np.array([float(t) for t in self.multipliers])
+        return np.array([float(t) for t in self.witness_weights])
 
     def ids(self, H: Halfspaces) -> Ids | None:
         """Its inequalities among those of a data set, or None if it speaks of rows or rivals that are not there."""
@@ -61,10 +61,10 @@ class Relation:
     def holds(self, H: Halfspaces) -> bool:
         """Whether all λ are positive and Σ λ a = 0, in exact arithmetic."""
         ids = self.ids(H)
-        if ids is None or not len(ids) or min(self.multipliers) <= 0:
+        if ids is None or not len(ids) or min(self.witness_weights) <= 0:
             return False
-        scale = math.lcm(*(t.denominator for t in self.multipliers))
-        whole = np.array([int(t * scale) for t in self.multipliers], dtype=object)
+        scale = math.lcm(*(t.denominator for t in self.witness_weights))
+        whole = np.array([int(t * scale) for t in self.witness_weights], dtype=object)
         return not (whole @ H.lattice(ids)[0].astype(object)).any()
 
     def spans(self, H: Halfspaces) -> bool:
@@ -144,9 +144,9 @@ class Certificate:
         return None if self.witness is None else self.witness.rows
 
     @property
-    def multipliers(self) -> tuple[Fraction, ...] | None:
+    def witness_weights(self) -> tuple[Fraction, ...] | None:
         """Multipliers of the witness."""
-        return None if self.witness is None else self.witness.multipliers
+        return None if self.witness is None else self.witness.witness_weights
 
     @property
     def spanning_rows(self) -> NDArray[np.intp] | None:
@@ -154,7 +154,7 @@ class Certificate:
         return None if self.spanning is None else self.spanning.rows
 
     @property
-    def meeting_point(self) -> Floats | None:
+    def common_hull_point(self) -> Floats | None:
         """A point in the convex hulls of both classes (two classes with an intercept, not separable)."""
         if self.witness is None or len(self.classes) > 2 or not self.fit_intercept:
             return None
@@ -218,7 +218,7 @@ class Certificate:
         ratio = math.sqrt(square) / math.ldexp(gamma, -scale) if gamma else math.inf
         return ratio * ratio * (1 + 1e-12) if ratio < 1e150 else math.inf
 
-    def sentence(self) -> str:
+    def describe(self) -> str:
         """The verdict, its proof and its meaning in words."""
         *others, last = map(repr, self.classes.tolist())
         who = f"{', '.join([*others[:8], '…'] if len(others) > 10 else others)} and {last}"
@@ -278,7 +278,7 @@ class Certificate:
         return named
 
     def __str__(self) -> str:
-        return visible(self.sentence())
+        return visible(self.describe())
 
     def __repr__(self) -> str:
         n, p = self.X.shape
@@ -306,10 +306,10 @@ def margins(H: Halfspaces, v: Integers) -> tuple[float, float]:
     weights = [t for row in W for t in row[: H.p]]
     constants = [t for row in W for t in row[H.p :]]
     measured = [t * Fraction(2) ** H.unit for t in weights]
-    return least_over_norm(least, weights), least_over_norm(least, measured + constants)
+    return margin_ratio(least, weights), margin_ratio(least, measured + constants)
 
 
-def least_over_norm(least: Fraction, weights: list[Fraction]) -> float:
+def margin_ratio(least: Fraction, weights: list[Fraction]) -> float:
     """least / ‖weights‖ without overflow on the way."""
     s = max((t.numerator.bit_length() - t.denominator.bit_length() for t in weights if t), default=0)
     unit = Fraction(2) ** s

@@ -17,26 +17,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linearly.algorithm.separability.budget import BUDGET, OutOfBudget, checked_budget, within
+from linearly.algorithm.separability.budget import DEFAULT_BUDGET, BudgetExceeded, check_budget, work_limit
 from linearly.algorithm.separability.certificate import Certificate, Relation, margins, nearest_float
-from linearly.algorithm.separability.error_floor import ErrorFloor, contradictions, error_floor
+from linearly.algorithm.separability.error_floor import ErrorFloor, duplicate_rows_with_different_labels, error_floor
 from linearly.algorithm.separability.exact_search import Decision, Multipliers, decide
-from linearly.algorithm.separability.float_search import approach, per_class
+from linearly.algorithm.separability.float_search import per_class, search_min_norm_point
 from linearly.algorithm.separability.halfspaces import Floats, Halfspaces, floats
-from linearly.algorithm.separability.integer_algebra import Integers, integers
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.algorithm.separability.integer_algebra import Integers, as_integers
+from linearly.dataset.rows.reduce import single_threaded_blas
 
 __all__ = ["Certificate", "ErrorFloor", "error_floor", "mistake_bound", "separability"]
 
 
-@quiet_blas()
+@single_threaded_blas()
 def separability(
     X: Any,
     y: ArrayLike,
     *,
     fit_intercept: bool = True,
     names: Sequence[str] | None = None,
-    budget: float | None = BUDGET,
+    budget: float | None = DEFAULT_BUDGET,
 ) -> Certificate:
     """The verdict separable, quasi-separable or overlapping, with its proof.
 
@@ -49,19 +49,19 @@ def separability(
     >>> certificate = separability([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
     >>> certificate
     Certificate(overlapping, 4 rows × 2 columns, witness rows 0, 1, 2, 3)
-    >>> certificate.meeting_point
+    >>> certificate.common_hull_point
     array([0.5, 0.5])
     """
-    budget = checked_budget(budget)
+    budget = check_budget(budget)
     H = Halfspaces(X, y, fit_intercept=fit_intercept, names=names)
     # One column tells at a glance what hundreds of dummies may take minutes to prove.
     alone = _single_columns(H, strict=False)
     certificate = partial(Certificate, classes=H.classes, names=H.names, fit_intercept=fit_intercept)
     certificate = partial(certificate, X=H.X, y=H.classes[H.codes])
     try:
-        with within(budget):
+        with work_limit(budget):
             decision = decide(H, alone[0].hyperplane(H) if alone else None)
-    except OutOfBudget as out:
+    except BudgetExceeded as out:
         return certificate("undecided", witness=_shortest(H, out.relation), stopped_after=budget)
     witness = None if decision.first is None else _shortest(H, decision.first)
     if decision.v is None:
@@ -85,7 +85,7 @@ def separability(
     )
 
 
-def mistake_bound(X: Any, y: ArrayLike, *, fit_intercept: bool = True, budget: float | None = BUDGET) -> float:
+def mistake_bound(X: Any, y: ArrayLike, *, fit_intercept: bool = True, budget: float | None = DEFAULT_BUDGET) -> float:
     """(R/γ)², the most mistakes that a perceptron starting at zero can make; infinite if the classes are not separable.
 
     It is infinite, too, where ``budget`` does not decide whether they are: see `separability`. γ is the augmented
@@ -96,7 +96,7 @@ def mistake_bound(X: Any, y: ArrayLike, *, fit_intercept: bool = True, budget: f
 
 def _shortest(H: Halfspaces, found: Multipliers | None) -> Relation | None:
     """The relation to show: two equal rows of different labels say more than p + 2 different rows."""
-    twins = next(contradictions(H), None)
+    twins = next(duplicate_rows_with_different_labels(H), None)
     if twins is None:
         return Relation.of(H, found) if found else None
     return Relation.of(H, {int(i): 1 for i in twins})
@@ -128,13 +128,13 @@ def _widest(H: Halfspaces, v: Integers) -> Integers:
     steps = 100 + 10**9 // (6 * frame.shape[1] ** 2)
     start = floats(v, np.tile(H.top, H.K - 1))[0]
     try:
-        with within(BUDGET):
-            hint = approach(H, frame, np.ones(H.N, dtype=bool), start, gap=0.02, steps=steps)
-    except OutOfBudget:
+        with work_limit(DEFAULT_BUDGET):
+            hint = search_min_norm_point(H, frame, np.ones(H.N, dtype=bool), start, gap=0.02, steps=steps)
+    except BudgetExceeded:
         return v
     if hint.v is None or not np.isfinite(hint.v).all() or not hint.v.any():
         return v
-    other = integers(hint.v[:, None])[0][:, 0].astype(object)
+    other = as_integers(hint.v[:, None])[0][:, 0].astype(object)
     if not (H.signs(other) > 0).all():
         return v
     return max(v, other, key=lambda u: margins(H, u)[1])

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linearly.algorithm.separability.budget import BUDGET, OutOfBudget, checked_budget, within
+from linearly.algorithm.separability.budget import DEFAULT_BUDGET, BudgetExceeded, check_budget, work_limit
 from linearly.algorithm.separability.certificate import Relation
-from linearly.algorithm.separability.exact_search import Mask, Multipliers, Search, Span, outside
+from linearly.algorithm.separability.exact_search import Mask, Multipliers, RelationSpan, SeparatorSearch, outside
 from linearly.algorithm.separability.halfspaces import Halfspaces, Ids
-from linearly.algorithm.separability.integer_algebra import null_space, primitive
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.algorithm.separability.integer_algebra import divide_by_gcd, null_space
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.row_hash import hash_rows
 from linearly.kernels.matrices import dense
 
@@ -58,7 +58,7 @@ class ErrorFloor:
     def __repr__(self) -> str:
         return f"ErrorFloor({self.value} of {self.n_rows} rows{self._stopped()})"
 
-    def sentence(self) -> str:
+    def describe(self) -> str:
         """The bound in words."""
         errors = f"{self.value} error{'s' * (self.value != 1)}"
         return f"Every hyperplane makes at least {errors} on these {self.n_rows} rows{self._stopped()}."
@@ -74,13 +74,13 @@ class ErrorFloor:
         H = Halfspaces(X, y, fit_intercept=self.fit_intercept, classes=self.classes)
         rows = [int(i) for witness in self.witnesses for i in np.unique(witness.rows)]
         return len(rows) == len(set(rows)) and all(
-            witness.holds(H) and _can_err(H, witness) for witness in self.witnesses
+            witness.holds(H) and _implies_error(H, witness) for witness in self.witnesses
         )
 
 
-@quiet_blas()
+@single_threaded_blas()
 def error_floor(
-    X: Any, y: ArrayLike, *, fit_intercept: bool = True, limit: int | None = None, budget: float | None = BUDGET
+    X: Any, y: ArrayLike, *, fit_intercept: bool = True, limit: int | None = None, budget: float | None = DEFAULT_BUDGET
 ) -> ErrorFloor:
     """A lower bound on the training errors of any hyperplane, as disjoint witnesses; at most `limit` of them.
 
@@ -92,19 +92,19 @@ def error_floor(
     >>> floor, floor.check()
     (ErrorFloor(1 of 4 rows), True)
     """
-    budget = checked_budget(budget)
+    budget = check_budget(budget)
     H = Halfspaces(X, y, fit_intercept=fit_intercept)
     alive = np.ones(H.n, dtype=bool)
     witnesses: list[Relation] = []
     stopped_after = None
     try:
-        with within(budget):
+        with work_limit(budget):
             for found in _witnesses(H, alive):
                 if limit is not None and len(witnesses) >= limit:
                     break
                 witnesses.append(Relation.of(H, found))
                 alive[witnesses[-1].rows] = False
-    except OutOfBudget:
+    except BudgetExceeded:
         stopped_after = budget
     return ErrorFloor(tuple(witnesses), H.n, H.X, H.classes[H.codes], H.classes, fit_intercept, stopped_after)
 
@@ -117,10 +117,10 @@ def _witnesses(H: Halfspaces, alive: Mask) -> Iterator[Multipliers]:
             yield {int(ids[_wins_ties(H, ids)][0]): 1}
         else:
             alive[i] = False  # always right
-    for twins in contradictions(H):
+    for twins in duplicate_rows_with_different_labels(H):
         if alive[H.pair(twins)[0]].all():
             yield {int(i): 1 for i in twins}
-    search = Search(H)
+    search = SeparatorSearch(H)
     # A row that a good hyperplane gets wrong, with rows that it gets right, makes a witness that spends one error only.
     value = H.scores(search.first_guess).reshape(H.n, -1).min(axis=1)
     right = value > 0
@@ -138,14 +138,14 @@ def _witnesses(H: Halfspaces, alive: Mask) -> Iterator[Multipliers]:
         yield found
 
 
-def _witness(search: Search, active: Mask) -> Multipliers | None:
+def _witness(search: SeparatorSearch, active: Mask) -> Multipliers | None:
     """A minimal relation among active inequalities that proves an error, or None if a hyperplane makes none."""
     H = search.H
     ties = _wins_ties(H, np.arange(H.N))
-    span = Span(H)
+    span = RelationSpan(H)
     remaining = active.copy()
     while remaining.any():
-        found = search.strict(remaining, span)
+        found = search.find_separator_or_relation(remaining, span)
         if isinstance(found, dict):
             errors = [i for i in found if H.fit_intercept or ties[i]]
             if errors and not span.relation:
@@ -182,11 +182,11 @@ def _reduced(H: Halfspaces, found: Multipliers, keep: int) -> Multipliers:
         # The largest step along μ that leaves all multipliers positive or zero; μ is zero at `keep`.
         steps = {i: Fraction(int(w), int(m)) for i, (w, m) in enumerate(zip(weights, mu, strict=True)) if m > 0}
         out = min(steps, key=lambda i: steps[i])
-        weights = primitive(weights * mu[out] - mu * weights[out])
+        weights = divide_by_gcd(weights * mu[out] - mu * weights[out])
         found = {i: int(t) for i, t in zip(ids, weights, strict=True) if t}
 
 
-def _can_err(H: Halfspaces, witness: Relation) -> bool:
+def _implies_error(H: Halfspaces, witness: Relation) -> bool:
     ids = witness.ids(H)
     return ids is not None and (H.fit_intercept or bool(_wins_ties(H, ids).any()))
 
@@ -196,7 +196,7 @@ def _wins_ties(H: Halfspaces, ids: Ids) -> Mask:
     return rivals == 1 if H.K == 2 else rivals < H.codes[rows]
 
 
-def contradictions(H: Halfspaces) -> Iterator[Ids]:
+def duplicate_rows_with_different_labels(H: Halfspaces) -> Iterator[Ids]:
     """Disjoint pairs of inequalities that are two rows with the same x and different labels."""
     hashes = hash_rows(H.X)
     order = np.lexsort((H.codes, hashes))

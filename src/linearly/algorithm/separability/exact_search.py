@@ -24,10 +24,24 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.separability.budget import OutOfBudget
-from linearly.algorithm.separability.float_search import Hint, approach, descend, least_squares, per_class, whiten
+from linearly.algorithm.separability.budget import BudgetExceeded
+from linearly.algorithm.separability.float_search import (
+    FloatHint,
+    least_squares_guess,
+    logistic_guess,
+    per_class,
+    search_min_norm_point,
+    whitening_matrix,
+)
 from linearly.algorithm.separability.halfspaces import Floats, Halfspaces, Ids, floats
-from linearly.algorithm.separability.integer_algebra import Integers, integers, null_space, primitive, product, widen
+from linearly.algorithm.separability.integer_algebra import (
+    Integers,
+    as_integers,
+    divide_by_gcd,
+    null_space,
+    product,
+    to_python_ints,
+)
 from linearly.algorithm.separability.min_norm_point import ExactCorral
 
 T = TypeVar("T")
@@ -37,7 +51,7 @@ Multipliers = dict[int, int]
 
 
 @dataclass
-class Span:
+class RelationSpan:
     """The linear span of relations: one relation with positive multipliers, a basis among its rows, and L⊥.
 
     `orthogonal` holds integer columns that span {v : a·v = 0 for a in the span}; None means everything.
@@ -53,7 +67,7 @@ class Span:
         """Whether the vector of inequality i lies in the span."""
         N, e = self.H.lattice(np.array([i]))
         B = self.orthogonal
-        return B is not None and not product(widen(N, e - e.min()), B).any()
+        return B is not None and not product(to_python_ints(N, e - e.min()), B).any()
 
     def lift(self, found: Multipliers) -> Multipliers:
         """A relation modulo the span, made one that holds: κ·found plus multipliers of either sign on the basis."""
@@ -71,11 +85,11 @@ class Span:
             lifted[i] = int(c[-1]) * t
         return lifted
 
-    def join(self, other: Span) -> Span:
+    def join(self, other: RelationSpan) -> RelationSpan:
         """This span and one that is independent of it; what is orthogonal to both is left to `grow`."""
-        return Span(self.H, self.relation | other.relation, self.basis + other.basis)
+        return RelationSpan(self.H, self.relation | other.relation, self.basis + other.basis)
 
-    def grow(self, found: Multipliers) -> Span:
+    def grow(self, found: Multipliers) -> RelationSpan:
         """The span of this one and of a relation that is minimal modulo it."""
         lifted = self.lift(found)
         times = 1 + max([0, *(-t // self.relation[i] for i, t in lifted.items() if t < 0)])
@@ -87,38 +101,38 @@ class Span:
         else:
             B, pivots = null_space(N)
             free = np.setdiff1d(np.arange(self.H.M), pivots)
-            B = widen(B.T, e.max() - e).T
-            B = np.column_stack([primitive(b) for b in B.T])
-        return Span(self.H, total, basis, B, free)
+            B = to_python_ints(B.T, e.max() - e).T
+            B = np.column_stack([divide_by_gcd(b) for b in B.T])
+        return RelationSpan(self.H, total, basis, B, free)
 
 
-class Search:
+class SeparatorSearch:
     """The search for a strict separator or a relation, among some of the inequalities, modulo a span."""
 
     def __init__(self, H: Halfspaces) -> None:
         self.H = H
-        self.whitening = whiten(H)
-        self.first_guess = least_squares(H, self.whitening)
+        self.whitening = whitening_matrix(H)
+        self.first_guess = least_squares_guess(H, self.whitening)
 
-    def strict(self, active: Mask, span: Span | None = None) -> Integers | Multipliers:
+    def find_separator_or_relation(self, active: Mask, span: RelationSpan | None = None) -> Integers | Multipliers:
         """Integers v with a·v > 0 for all active inequalities and 0 on the span, or a minimal relation among them."""
-        span = span or Span(self.H)
+        span = span or RelationSpan(self.H)
         if span.orthogonal is None:
-            hint = approach(self.H, self.frame, active, self.good_guess)
+            hint = search_min_norm_point(self.H, self.coordinates, active, self.good_guess)
         else:
-            hint = approach(self.H, _orthonormal(span.orthogonal, self.H), active)
+            hint = search_min_norm_point(self.H, _orthonormal(span.orthogonal, self.H), active)
         if hint.v is not None:
             v = _integral(hint.v, span, self.H, active)
             if not (active & (self.H.signs(v, active) <= 0)).any():
                 return v
         elif len(hint.ids):
-            relation = _circuit(self.H, hint.ids, span)
+            relation = _minimal_relation(self.H, hint.ids, span)
             if relation is not None:
                 return relation
         return self._exactly(active, span, hint)
 
     @cached_property
-    def frame(self) -> Floats:
+    def coordinates(self) -> Floats:
         """Coordinates in which the rows of each class difference have unit covariance."""
         return per_class(self.H.K, self.whitening)
 
@@ -127,9 +141,9 @@ class Search:
         """The first guess, or with many unknowns, where a step of the search costs more than a pass, a better one."""
         if self.H.M <= 128 or self.H.scores(self.first_guess).min() > 0:
             return self.first_guess
-        return descend(self.H, self.whitening)
+        return logistic_guess(self.H, self.whitening)
 
-    def _exactly(self, active: Mask, span: Span, hint: Hint) -> Integers | Multipliers:
+    def _exactly(self, active: Mask, span: RelationSpan, hint: FloatHint) -> Integers | Multipliers:
         H = self.H
         grid = H.finest()
         B = span.orthogonal
@@ -139,7 +153,7 @@ class Search:
 
         def points(ids: Sequence[int]) -> Integers:
             N, e = H.lattice(np.array(ids, dtype=np.intp))
-            return product(widen(N, np.maximum(e - grid, 0)), B)  # below the grid: columns of zeros
+            return product(to_python_ints(N, np.maximum(e - grid, 0)), B)  # below the grid: columns of zeros
 
         corral = ExactCorral()
         if len(hint.ids):
@@ -152,7 +166,7 @@ class Search:
             if not x.any():
                 scale = np.lcm.reduce(np.array([w.denominator for w in corral.weights], dtype=object))
                 return {i: int(w * int(scale)) for i, w in zip(corral.ids, corral.weights, strict=True)}
-            v = primitive(product(B, x))
+            v = divide_by_gcd(product(B, x))
             opposed = np.flatnonzero(active & (H.signs(v, active) <= 0))
             if not len(opposed):
                 return v
@@ -168,20 +182,20 @@ def _orthonormal(B: Integers, H: Halfspaces) -> Floats:
     return np.asarray(np.linalg.qr(scaled / np.linalg.norm(scaled, axis=0))[0] / top[:, None])
 
 
-def _circuit(H: Halfspaces, ids: Sequence[int], span: Span) -> Multipliers | None:
+def _minimal_relation(H: Halfspaces, ids: Sequence[int], span: RelationSpan) -> Multipliers | None:
     """The relation among a few inequalities modulo a span, if there is one, only one, and of one sign."""
     N, e = H.lattice(np.array(ids, dtype=np.intp))
-    P = N if span.orthogonal is None else product(widen(N, e - e.min()), span.orthogonal)
+    P = N if span.orthogonal is None else product(to_python_ints(N, e - e.min()), span.orthogonal)
     B, _ = null_space(P.T)
     if B.shape[1] != 1 or (min(B[:, 0]) < 0 < max(B[:, 0])):
         return None
     return {i: abs(int(t)) for i, t in zip(ids, B[:, 0], strict=True) if t}
 
 
-def _integral(v: Floats, span: Span, H: Halfspaces, active: Mask) -> Integers:
+def _integral(v: Floats, span: RelationSpan, H: Halfspaces, active: Mask) -> Integers:
     """Integers near a multiple of v, orthogonal to the span; short ones if they have the same active signs."""
     if span.orthogonal is None:
-        return integers(v[:, None])[0][:, 0].astype(object)
+        return as_integers(v[:, None])[0][:, 0].astype(object)
     B = span.orthogonal
     top = np.tile(H.top, H.K - 1)
     scaled, places = zip(*(floats(b, top) for b in B.T), strict=True)
@@ -195,7 +209,7 @@ def _integral(v: Floats, span: Span, H: Halfspaces, active: Mask) -> Integers:
     # scaled = b·2^−place, so digits·scaled are integers times powers of two.
     shift = max(places) - np.array(places)
     whole = [int(t) << int(s) for t, s in zip(digits, shift, strict=True)]
-    return primitive(product(B, np.array(whole, dtype=object)))
+    return divide_by_gcd(product(B, np.array(whole, dtype=object)))
 
 
 @dataclass
@@ -204,7 +218,7 @@ class Decision:
 
     v: Integers | None
     first: Multipliers | None
-    span: Span
+    span: RelationSpan
 
 
 def decide(H: Halfspaces, nearly: Integers | None = None) -> Decision:
@@ -216,14 +230,14 @@ def decide(H: Halfspaces, nearly: Integers | None = None) -> Decision:
     found: list[Multipliers] = []
     try:
         return _decide(H, nearly, found)
-    except OutOfBudget as out:
+    except BudgetExceeded as out:
         out.relation = found[0] if found else None
         raise
 
 
 def _decide(H: Halfspaces, nearly: Integers | None, relations: list[Multipliers]) -> Decision:
-    search = Search(H)
-    span = Span(H)
+    search = SeparatorSearch(H)
+    span = RelationSpan(H)
     first: Multipliers | None = None
     active = H.of_rows(H.nonzero_rows())
     if not active.all():
@@ -236,7 +250,7 @@ def _decide(H: Halfspaces, nearly: Integers | None, relations: list[Multipliers]
         span = span.grow({})
         active = outside(span)
     while active.any():
-        found = search.strict(active, span)
+        found = search.find_separator_or_relation(active, span)
         if isinstance(found, dict):
             if first is not None and len(found) == 1:  # one row alone: it lies in the span
                 active[list(found)] = False
@@ -266,11 +280,11 @@ def _overlapping_pairs(H: Halfspaces, guess: Floats) -> Iterator[Decision]:
         decision = decide(part)
         return decision if decision.v is None and decision.span.basis else None
 
-    for decision, mine, both in joining_pairs(H, guess, overlap):
+    for decision, mine, both in overlapping_class_pairs(H, guess, overlap):
         yield _translated(H, decision, mine, both)
 
 
-def joining_pairs(
+def overlapping_class_pairs(
     H: Halfspaces, guess: Floats, overlap: Callable[[Halfspaces], T | None]
 ) -> Iterator[tuple[T, Ids, int]]:
     """What `overlap` says of pairs of K > 2 classes where it is not None, the rows of both, and their codes' sum.
@@ -312,11 +326,11 @@ def _translated(H: Halfspaces, decision: Decision, mine: Ids, both: int) -> Deci
     def renamed(found: Multipliers) -> Multipliers:
         return dict(zip(ids(found), found.values(), strict=True))
 
-    span = Span(H, renamed(decision.span.relation), ids(decision.span.basis))
+    span = RelationSpan(H, renamed(decision.span.relation), ids(decision.span.basis))
     return Decision(None, renamed(decision.first or {}), span)
 
 
-def outside(span: Span) -> Mask:
+def outside(span: RelationSpan) -> Mask:
     """The inequalities whose vectors are not in the span: those that floats see, or else those that integers see."""
     H, B = span.H, span.orthogonal
     assert B is not None

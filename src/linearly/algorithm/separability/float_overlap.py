@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linearly.algorithm.separability.exact_search import Search, joining_pairs
-from linearly.algorithm.separability.float_search import approach
+from linearly.algorithm.separability.exact_search import SeparatorSearch, overlapping_class_pairs
+from linearly.algorithm.separability.float_search import search_min_norm_point
 from linearly.algorithm.separability.halfspaces import UNIT, Floats, Halfspaces
 
 _SOME_ROWS = 4096
@@ -19,7 +19,7 @@ _ROWS_EACH = 10  # for each column and class
 _UNDERFLOW = 2.0**-900  # more than all numbers below float64 can add up to
 
 
-def overlap_for_sure(H: Halfspaces) -> bool:
+def certify_overlap(H: Halfspaces) -> bool:
     """Whether floats prove that the classes overlap; False means that they do not, not that the classes do not."""
     some = max(_SOME_ROWS, _ROWS_EACH * H.m * H.K)
     if H.n >= 2 * some:  # what some rows prove holds for all
@@ -37,7 +37,7 @@ def _overlap(H: Halfspaces) -> bool:
         return False
     if H.K == 2:
         return _two_overlap(H) is not None
-    pairs = joining_pairs(H, Search(H).first_guess, _two_overlap)
+    pairs = overlapping_class_pairs(H, SeparatorSearch(H).first_guess, _two_overlap)
     return sum(1 for _ in pairs) == H.K - 1
 
 
@@ -45,8 +45,8 @@ def _two_overlap(H: Halfspaces) -> bool | None:
     active = H.of_rows(H.nonzero_rows())
     if not active.all():
         return None
-    search = Search(H)
-    hint = approach(H, search.frame, active, search.good_guess)
+    search = SeparatorSearch(H)
+    hint = search_min_norm_point(H, search.coordinates, active, search.good_guess)
     if hint.v is not None or len(hint.ids) != H.M + 1:
         return None
     size = np.ldexp(1.0, -np.frexp(H.top)[1])

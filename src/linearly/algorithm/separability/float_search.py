@@ -10,14 +10,14 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import NDArray
 
-from linearly.algorithm.separability.budget import spend
+from linearly.algorithm.separability.budget import spend_work
 from linearly.algorithm.separability.halfspaces import Floats, Halfspaces
 from linearly.algorithm.separability.min_norm_point import Corral
 from linearly.kernels.matrices import dense
 
 
 @dataclass
-class Hint:
+class FloatHint:
     """What floats suggest: a direction v, or the inequalities whose hull seems to hold the origin."""
 
     v: Floats | None
@@ -25,14 +25,14 @@ class Hint:
     weights: Floats
 
 
-def approach(
+def search_min_norm_point(
     H: Halfspaces,
     frame: Floats,
     active: NDArray[np.bool_],
     guess: Floats | None = None,
     gap: float | None = None,
     steps: int = 10**9,
-) -> Hint:
+) -> FloatHint:
     """Search by cutting planes in the coordinates x, v = frame·x: the rows that oppose v most join until none does.
 
     With a gap, until no hyperplane has a margin larger by more than that share (margins measured by ‖x‖).
@@ -46,27 +46,27 @@ def approach(
         value = np.zeros(H.N) if v is None else H.scores(v)
         low = np.flatnonzero(active & (value <= goal))
         if not len(low):
-            return Hint(v, ids[corral.members].tolist(), corral.weights)
+            return FloatHint(v, ids[corral.members].tolist(), corral.weights)
         batch = 2 * d + 20
         if not len(ids) and np.count_nonzero(active) <= 4 * batch:
             low, batch = np.flatnonzero(active), H.N
         new = low[np.argpartition(value[low], batch)[:batch]] if len(low) > batch else low
         new = np.setdiff1d(new, ids)
         if not len(new):
-            return Hint(None, ids[corral.members].tolist(), corral.weights)
+            return FloatHint(None, ids[corral.members].tolist(), corral.weights)
         ids = np.concatenate([ids, new])
-        spend(0.2 * len(new) * frame.size)
+        spend_work(0.2 * len(new) * frame.size)
         corral.add(H.rows(new) @ frame)
-        settled = corral.settle(gap, steps)
-        if corral.touches or (not settled and gap is None):
-            return Hint(None, ids[corral.members].tolist(), corral.weights)
+        settled = corral.run(gap, steps)
+        if corral.contains_origin or (not settled and gap is None):
+            return FloatHint(None, ids[corral.members].tolist(), corral.weights)
         v = frame @ corral.x
         if not settled:
-            return Hint(v, ids[corral.members].tolist(), corral.weights)
+            return FloatHint(v, ids[corral.members].tolist(), corral.weights)
         goal = (1 - 2 * gap) * float(corral.x @ corral.x) if gap is not None else 0.0
 
 
-def whiten(H: Halfspaces) -> Floats:
+def whitening_matrix(H: Halfspaces) -> Floats:
     """T with Z T of orthonormal columns (up to √n), as many as the rank that floats see."""
     D = np.ldexp(1.0, -np.frexp(H.top)[1])
     if H.n < H.m:
@@ -100,14 +100,14 @@ def _principal(G: Floats, values: Callable[[Floats], Floats], n: int) -> tuple[F
     return squares[keep], V[:, keep]
 
 
-def least_squares(H: Halfspaces, whitening: Floats) -> Floats:
+def least_squares_guess(H: Halfspaces, whitening: Floats) -> Floats:
     """The v of least squares on class indicators: one pass, and often enough to separate."""
     Y = np.zeros((H.n, H.K))
     Y[np.arange(H.n), H.codes] = 1.0
     return _beyond_first(whitening @ (whitening.T @ _moments(H, Y)) / H.n)
 
 
-def descend(H: Halfspaces, whitening: Floats) -> Floats:
+def logistic_guess(H: Halfspaces, whitening: Floats) -> Floats:
     """The v of the smallest logistic loss met in some L-BFGS steps, or the first v on the way that separates.
 
     7291 rows, 256 columns, 10 classes: separated after 23 evaluations, 2 s, where the nearest point takes minutes.
@@ -117,7 +117,7 @@ def descend(H: Halfspaces, whitening: Floats) -> Floats:
 
     def loss(u: Floats) -> tuple[float, Floats]:
         nonlocal best, W_best
-        spend(H.n * H.K * (2 * H.m + 20))
+        spend_work(H.n * H.K * (2 * H.m + 20))
         W = whitening @ u.reshape(-1, H.K)
         D = values(H, W)
         D -= D[each, H.codes][:, None]

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linearly.algorithm.separability.budget import spend
-from linearly.algorithm.separability.integer_algebra import Integers, integers, product, widen
-from linearly.dataset.rows.array_checks import as_array, as_numbers, beyond_float64, loses_digits
+from linearly.algorithm.separability.budget import spend_work
+from linearly.algorithm.separability.integer_algebra import Integers, as_integers, product, to_python_ints
+from linearly.dataset.rows.array_checks import as_array, as_numeric_array, beyond_float64, has_inexact_integers
 from linearly.dataset.rows.block import names_of
-from linearly.dataset.rows.label_checks import distinct, first_gap
+from linearly.dataset.rows.label_checks import first_missing, unique_with_codes
 from linearly.dataset.rows.safe_scaling import exponent
 from linearly.kernels.matrices import dense, is_sparse
 
@@ -131,7 +131,7 @@ class Halfspaces:
     def _signed(self, ids: Ids, Z: NDArray[Any]) -> NDArray[Any]:
         rows, rival = self.pair(ids)
         own = self.codes[rows]
-        spend(len(ids) * self.M)
+        spend_work(len(ids) * self.M)
         A = np.zeros((len(ids), self.K - 1, self.m), dtype=Z.dtype)
         t = np.flatnonzero(own > 0)
         A[t, own[t] - 1] = Z[t]
@@ -146,7 +146,7 @@ class Halfspaces:
         some = columns[columns < self.p]
         X = self.X[rows]
         U = X[:, some].toarray() if self.sparse else X[:, some] - self.shift[some]
-        N, e = integers(U)
+        N, e = as_integers(U)
         e = e - self.exponent[some]
         if len(some) < len(columns):
             N = np.column_stack([N, np.ones(len(N), dtype=N.dtype)])
@@ -163,7 +163,7 @@ class Halfspaces:
     def scores(self, v: Floats) -> Floats:
         """a·v for every inequality, in floats; for every column of v if it is a matrix."""
         V = v.reshape(self.K - 1, self.m, -1)
-        spend(self.n * V.size + 8 * self.n * self.K * V.shape[2] + 50_000)
+        spend_work(self.n * V.size + 8 * self.n * self.K * V.shape[2] + 50_000)
         F = np.stack([self.Z @ W[: self.p] for W in V], axis=1)
         if self.fit_intercept:
             F += V[:, self.p]
@@ -230,7 +230,7 @@ class Halfspaces:
             V = v.reshape(self.K - 1, self.m)
             used = np.flatnonzero(V.any(axis=0))
             N, e = self._integers(rows, used)
-            V = widen(V[:, used], e - e.min(initial=0))
+            V = to_python_ints(V[:, used], e - e.min(initial=0))
             if max((int(abs(t)).bit_length() for t in V.ravel()), default=0) < 62:
                 V = V.astype(np.int64)
             exact = self._against_rivals(product(N, V.T), rows)
@@ -279,7 +279,7 @@ def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
     given = names_of(X) if names is None else None
     if given is not None:
         names = [str(name) for name in given]
-    X = as_numbers(X)
+    X = as_numeric_array(X)
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -292,7 +292,7 @@ def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
     names = tuple(names) if names is not None else tuple(f"x{j}" for j in range(p))
     if len(names) != p:
         raise ValueError(f"names has {len(names)} entries and X has {p} columns. Give one name a column.")
-    if loses_digits(values):
+    if has_inexact_integers(values):
         at = int(np.argmax(beyond_float64(values)))
         i, j = divmod(at, p)
         if is_sparse(X):
@@ -318,10 +318,10 @@ def _labels(y: ArrayLike, n: int, classes: NDArray[Any] | None) -> tuple[NDArray
         raise ValueError(f"y must be one label a row, not an array of shape {labels.shape}.")
     if len(labels) != n:
         raise ValueError(f"X has {n} rows and y has {len(labels)}. Each row needs one label.")
-    gap = first_gap(labels)
+    gap = first_missing(labels)
     if gap is not None:
         raise ValueError(f"y has no label in row {gap}. Drop the row.")
-    found, codes = distinct(labels, "y")
+    found, codes = unique_with_codes(labels, "y")
     if classes is not None:
         unknown = set(found.tolist()) - set(classes.tolist())
         if unknown:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.separability.budget import spend
+from linearly.algorithm.separability.budget import spend_work
 
 Integers = NDArray[Any]
 """Whole numbers: int64 where they fit, Python integers (dtype object) where they do not."""
@@ -24,7 +24,7 @@ _PRIMES = (67108859, 67108837, 67108819, 67108777, 67108763, 67108757)
 _DIGIT = 26
 
 
-def integers(M: NDArray[np.float64]) -> tuple[Integers, NDArray[np.int64]]:
+def as_integers(M: NDArray[np.float64]) -> tuple[Integers, NDArray[np.int64]]:
     """Integers N and exponents e with M[i, j] = N[i, j]·2^e[j] exactly, e as large as can be."""
     mantissa, exponent = np.frexp(M)
     N = np.ldexp(mantissa, 53).astype(np.int64)
@@ -41,7 +41,7 @@ def integers(M: NDArray[np.float64]) -> tuple[Integers, NDArray[np.int64]]:
     return N.astype(object) << shift.astype(object), e
 
 
-def widen(N: Integers, shift: NDArray[np.int64]) -> Integers:
+def to_python_ints(N: Integers, shift: NDArray[np.int64]) -> Integers:
     """N[:, j]·2^shift[j] as Python integers, which cannot overflow."""
     wide: Integers = N.astype(object) << shift.astype(object)
     return wide
@@ -53,11 +53,11 @@ def product(A: Integers, B: Integers) -> Integers:
         bound = np.abs(A).astype(np.float64).max(axis=0, initial=0) @ np.abs(B).astype(np.float64)
         if np.max(bound, initial=0) < 2.0**62:
             return A @ B
-    spend(100 * A.size * (B.size // max(len(B), 1)))
+    spend_work(100 * A.size * (B.size // max(len(B), 1)))
     return np.asarray(A.astype(object) @ B.astype(object))
 
 
-def primitive(v: Integers) -> Integers:
+def divide_by_gcd(v: Integers) -> Integers:
     """The same direction in the smallest integers."""
     d = math.gcd(*(int(t) for t in v))
     return v if d <= 1 else v // d
@@ -77,10 +77,10 @@ def null_space(R: Integers) -> tuple[Integers, NDArray[np.intp]]:
         free = np.setdiff1d(np.arange(R.shape[1]), pivots)
         B = np.zeros((R.shape[1], len(free)), dtype=object)
         if len(free):
-            solution, denominator = _lift(R[np.ix_(rows, pivots)], R[np.ix_(rows, free)], inverse, q)
+            solution, denominator = _hensel_lift(R[np.ix_(rows, pivots)], R[np.ix_(rows, free)], inverse, q)
             B[pivots] = -solution
             B[free, np.arange(len(free))] = denominator
-            B = np.column_stack([primitive(b) for b in B.T])
+            B = np.column_stack([divide_by_gcd(b) for b in B.T])
         if not product(R, B).any():
             return B, pivots
     raise ArithmeticError("Exact elimination met six primes in a row that divide a pivot.")  # pragma: no cover
@@ -95,7 +95,7 @@ def _eliminate(R: NDArray[np.int64], q: int) -> tuple[NDArray[np.intp], NDArray[
     pivots: list[int] = []
     open_rows = np.ones(r, dtype=bool)
     for j in range(c):
-        spend(4 * R.size)
+        spend_work(4 * R.size)
         candidates = np.flatnonzero(open_rows & (R[:, j] != 0))
         if not len(candidates):
             continue
@@ -114,7 +114,7 @@ def _eliminate(R: NDArray[np.int64], q: int) -> tuple[NDArray[np.intp], NDArray[
     return at, np.array(pivots, dtype=np.intp), R[np.ix_(at, c + at)]
 
 
-def _lift(N: Integers, F: Integers, inverse: NDArray[np.int64], q: int) -> tuple[Integers, Integers]:
+def _hensel_lift(N: Integers, F: Integers, inverse: NDArray[np.int64], q: int) -> tuple[Integers, Integers]:
     """Integers S and d > 0 (one d a column) with N S = F d; N has an inverse modulo q."""
     k = len(N)
     if not k:
@@ -130,7 +130,7 @@ def _lift(N: Integers, F: Integers, inverse: NDArray[np.int64], q: int) -> tuple
     residual = F
     check_at = 4
     while True:
-        spend(k * (k * (len(limbs) + len(inverse_limbs)) + 1000 * F.shape[1]))
+        spend_work(k * (k * (len(limbs) + len(inverse_limbs)) + 1000 * F.shape[1]))
         r = (residual % q).astype(np.float64)
         x = np.zeros(r.shape)
         for part in reversed(inverse_limbs):

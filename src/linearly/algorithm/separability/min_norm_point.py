@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr_delete, qr_insert
 from scipy.linalg.lapack import dtrtrs
 
-from linearly.algorithm.separability.budget import spend
+from linearly.algorithm.separability.budget import spend_work
 from linearly.algorithm.separability.halfspaces import Floats
 from linearly.algorithm.separability.integer_algebra import Integers, null_space
 
@@ -38,7 +38,7 @@ class Corral:
         self.members: list[int] = []
         self.weights: Floats = np.empty(0)
         self.x: Floats = np.zeros(d)
-        self.touches = False
+        self.contains_origin = False
         self._Q: NDArray[Any] = np.eye(d + 1)
         self._R: NDArray[Any] = np.empty((d + 1, 0))
         self._age = 0
@@ -48,20 +48,20 @@ class Corral:
         self.rows = np.vstack([self.rows, rows])
         self._sizes = np.linalg.norm(self.rows, axis=1)
 
-    def settle(self, gap: float | None = None, steps: int = 10**9) -> bool:
+    def run(self, gap: float | None = None, steps: int = 10**9) -> bool:
         """Approach until every row has a·x > 0 (a·x ≥ (1 − gap)‖x‖² if a gap is given) or x = 0; False if stuck."""
         if not self.members:
             self._enter(int(np.argmin(self._sizes)))
         last, stalls = math.inf, 0
         for _ in range(min(steps, 1000 + 100 * self.d)):
-            spend(2 * self.rows.size + 4 * self.d**2 + 100_000)
+            spend_work(2 * self.rows.size + 4 * self.d**2 + 100_000)
             if stalls > 8 or not self._minor_cycles():
                 return False
             self.x = self.weights @ self.rows[self.members]
             square = float(self.x @ self.x)
             size = float(self._sizes[self.members].max())
             if len(self.members) > self.d or math.sqrt(square) <= _ROUNDING * size:
-                self.touches = True
+                self.contains_origin = True
                 return True
             value = self.rows @ self.x
             j = int(np.argmin(value))
@@ -155,7 +155,7 @@ class ExactCorral:
     def _minor_cycles(self) -> None:
         while True:
             P = np.array(self.points, dtype=object).reshape(len(self.ids), -1)
-            spend(100 * P.size * len(P))
+            spend_work(100 * P.size * len(P))
             ones = np.ones((len(self.ids), 1), dtype=object)
             # (P P' + 1 1') α = 1 up to scale; the matrix is positive definite for affinely independent points.
             B, _ = null_space(np.hstack([P @ P.T + 1, -ones]))

@@ -25,31 +25,31 @@ from dask.highlevelgraph import HighLevelGraph
 from numpy.typing import NDArray
 
 from linearly.dataset.cluster.partitions import (
-    Each,
-    Starts,
+    PartitionOffsets,
+    ReducePartition,
     after,
-    answer,
-    answer_of_zeros,
+    capture_error,
+    merge_pairwise,
+    merge_results,
     not_empty,
-    pairs,
-    plus,
-    refuse_workers,
-    told,
+    prediction_of_zeros,
+    raise_workers_lack_package,
+    unwrap_result,
 )
-from linearly.dataset.rows.array_checks import refuse_extreme_weights
+from linearly.dataset.rows.array_checks import check_weight_range
 from linearly.dataset.rows.block import (
     Block,
-    LocalRows,
-    OneBlock,
-    Place,
+    InMemoryRows,
+    RowOrigin,
     Rows,
+    SingleBlockRows,
     as_frame,
     as_rows,
+    check_integer_range,
+    default_names,
     float_column,
-    numbered,
-    refuse_large_integers,
 )
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.tables import Chunk
 
 with suppress(ImportError):
@@ -97,7 +97,7 @@ def _checked(X: Any) -> tuple[Any, tuple[str, ...]]:
         raise ValueError(f"X must have two dimensions (rows, columns), not {X.ndim}. Reshape your data.")
     if X.shape[1] == 0 or X.shape[0] == 0:
         raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
-    return X.rechunk({1: -1}), numbered(X.shape[1])
+    return X.rechunk({1: -1}), default_names(X.shape[1])
 
 
 def dask_answers(X: Any, ask: Callable[[Rows], NDArray[Any]], labels: Callable[[int], Sequence[Any]]) -> Any:
@@ -106,7 +106,7 @@ def dask_answers(X: Any, ask: Callable[[Rows], NDArray[Any]], labels: Callable[[
     An array has the chunks of X, a series or data frame its partitions and its index.
     """
     X, names = _checked(X)
-    example = answer_of_zeros(ask, names)
+    example = prediction_of_zeros(ask, names)
     sent = {"ask": ask, "names": names, "none": example[:0]}
     if hasattr(X, "divisions"):
         import pandas as pd
@@ -128,7 +128,7 @@ def _rows_of_blocks(blocks: Any) -> DaskRows:
     first: list[Any] = next((found for part in parts if (found := _as_list(_run(part)))), [])
     if not first or not isinstance(first[0], Block):
         raise TypeError(f"A bag of rows holds linearly blocks, not {type(first[0]).__name__ if first else 'nothing'}.")
-    names = first[0].names or numbered(first[0].X.shape[1])
+    names = first[0].names or default_names(first[0].X.shape[1])
     none = replace(first[0], X=first[0].X[:0], y=None if first[0].y is None else first[0].y[:0], weight=None)
     return DaskRows([(part,) for part in parts], names, partial(_blocks, names=names, none=none), None, first[0].y)
 
@@ -156,13 +156,13 @@ class DaskRows:
     def __iter__(self) -> Iterator[Block]:
         return iter(self._partitions)
 
-    def fold(self, f: Callable[[Block], S]) -> S:
-        value: S = self._partitions.fold(Each(f))
+    def reduce(self, f: Callable[[Block], S]) -> S:
+        value: S = self._partitions.reduce(ReducePartition(f))
         return value
 
     def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
         """The sum of f over the partitions, each given as its blocks in order."""
-        return self._partitions.fold(f)
+        return self._partitions.reduce(f)
 
 
 class DaskTables:
@@ -189,13 +189,13 @@ class DaskTables:
     def __iter__(self) -> Iterator[Chunk]:
         return iter(self._partitions())
 
-    def fold(self, f: Callable[[Chunk], S]) -> S:
-        value: S = self._partitions().fold(Each(f))
+    def reduce(self, f: Callable[[Chunk], S]) -> S:
+        value: S = self._partitions().reduce(ReducePartition(f))
         return value
 
     def fold_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
         """The sum of f over the partitions, each given as its chunks in order."""
-        return self._partitions().fold(f)
+        return self._partitions().reduce(f)
 
     def answered(
         self, f: Callable[[Chunk], NDArray[Any]], kinds: Mapping[str, NDArray[Any]], keep: Sequence[str] = ()
@@ -227,7 +227,7 @@ class _Partitions:
         narrow: Any = None,
     ) -> None:
         self.parts, self.bring, self.narrow = parts, bring, narrow
-        self.starts = Starts(self._count, lengths)
+        self.starts = PartitionOffsets(self._count, lengths)
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -242,9 +242,9 @@ class _Partitions:
                 yield block
                 start += len(block)
 
-    def fold(self, f: Callable[[Iterable[Any]], S]) -> S:
+    def reduce(self, f: Callable[[Iterable[Any]], S]) -> S:
         task = cloudpickle.dumps(f)
-        value: S = self.starts(lambda: told(_run(self._graph(task))))
+        value: S = self.starts(lambda: unwrap_result(_run(self._graph(task))))
         return value
 
     def _graph(self, task: bytes) -> Delayed:
@@ -261,10 +261,10 @@ class _Partitions:
 
         def met(a: Any, b: Any) -> Any:
             key = (name, a[1] + 1, a[2] // 2)
-            graph[key] = Task(key, plus, TaskRef(a), TaskRef(b))
+            graph[key] = Task(key, merge_results, TaskRef(a), TaskRef(b))
             return key
 
-        root = pairs(leaves, met)
+        root = merge_pairwise(leaves, met)
         needed = [part for parts in self.parts for part in parts]
         return Delayed(root, HighLevelGraph.from_collections(name, graph, dependencies=needed), layer=name)
 
@@ -279,7 +279,7 @@ def _run(delayed: Any) -> Any:
         return delayed.compute()
     except ModuleNotFoundError as failure:
         if (failure.name or "").partition(".")[0] == "linearly":
-            refuse_workers("Dask", failure)
+            raise_workers_lack_package("Dask", failure)
         raise
 
 
@@ -381,7 +381,7 @@ _NOTHING = dask.delayed(None, name="linearly-nothing")
 
 
 def _leaf(task: bytes, bring: Bring, k: int, start: int, *parts: Any) -> Any:
-    return answer(lambda: cloudpickle.loads(task)(bring(k, start, *parts)))
+    return capture_error(lambda: cloudpickle.loads(task)(bring(k, start, *parts)))
 
 
 def _answered_chunk(
@@ -389,7 +389,7 @@ def _answered_chunk(
 ) -> Any:
     if not len(frame):
         return like
-    with quiet_blas():
+    with single_threaded_blas():
         found = f(_chunk(partition_info["number"], 0, frame)[0])
     columns = found.T if found.ndim == 2 else [found]
     answers = dict(zip(like.columns[len(keep) :], columns, strict=True))
@@ -411,12 +411,12 @@ def _answered_block(
 ) -> NDArray[Any]:
     if not len(X):
         return none
-    with quiet_blas():
-        return ask(OneBlock(_block(k, 0, X, names=names, labels=False)[0]))
+    with single_threaded_blas():
+        return ask(SingleBlockRows(_block(k, 0, X, names=names, labels=False)[0]))
 
 
 def _chunk(k: int, start: int, frame: Any) -> list[Chunk]:
-    return [Chunk(nw.from_native(frame, eager_only=True), start, Place(f"partition {k}"))]
+    return [Chunk(nw.from_native(frame, eager_only=True), start, RowOrigin(f"partition {k}"))]
 
 
 def _together(X: Any, *others: Any, names: tuple[str, ...]) -> Beside:
@@ -443,7 +443,7 @@ def _block(
 ) -> list[Block]:
     if isinstance(X, Beside):
         X, y, weight = X
-    place = Place(f"partition {k}")
+    place = RowOrigin(f"partition {k}")
     for name, given in (("y", y), ("sample_weight", weight)):
         if given is not None and len(given) != X.shape[0]:
             raise ValueError(
@@ -451,7 +451,7 @@ def _block(
                 f"partition {k}, X has {X.shape[0]}."
             )
     local = as_rows(X, names=names)
-    assert isinstance(local, LocalRows)
+    assert isinstance(local, InMemoryRows)
     block = replace(local.block(0, len(local)), start=start, place=place)
     target = None if y is None else np.asarray(y) if labels else _numbers(y, k)
     return [replace(block, y=target, weight=None if weight is None else _weights(weight, place))]
@@ -462,17 +462,17 @@ def _numbers(y: Any, k: int) -> NDArray[np.float64]:
         column = nw.from_native(y, series_only=True)
         if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
             raise ValueError(f"The target y is {column.dtype} in partition {k}, not numbers: use a classifier.")
-        return float_column(column, Place(f"partition {k}").where)
+        return float_column(column, RowOrigin(f"partition {k}").where)
     values = np.asarray(y)
     if values.dtype.kind not in "biuf":
         raise ValueError(f"The target y is {values.dtype} in partition {k}, not numbers: use a classifier.")
     if values.ndim > 2:
         raise ValueError(f"y must have one or two dimensions, not {values.ndim}.")
-    refuse_large_integers(values if values.ndim == 2 else values[:, None], Place(f"partition {k}").where, "y")
+    check_integer_range(values if values.ndim == 2 else values[:, None], RowOrigin(f"partition {k}").where, "y")
     return values.astype(np.float64)
 
 
-def _weights(weight: Any, place: Place) -> NDArray[np.float64]:
+def _weights(weight: Any, place: RowOrigin) -> NDArray[np.float64]:
     values = np.ascontiguousarray(weight, dtype=np.float64)
     bad = ~(values >= 0) | np.isinf(values)
     if bad.any():
@@ -480,14 +480,14 @@ def _weights(weight: Any, place: Place) -> NDArray[np.float64]:
         raise ValueError(
             f"Negative or missing values in sample_weight: {place.where(i)} has {values[i]}. Weights must be 0 or more."
         )
-    refuse_extreme_weights(values, place.where, "sample_weight")
+    check_weight_range(values, place.where, "sample_weight")
     return values
 
 
 def _blocks(k: int, start: int, blocks: Any, *, names: tuple[str, ...], none: Block) -> list[Block]:
     found, seen = [], 0
     for block in _as_list(blocks) or [none]:
-        place = Place(f"partition {k}", first=seen)
+        place = RowOrigin(f"partition {k}", first=seen)
         found.append(replace(block, start=after(start, seen), names=names, place=place))
         seen += len(block)
     return found

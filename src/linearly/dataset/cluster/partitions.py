@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.rows.block import Block, OneBlock, Rows
-from linearly.dataset.rows.reduce import MergeTree, quiet_blas
+from linearly.dataset.rows.block import Block, Rows, SingleBlockRows
+from linearly.dataset.rows.reduce import MergeTree, single_threaded_blas
 
 if TYPE_CHECKING:
     from linearly.dataset.cluster.dask import DaskRows
@@ -36,7 +36,7 @@ def partitions_of(rows: Any) -> int | None:
 
 
 @dataclass(frozen=True)
-class Each:
+class ReducePartition:
     """f of every block of a partition, added up."""
 
     f: Callable[[Any], Any]
@@ -49,7 +49,7 @@ class Each:
 
 
 @dataclass(frozen=True)
-class Changed:
+class MapPartition:
     """f of the blocks that a function makes of those of a partition."""
 
     change: Callable[[Any], Any]
@@ -60,7 +60,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PredictChunk:
     """What an estimator answers for the rows of a chunk, one answer for each.
 
     Where rows with missing values are dropped, they keep their place: their answer is NaN, or None.
@@ -70,7 +70,7 @@ class Asked:
     ask: Callable[[Rows], NDArray[Any]]
 
     def __call__(self, chunk: Any) -> NDArray[Any]:
-        answer = self.ask(OneBlock(self.design.block(chunk)))
+        answer = self.ask(SingleBlockRows(self.design.block(chunk)))
         complete = self.design.complete(chunk) if self.design.missing == "drop" else None
         if complete is None:
             return answer
@@ -99,52 +99,52 @@ class Failure:
         return Failure(cause)
 
 
-def answer(f: Callable[[], Any]) -> Any:
+def capture_error(f: Callable[[], Any]) -> Any:
     """f(), or why the rows do not let it."""
-    with quiet_blas():
+    with single_threaded_blas():
         try:
             return f()
-        except (ValueError, TypeError, StartsNeeded) as cause:
+        except (ValueError, TypeError, OffsetsNeeded) as cause:
             return Failure.of(cause)
 
 
-def plus(a: Any, b: Any) -> Any:
+def merge_results(a: Any, b: Any) -> Any:
     """The sum of two answers."""
     if isinstance(a, Failure) or isinstance(b, Failure):
         return a if isinstance(a, Failure) else b
-    return answer(lambda: a + b)
+    return capture_error(lambda: a + b)
 
 
-def told(answer: Any) -> Any:
+def unwrap_result(answer: Any) -> Any:
     """The answer, or the failure raised."""
     if isinstance(answer, Failure):
         raise answer.cause
     return answer
 
 
-class StartsNeeded(Exception):
+class OffsetsNeeded(Exception):
     """A function asked for the index of a row, and the rows before its partition were not counted yet."""
 
 
-class UnknownStart:
+class UnknownOffset:
     """The index of a first row that nobody has counted up to: whoever computes with it, or prints it, is told."""
 
     def _needed(self, *_: Any) -> NoReturn:
-        raise StartsNeeded
+        raise OffsetsNeeded
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mod__ = __rmod__ = __mul__ = __rmul__ = _needed
     __index__ = __int__ = __float__ = __array__ = __str__ = __format__ = __lt__ = __le__ = __gt__ = __ge__ = _needed
 
 
-UNKNOWN = cast(int, UnknownStart())
+UNKNOWN = cast(int, UnknownOffset())
 
 
 def after(start: int, n: int) -> int:
     """The index n rows after a start that may be unknown."""
-    return start if isinstance(start, UnknownStart) else start + n
+    return start if isinstance(start, UnknownOffset) else start + n
 
 
-class Starts:
+class PartitionOffsets:
     """The first row of each partition: unknown, until a fold needs them and they are counted."""
 
     def __init__(self, count: Callable[[], Sequence[int]], lengths: Sequence[int] | None = None) -> None:
@@ -163,7 +163,7 @@ class Starts:
         """fold(), and once more with known starts if it asks for them."""
         try:
             return fold()
-        except StartsNeeded:
+        except OffsetsNeeded:
             if self.known:
                 raise
             self._starts = _starts(self._count())
@@ -174,7 +174,7 @@ def _starts(lengths: Sequence[int]) -> list[int]:
     return list(accumulate(map(int, lengths), initial=0))
 
 
-def pairs(summaries: Sequence[S], plus: Callable[[S, S], S]) -> S:
+def merge_pairwise(summaries: Sequence[S], plus: Callable[[S, S], S]) -> S:
     """The sum of some summaries by neighbours, the odd one passing up: the tree of `MergeTree`, level by level."""
     while len(summaries) > 1:
         merged = [plus(*two) for two in zip(summaries[::2], summaries[1::2], strict=False)]
@@ -225,14 +225,14 @@ def from_spark(
     except ModuleNotFoundError as absent:
         raise ImportError(f"Rows on Spark need {absent.name}: pip install 'linearly[spark]'.") from absent
     from linearly.dataset.design.design import DesignRows, design_of
-    from linearly.dataset.design.zero_weights import learnt
+    from linearly.dataset.design.zero_weights import fit_design
 
     tables = SparkTables(frame)
     design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
-    return DesignRows(tables, learnt(design, tables))
+    return DesignRows(tables, fit_design(design, tables))
 
 
-def rows_elsewhere(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False) -> Rows | None:
+def rows_from_cluster(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False) -> Rows | None:
     """Rows of X on Dask with its y and weights; None if X is here. ``labels`` says that y need not be numbers."""
     home = type(X).__module__.partition(".")[0]
     if home in ("dask", "dask_expr"):
@@ -247,7 +247,7 @@ def rows_elsewhere(X: Any, y: Any = None, weight: Any = None, *, labels: bool = 
     return None
 
 
-def answers_elsewhere(
+def predictions_on_cluster(
     X: Any, ask: Callable[[Rows], NDArray[Any]], what: str, labels: Callable[[int], Sequence[Any]]
 ) -> Any | None:
     """What an estimator answers for rows on a cluster, as a collection there that keeps answers with their rows.
@@ -264,20 +264,20 @@ def answers_elsewhere(
     if not hasattr(tables, "answered"):
         return None
     rows: Any = X
-    design = rows.design.for_new_rows()
-    names, example = [what], answer_of_zeros(ask, design.names)
+    design = rows.design.without_target()
+    names, example = [what], prediction_of_zeros(ask, design.names)
     if example.ndim == 2:
         names = [f"{what}[{label}]" for label in labels(example.shape[1])]
     kinds = dict(zip(names, example.T if example.ndim == 2 else [example], strict=True))
-    return tables.answered(Asked(design, ask), kinds)
+    return tables.answered(PredictChunk(design, ask), kinds)
 
 
-def answer_of_zeros(ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...]) -> NDArray[Any]:
+def prediction_of_zeros(ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...]) -> NDArray[Any]:
     """What an estimator answers for one row: what its answers look like, before any row is read."""
-    return ask(OneBlock(Block(np.zeros((1, len(names))), names=names)))
+    return ask(SingleBlockRows(Block(np.zeros((1, len(names))), names=names)))
 
 
-def refuse_workers(cluster: str, cause: BaseException) -> NoReturn:
+def raise_workers_lack_package(cluster: str, cause: BaseException) -> NoReturn:
     """Say that workers lack the package."""
     raise ImportError(
         f"The {cluster} workers cannot import linearly: install it, in the same version as here, in the Python that "

@@ -26,19 +26,19 @@ from pyspark.sql.types import DecimalType, StructField, StructType
 
 from linearly.dataset.cluster.partitions import (
     UNKNOWN,
-    Each,
-    Starts,
+    PartitionOffsets,
+    ReducePartition,
     after,
-    answer,
+    capture_error,
+    merge_pairwise,
+    merge_results,
     not_empty,
-    pairs,
-    plus,
-    refuse_workers,
-    told,
+    raise_workers_lack_package,
+    unwrap_result,
 )
 from linearly.dataset.files.writers import as_arrow
-from linearly.dataset.rows.block import Place
-from linearly.dataset.rows.reduce import quiet_blas
+from linearly.dataset.rows.block import RowOrigin
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.tables import Chunk
 
 S = TypeVar("S")
@@ -66,7 +66,7 @@ class SparkTables:
         self.frame = frame.withColumns({name: sql.col(_quoted(name)).cast("double") for name in decimals})
         self._arrow = to_arrow_schema(self.frame.schema)
         self.schema = dict(nw.from_native(self._arrow.empty_table(), eager_only=True).schema)
-        self._starts = Starts(self._lengths)
+        self._starts = PartitionOffsets(self._lengths)
         # `mapInArrow` looks its columns up by name, and takes a dot for a field of a struct: they travel by number.
         self._numbered = self.frame.toDF(*map(str, range(len(self._arrow))))
 
@@ -110,11 +110,11 @@ class SparkTables:
             before = 0 if row.partition != at else before
             at = row.partition
             table = pa.ipc.open_stream(bytes(row.answer)).read_all()
-            yield Chunk(nw.from_native(table, eager_only=True), start, Place(f"partition {at}", before))
+            yield Chunk(nw.from_native(table, eager_only=True), start, RowOrigin(f"partition {at}", before))
             start, before = start + len(table), before + len(table)
 
-    def fold(self, f: Callable[[Chunk], S]) -> S:
-        value: S = self.fold_partitions(Each(f))
+    def reduce(self, f: Callable[[Chunk], S]) -> S:
+        value: S = self.fold_partitions(ReducePartition(f))
         return value
 
     def fold_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
@@ -132,7 +132,9 @@ class SparkTables:
             answers = answers.groupBy(group.alias("group")).applyInArrow(_merged, _ANSWER)
             n = -(-n // _GROUP)
         found = sorted(_run(answers), key=lambda row: row.partition)
-        total = told(pairs([pickle.loads(row.answer) for row in found], plus)) if found else None
+        total = (
+            unwrap_result(merge_pairwise([pickle.loads(row.answer) for row in found], merge_results)) if found else None
+        )
         if not any(row.rows for row in found):
             raise ValueError("There are no rows in the Spark DataFrame, only column names.")
         return total
@@ -152,9 +154,9 @@ def _run(frame: Any) -> list[Any]:
         return list(frame.collect())
     except Exception as failure:
         if "No module named 'linearly" in str(failure):
-            refuse_workers("Spark", failure)
+            raise_workers_lack_package("Spark", failure)
         if isinstance(failure, PythonException) and "PYTHON_VERSION_MISMATCH" in str(failure):
-            refuse_workers("Spark", failure)
+            raise_workers_lack_package("Spark", failure)
         raise
 
 
@@ -177,13 +179,13 @@ class _Fold:
                 rows += len(batch)
                 yield batch
 
-        value = answer(lambda: pickle.loads(self.task)(_chunks(seen(), self.schema, k, start)))
+        value = capture_error(lambda: pickle.loads(self.task)(_chunks(seen(), self.schema, k, start)))
         yield from _table(k, rows, pickle.dumps(value, protocol=5)).to_batches()
 
 
 def _merged(key: tuple[Any, ...], table: Any) -> Any:
     rows = sorted(table.to_pylist(), key=lambda row: row["partition"])
-    total = pairs([pickle.loads(row["answer"]) for row in rows], plus)
+    total = merge_pairwise([pickle.loads(row["answer"]) for row in rows], merge_results)
     return _table(int(key[0].as_py()), sum(row["rows"] for row in rows), pickle.dumps(total, protocol=5))
 
 
@@ -218,8 +220,8 @@ class _Answer:
             if not len(table):
                 continue
             needed = table.select(list(range(kept, len(self.schema)))).rename_columns(self.needed)
-            place = Place(f"partition {_partition()}", before)
-            with quiet_blas():
+            place = RowOrigin(f"partition {_partition()}", before)
+            with single_threaded_blas():
                 found = f(Chunk(nw.from_native(needed, eager_only=True), 0, place))
             answers = map(as_arrow, found.T if found.ndim == 2 else [found])
             columns = [*table.columns[:kept], *(one.cast(kind) for one, kind in zip(answers, self.types, strict=True))]
@@ -230,7 +232,7 @@ class _Answer:
 def _chunks(batches: Iterator[Any], schema: Any, k: int, start: int) -> Iterator[Chunk]:
     before = 0
     for table in _cut(batches, schema):
-        place = Place(f"partition {k}", before)
+        place = RowOrigin(f"partition {k}", before)
         yield Chunk(nw.from_native(table, eager_only=True), after(start, before), place)
         before += len(table)
 

@@ -7,16 +7,16 @@ from functools import partial
 from typing import TypeVar
 
 from linearly.dataset.cluster.partitions import partitions_of
-from linearly.dataset.design.design import DesignRows, no_row_left
+from linearly.dataset.design.design import DesignRows, no_rows_error
 from linearly.dataset.rows.block import Block, Rows
-from linearly.dataset.rows.reduce import fold
+from linearly.dataset.rows.reduce import reduce_blocks
 
 S = TypeVar("S")
 
-MOST_BYTES = 2**28  # of rows that are kept
+MAX_CACHED_BYTES = 2**28  # of rows that are kept
 
 
-class KeptRows:
+class CachedRows:
     """The blocks of other rows, made once."""
 
     def __init__(self, rows: DesignRows, blocks: list[Block], n_dropped: int) -> None:
@@ -25,15 +25,15 @@ class KeptRows:
     def __iter__(self) -> Iterator[Block]:
         return iter(self.blocks)
 
-    def fold(self, f: Callable[[Block], S]) -> S:
-        return fold((partial(_same, block) for block in self.blocks), f)
+    def reduce(self, f: Callable[[Block], S]) -> S:
+        return reduce_blocks((partial(_same, block) for block in self.blocks), f)
 
 
 def _same(block: Block) -> Block:
     return block
 
 
-def kept(rows: DesignRows, most_bytes: int = MOST_BYTES) -> Rows:
+def cache_in_memory(rows: DesignRows, most_bytes: int = MAX_CACHED_BYTES) -> Rows:
     """The rows in memory if they take no more than so many bytes; else, and on a cluster, the rows as they are.
 
     A file is then parsed once and not in every pass.
@@ -48,5 +48,5 @@ def kept(rows: DesignRows, most_bytes: int = MOST_BYTES) -> Rows:
             return rows
         blocks.append(block)
     if n_dropped and not any(map(len, blocks)):
-        raise no_row_left(n_dropped)
-    return KeptRows(rows, [block for block in blocks if len(block)] or blocks, n_dropped)
+        raise no_rows_error(n_dropped)
+    return CachedRows(rows, [block for block in blocks if len(block)] or blocks, n_dropped)

@@ -16,29 +16,29 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.cluster.partitions import Changed, partitions_of
+from linearly.dataset.cluster.partitions import MapPartition, partitions_of
 from linearly.dataset.design.terms import (
-    MOST_COLUMNS,
+    MAX_COLUMNS,
     Array,
     Category,
-    Census,
+    ColumnLevels,
     Factor,
-    Found,
     Level,
+    Levels,
     Numeric,
     Term,
-    census,
-    codes_of,
-    found_levels,
-    missing_refused,
+    count_levels,
+    encode_levels,
+    find_levels,
+    missing_values_error,
     unknown_levels,
 )
-from linearly.dataset.rows.array_checks import as_labels, refuse_extreme_weights
-from linearly.dataset.rows.block import Block, Columns, takes_columns
-from linearly.dataset.rows.level_spelling import places, spelled, text_of
-from linearly.dataset.rows.object_columns import date_refused
+from linearly.dataset.rows.array_checks import as_labels, check_weight_range
+from linearly.dataset.rows.block import Block, ColumnMatrix, takes_columns
+from linearly.dataset.rows.level_spelling import level_positions, spell_levels, text_of
+from linearly.dataset.rows.object_columns import date_error
 from linearly.dataset.rows.tables import Chunk, Tables, known_columns, missing_in
-from linearly.kernels.double_double import Doubled, rounded
+from linearly.kernels.double_double import DoubleDouble, to_float64
 
 S = TypeVar("S")
 
@@ -57,14 +57,14 @@ class Target:
     def values(self, chunk: Chunk, plain: Mapping[str, Array] = MappingProxyType({})) -> NDArray[Any]:
         """y for the rows of a chunk: numbers, or the codes of their labels; `plain` columns are numbers already."""
         if self.labels:
-            return codes_of(chunk, self.factor.needs[0], self.classes, what="label").astype(np.int32)
+            return encode_levels(chunk, self.factor.required_columns[0], self.classes, what="label").astype(np.int32)
         if isinstance(self.factor, Numeric):
             if self.factor.name in plain:
                 return plain[self.factor.name]
             column = chunk.frame[self.factor.name]
             if (column.dtype.is_integer() or column.dtype == nw.Boolean) and not column.null_count():
                 return column.to_numpy()  # whole numbers stay whole: they may be labels
-        return rounded(self.factor.values(chunk, False))[:, 0]
+        return to_float64(self.factor.values(chunk, False))[:, 0]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Design:
     formula: str | None = None
     groups: str | None = None  # the column of the groups that rows are alike in, for a clustered covariance
     na_values: tuple[str, ...] = ()  # texts that stand for missing values
-    doubled: bool = False  # whether blocks keep what float64 cannot hold of powers, in double-double
+    extended_powers: bool = False  # whether blocks keep what float64 cannot hold of powers, in double-double
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -89,12 +89,12 @@ class Design:
     @cached_property
     def features(self) -> tuple[str, ...]:
         """The columns that the terms read."""
-        return tuple(dict.fromkeys(name for term in self.terms for f in term.factors for name in f.needs))
+        return tuple(dict.fromkeys(name for term in self.terms for f in term.factors for name in f.required_columns))
 
     @cached_property
-    def needs(self) -> tuple[str, ...]:
+    def required_columns(self) -> tuple[str, ...]:
         """All columns to be read for a fit."""
-        target = () if self.target is None else self.target.factor.needs
+        target = () if self.target is None else self.target.factor.required_columns
         beside = (name for name in (self.weight, self.groups) if name)
         return tuple(dict.fromkeys((*self.features, *target, *beside)))
 
@@ -105,30 +105,30 @@ class Design:
         return tuple(found.values())
 
     @cached_property
-    def texts(self) -> tuple[str, ...]:
+    def text_columns(self) -> tuple[str, ...]:
         """The columns whose levels or labels are text."""
         known = {category.name: category.levels for category in self.categories}
         if self.target is not None and self.target.labels:
-            known[self.target.factor.needs[0]] = self.target.classes
+            known[self.target.factor.required_columns[0]] = self.target.classes
         return tuple(name for name, some in known.items() if some and all(isinstance(one, str) for one in some))
 
-    def learn(self, tables: Tables) -> Design:
+    def fit(self, tables: Tables) -> Design:
         """The design with levels, classes and whatever else its factors must know of all rows."""
-        known_columns(self.needs, tables.schema)
+        known_columns(self.required_columns, tables.schema)
         unknown = [category.name for category in self.categories if not category.levels]
         target = self.target
         if target is not None and target.labels and not target.classes:
-            unknown += [name for name in target.factor.needs if name not in unknown]
+            unknown += [name for name in target.factor.required_columns if name not in unknown]
         if unknown and getattr(tables, "one_shot", False):
             raise needs_a_pass(unknown)
         found = self._levels(tables, unknown) if unknown else {}
 
         def learnt(factor: Factor) -> Factor:
             if isinstance(factor, Category) and factor.name in found and not factor.levels:
-                return factor.knowing(found[factor.name])
+                return factor.with_levels(found[factor.name])
             if isinstance(factor, Numeric):
                 return factor
-            return factor.learn(tables.select(factor.needs))
+            return factor.fit(tables.select(factor.required_columns))
 
         lessons: dict[Factor, Factor] = {}
         for factor in (factor for term in self.terms for factor in term.factors):
@@ -136,20 +136,20 @@ class Design:
                 lessons[factor] = learnt(factor)
         terms = tuple(replace(term, factors=tuple(lessons[f] for f in term.factors)) for term in self.terms)
         for term in terms:
-            if term.width > MOST_COLUMNS:
-                raise ValueError(f"The term {term.label} has {term.width} columns; {MOST_COLUMNS} are the most.")
+            if term.width > MAX_COLUMNS:
+                raise ValueError(f"The term {term.label} has {term.width} columns; {MAX_COLUMNS} are the most.")
         if target is not None and target.labels and not target.classes:
-            name = target.factor.needs[0]
+            name = target.factor.required_columns[0]
             target = replace(target, classes=_whole(found[name].ordered(name), name))
         return replace(self, terms=terms, target=target)
 
-    def _levels(self, tables: Tables, names: Sequence[str]) -> dict[str, Found]:
+    def _levels(self, tables: Tables, names: Sequence[str]) -> dict[str, Levels]:
         """The levels of some columns in the rows that are kept: one that only dropped rows have is none."""
         if self.missing == "error":
-            return found_levels(tables.select(names))
-        found = tables.select(self.needs).fold(Complete(self, tuple(names))).columns
+            return find_levels(tables.select(names))
+        found = tables.select(self.required_columns).reduce(Complete(self, tuple(names))).columns
         # Where no row is kept the fit says so.
-        return found if any(column.values for column in found.values()) else found_levels(tables.select(names))
+        return found if any(column.values for column in found.values()) else find_levels(tables.select(names))
 
     def extended(self, tables: Tables) -> Design:
         """The design with the levels that only these rows have, after those it knows."""
@@ -162,9 +162,9 @@ class Design:
             if not isinstance(factor, Category):
                 return factor
             some = found[factor.name].ordered(factor.name) if found[factor.name].values else ()
-            new = [value for value, code in places(some, factor.levels).items() if code is None]
+            new = [value for value, code in level_positions(some, factor.levels).items() if code is None]
             text = all(isinstance(level, str) for level in factor.levels)
-            return replace(factor, levels=(*factor.levels, *(map(spelled, new) if text else new)))
+            return replace(factor, levels=(*factor.levels, *(map(spell_levels, new) if text else new)))
 
         return self._with(widened)
 
@@ -197,13 +197,13 @@ class Design:
             raise ValueError(f"The target {self.target.factor.label!r} is computed: a classifier needs a plain column.")
         return replace(self, target=replace(self.target, labels=True))
 
-    def for_new_rows(self) -> Design:
+    def without_target(self) -> Design:
         """The design without target, weight and groups, for rows to be predicted."""
         return replace(self, target=None, weight=None, groups=None)
 
     def block(self, chunk: Chunk, takes_columns: bool = False) -> Block:
         """The numbers of a chunk that has no missing values, or whose rows with missing values are to be dropped."""
-        plain = plain_columns(chunk, self.needs) if self.missing == "error" else {}
+        plain = plain_columns(chunk, self.required_columns) if self.missing == "error" else {}
         complete = self.complete(chunk, plain.keys())
         if complete is not None:
             if self.missing == "error":
@@ -218,13 +218,15 @@ class Design:
         target = self.target
         return block if target is None else replace(block, y=target.values(chunk, plain), target=target.factor.label)
 
-    def _columns(self, chunk: Chunk, plain: Mapping[str, Array]) -> Columns:
+    def _columns(self, chunk: Chunk, plain: Mapping[str, Array]) -> ColumnMatrix:
         columns: list[Array] = []
         for term, column in zip(self.terms, self._as_they_are, strict=True):
-            columns.extend([plain[column]] if column in plain else np.ascontiguousarray(rounded(term.values(chunk)).T))
-        return Columns(columns)
+            columns.extend(
+                [plain[column]] if column in plain else np.ascontiguousarray(to_float64(term.values(chunk)).T)
+            )
+        return ColumnMatrix(columns)
 
-    def _matrix(self, chunk: Chunk, plain: Mapping[str, Array]) -> Array | Doubled:
+    def _matrix(self, chunk: Chunk, plain: Mapping[str, Array]) -> Array | DoubleDouble:
         X = np.empty((len(chunk), len(self.names)), order="F")
         low: Array | None = None  # what rounding took from the columns that are in double-double
         at = 0
@@ -235,12 +237,12 @@ class Design:
                 continue
             values = term.values(chunk)
             own = slice(at, at + values.shape[1])
-            X[:, own] = rounded(values)
-            if self.doubled and isinstance(values, Doubled):
+            X[:, own] = to_float64(values)
+            if self.extended_powers and isinstance(values, DoubleDouble):
                 low = np.zeros_like(X) if low is None else low
                 low[:, own] = values.low
             at = own.stop
-        return X if low is None else Doubled(X, low)
+        return X if low is None else DoubleDouble(X, low)
 
     @cached_property
     def _as_they_are(self) -> tuple[str, ...]:
@@ -249,7 +251,7 @@ class Design:
 
     def complete(self, chunk: Chunk, known: Collection[str] = ()) -> NDArray[np.bool_] | None:
         """For each row whether no column that is needed is missing; None if nothing is, as is `known` of some."""
-        others = [name for name in self.needs if name not in known]
+        others = [name for name in self.required_columns if name not in known]
         if others:
             known_columns(others, dict.fromkeys(chunk.frame.columns))
         complete: NDArray[np.bool_] | None = None
@@ -261,14 +263,14 @@ class Design:
 
     def _refuse_missing(self, chunk: Chunk, complete: NDArray[np.bool_]) -> None:
         i = int(np.argmin(complete))
-        for name in self.needs:
+        for name in self.required_columns:
             gaps = missing_in(chunk.frame[name], search=True)
             if gaps is not None and gaps[i]:
                 numbers = chunk.frame[name].dtype.is_numeric()  # as a column without any value is read
                 if numbers and gaps.all() and len(gaps) > 1 and self.target is not None and name in self.features:
                     # Spreadsheets write such columns; with missing="drop" no row would be left.
                     raise ValueError(f"Column {name!r} is empty from {chunk.where(0)} on. Fill it, or fit without it.")
-                raise missing_refused(name, chunk.where(i))
+                raise missing_values_error(name, chunk.where(i))
 
     def _weights(self, chunk: Chunk) -> Array:
         assert self.weight is not None
@@ -278,7 +280,7 @@ class Design:
             raise ValueError(
                 f"The weight {self.weight!r} is negative in {chunk.where(i)}: {weight[i]}. Weights must be 0 or more."
             )
-        refuse_extreme_weights(weight, chunk.where, f"The weight {self.weight!r}")
+        check_weight_range(weight, chunk.where, f"The weight {self.weight!r}")
         return weight
 
 
@@ -286,8 +288,8 @@ class DesignRows:
     """Rows of numbers that a design makes of tables, chunk by chunk, wherever those live."""
 
     def __init__(self, tables: Tables, design: Design) -> None:
-        known_columns(design.needs, tables.schema)
-        self.tables, self.design, self.names = tables.select(design.needs), design, design.names
+        known_columns(design.required_columns, tables.schema)
+        self.tables, self.design, self.names = tables.select(design.required_columns), design, design.names
         self.n_rows: int | None = None  # after a fold: rows there were
         self.n_dropped = 0  # and how many of them were left out, having missing values
 
@@ -311,13 +313,13 @@ class DesignRows:
     def __iter__(self) -> Iterator[Block]:
         return map(self.design.block, self.tables)
 
-    def fold(self, f: Callable[[Block], S]) -> S:
+    def reduce(self, f: Callable[[Block], S]) -> S:
         if self.design.missing == "error":
-            value: S = self.tables.fold(Through(self.design, f))
+            value: S = self.tables.reduce(ApplyDesign(self.design, f))
             return value
-        total = self.tables.fold(Tallied(self.design, f))
+        total = self.tables.reduce(CountDropped(self.design, f))
         if total.rows and not total.kept:
-            raise no_row_left(total.rows)
+            raise no_rows_error(total.rows)
         self.n_rows, self.n_dropped = total.rows, total.rows - total.kept
         kept: S = total.value
         return kept
@@ -330,7 +332,7 @@ class DesignRows:
     def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
         """The sum of f over the partitions, each given as its blocks in order."""
         tables: Any = self.tables
-        value: S = tables.fold_partitions(Changed(self.design.block, f))
+        value: S = tables.fold_partitions(MapPartition(self.design.block, f))
         return value
 
 
@@ -342,7 +344,7 @@ def needs_a_pass(names: Sequence[str]) -> ValueError:
     )
 
 
-def no_row_left(n: int) -> ValueError:
+def no_rows_error(n: int) -> ValueError:
     """What to say where every row was dropped."""
     return ValueError(
         f"Each of the {n:,} rows has a missing value in a column that is needed: no row is left. Fill the gaps, or "
@@ -351,7 +353,7 @@ def no_row_left(n: int) -> ValueError:
 
 
 @dataclass(frozen=True)
-class Through:
+class ApplyDesign:
     """f after the design: what is sent to where the chunks are."""
 
     design: Design
@@ -373,37 +375,37 @@ class Complete:
     design: Design
     names: tuple[str, ...]
 
-    def __call__(self, chunk: Chunk) -> Census:
+    def __call__(self, chunk: Chunk) -> ColumnLevels:
         complete = self.design.complete(chunk)
         kept = chunk if complete is None else chunk.rows(complete)
-        return census(replace(kept, frame=kept.frame.select(list(self.names))))
+        return count_levels(replace(kept, frame=kept.frame.select(list(self.names))))
 
 
 @dataclass(frozen=True)
-class Tallied:
+class CountDropped:
     """The same, counting the rows that were dropped."""
 
     design: Design
     f: Callable[[Block], Any]
 
-    def __call__(self, chunk: Chunk) -> Tally:
+    def __call__(self, chunk: Chunk) -> WithRowCounts:
         block = self.design.block(chunk, takes_columns(self.f))
         nothing = len(chunk) and not len(block)
-        return Tally(None if nothing else self.f(block), len(chunk), len(block))
+        return WithRowCounts(None if nothing else self.f(block), len(chunk), len(block))
 
 
 @dataclass(frozen=True)
-class Tally:
+class WithRowCounts:
     """A value, and the rows that it came from: all, and those that were kept. Where none were, there is no value."""
 
     value: Any
     rows: int
     kept: int
 
-    def __add__(self, other: Tally) -> Tally:
+    def __add__(self, other: WithRowCounts) -> WithRowCounts:
         values = [one.value for one in (self, other) if one.value is not None]
         value = values[0] + values[1] if len(values) == 2 else values[0] if values else None
-        return Tally(value, self.rows + other.rows, self.kept + other.kept)
+        return WithRowCounts(value, self.rows + other.rows, self.kept + other.kept)
 
 
 def design_of(
@@ -417,7 +419,7 @@ def design_of(
     unseen: str = "error",
 ) -> Design:
     """The plain design of a table: a term for each feature (all columns but target, weight, groups, unless named)."""
-    refuse_options(missing, unseen)
+    check_policies(missing, unseen)
     known = dict(schema)
     known_columns([name for name in (groups,) if name is not None], known, "column of groups")
     known_columns([name for name in (target,) if name is not None], known, "target column")
@@ -455,7 +457,7 @@ def _whole(classes: tuple[Level, ...], target: str) -> tuple[Level, ...]:
     return classes
 
 
-def refuse_options(missing: str, unseen: str) -> None:
+def check_policies(missing: str, unseen: str) -> None:
     """Refuse policies that do not exist."""
     if missing not in MISSING:
         raise ValueError(f"missing must be one of {MISSING}, not {missing!r}.")
@@ -470,7 +472,7 @@ def factor_of(name: str, dtype: nw.dtypes.DType, unseen: str = "error") -> Numer
     if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
         return Category(name, unseen=unseen)
     if dtype.is_temporal():
-        raise date_refused(name)
+        raise date_error(name)
     raise ValueError(f"Column {name!r} is {dtype}, neither numbers nor text. Leave it out, or turn it into numbers.")
 
 

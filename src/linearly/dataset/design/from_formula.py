@@ -13,23 +13,30 @@ import narwhals.stable.v2 as nw
 
 from linearly.dataset.design.design import Design, Target, factor_of, target_of
 from linearly.dataset.design.terms import Category, Factor, Level, Numeric, Term
-from linearly.dataset.design.transforms import HIGHEST_DEGREE, Centred, Coded, Computed, Orthogonal, Powers
+from linearly.dataset.design.transforms import (
+    MAX_DEGREE,
+    ExpressionTerm,
+    NumericCategory,
+    OrthogonalPolynomial,
+    RawPolynomial,
+    ScaledTerm,
+)
 from linearly.dataset.formula.expression import (
     Call,
     Expression,
     Name,
+    check_numeric,
     columns_of,
     constant,
     parse_tokens,
-    refuse_unless_numeric,
 )
-from linearly.dataset.formula.operators import Key, expanded
-from linearly.dataset.formula.tokens import Token, tokens_of
+from linearly.dataset.formula.operators import Key, expand_terms
+from linearly.dataset.formula.tokens import Token, tokenize
 from linearly.dataset.rows.tables import known_columns
 
 Schema = Mapping[str, nw.dtypes.DType]
 
-LONGEST_FORMULA = 10_000  # characters; an expression that is written anew may be somewhat longer
+MAX_FORMULA_LENGTH = 10_000  # characters; an expression that is written anew may be somewhat longer
 
 _CATEGORY = ("C", "factor", "as.factor")
 _TREATMENT = ("Treatment", "contr.treatment")
@@ -39,17 +46,17 @@ _WHOLE_TERM = (*_CATEGORY, *_CENTRED, "poly")
 
 def formula_design(text: str, schema: Schema, *, unseen: str = "error", without: Sequence[str] = ()) -> Design:
     """The design that a formula means for columns of these kinds; `.` is all of them but the target and `without`."""
-    tokens = tokens_of(text, LONGEST_FORMULA)
+    tokens = tokenize(text, MAX_FORMULA_LENGTH)
     left, right = _sides(text, tokens)
     target = _target(parse_tokens(left), schema)
-    variables = _Variables(schema, unseen, [*target.factor.needs, *without])
-    total = expanded(text, right, variables)
+    variables = _Variables(schema, unseen, [*target.factor.required_columns, *without])
+    total = expand_terms(text, right, variables)
     intercept = total.intercept is not False
     terms = _coded(variables.terms(total.terms), intercept)
     if not terms:
         raise ValueError(f"The formula {text!r} has no term to learn from: name a column after the ~.")
     design = Design(terms, target, None, intercept, formula=text)
-    for name in target.factor.needs:
+    for name in target.factor.required_columns:
         if name in design.features:
             raise ValueError(f"The target {name!r} cannot be a feature too.")
     return design
@@ -74,7 +81,7 @@ def _target(tree: Expression, schema: Schema) -> Target:
         return target
     if isinstance(tree, Call) and tree.function in _WHOLE_TERM:
         raise ValueError(f"The target cannot be {tree}: give a column, or a plain expression such as log(y).")
-    return Target(Computed(_numeric(tree, schema)))
+    return Target(ExpressionTerm(_numeric(tree, schema)))
 
 
 class _Variables:
@@ -148,10 +155,10 @@ class _Variables:
                 return self._category(tree)
             if tree.function in _CENTRED:
                 _refuse_options(tree, 1, ())
-                return Centred(_numeric(tree.arguments[0], self.schema), tree.function != "center")
+                return ScaledTerm(_numeric(tree.arguments[0], self.schema), tree.function != "center")
             if tree.function == "poly":
                 return _polynomial(tree, self.schema)
-        return Computed(_numeric(tree, self.schema))
+        return ExpressionTerm(_numeric(tree, self.schema))
 
     def _category(self, call: Call) -> Factor:
         _refuse_options(call, 2, ("reference",))
@@ -163,7 +170,7 @@ class _Variables:
         given = [*call.arguments[1:], *(value for _, value in call.options)]
         if given:
             self._refer(column.name, _reference(given, call))
-        return plain if isinstance(plain, Category) else Coded(plain.name, unseen=self.unseen)
+        return plain if isinstance(plain, Category) else NumericCategory(plain.name, unseen=self.unseen)
 
     def _refer(self, name: str, reference: Level) -> None:
         if self.references.setdefault(name, reference) != reference:
@@ -192,13 +199,13 @@ def _polynomial(call: Call, schema: Schema) -> Factor:
         raise ValueError(f"{call} gives the degree twice.")
     given = call.arguments[1] if len(call.arguments) == 2 else options.get("degree")
     degree = 1.0 if given is None else constant(given)
-    if not isinstance(degree, float) or not degree.is_integer() or not 1 <= degree <= HIGHEST_DEGREE:
-        raise ValueError(f"The degree of a polynomial is a whole number from 1 to {HIGHEST_DEGREE}, not {given}.")
+    if not isinstance(degree, float) or not degree.is_integer() or not 1 <= degree <= MAX_DEGREE:
+        raise ValueError(f"The degree of a polynomial is a whole number from 1 to {MAX_DEGREE}, not {given}.")
     raw = constant(options["raw"]) if "raw" in options else False
     if not isinstance(raw, bool):
         raise ValueError(f"raw must be True or False, not {options['raw']}.")
     expression = _numeric(call.arguments[0], schema)
-    return Powers(expression, int(degree)) if raw else Orthogonal(expression, int(degree))
+    return RawPolynomial(expression, int(degree)) if raw else OrthogonalPolynomial(expression, int(degree))
 
 
 def _refuse_options(call: Call, most: int, known: Sequence[str]) -> None:
@@ -211,7 +218,7 @@ def _refuse_options(call: Call, most: int, known: Sequence[str]) -> None:
 
 
 def _numeric(tree: Expression, schema: Schema) -> Expression:
-    refuse_unless_numeric(tree, _WHOLE_TERM)
+    check_numeric(tree, _WHOLE_TERM)
     known_columns(columns_of(tree), dict(schema))
     for name in columns_of(tree):
         if not isinstance(factor_of(name, schema[name]), Numeric):

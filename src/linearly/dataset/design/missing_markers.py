@@ -49,7 +49,7 @@ class MarkedTables:
                     f"na_values takes a pass over the text columns {', '.join(map(repr, texts[:3]))} before the fit, "
                     "and this is a one-shot stream. Write it to a file first, and give the file."
                 )
-            found = tables.select(texts).fold(partial(_marked, markers=frozenset(markers))).numbers
+            found = tables.select(texts).reduce(partial(_marked, markers=frozenset(markers))).numbers
         self.found = found or {}  # columns that hold markers, and whether all else in them are numbers
         self.schema = {name: nw.Float64() if self.found.get(name) else kind for name, kind in tables.schema.items()}
 
@@ -59,16 +59,16 @@ class MarkedTables:
     def __iter__(self) -> Iterator[Chunk]:
         return map(self._clean(), self.tables)
 
-    def fold(self, f: Callable[[Chunk], S]) -> S:
-        value: S = self.tables.fold(Cleaned(self._clean(), f))
+    def reduce(self, f: Callable[[Chunk], S]) -> S:
+        value: S = self.tables.reduce(Cleaned(self._clean(), f))
         return value
 
     def fold_partitions(self, f: Callable[[Any], S]) -> S:
         """The sum of f over the partitions, each given as its chunks in order."""
-        from linearly.dataset.cluster.partitions import Changed
+        from linearly.dataset.cluster.partitions import MapPartition
 
         tables: Any = self.tables
-        value: S = tables.fold_partitions(Changed(self._clean(), f))
+        value: S = tables.fold_partitions(MapPartition(self._clean(), f))
         return value
 
     @property

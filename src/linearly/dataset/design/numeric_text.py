@@ -33,7 +33,7 @@ _DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}\b.*|\d{1,2}[ -][A-Za-z]{3,9}
 
 
 @dataclass(frozen=True)
-class Misread:
+class NumericTextReport:
     """How many different values are numbers (none where they are dates), those with marks, and those that are words."""
 
     numbers: int
@@ -77,13 +77,13 @@ class Misread:
         return f"Name what stands for missing values, na_values=[{', '.join(map(_quoted, self.words[:3]))}]"
 
 
-def misread(levels: Iterable[Any]) -> Misread | None:
+def detect_numeric_text(levels: Iterable[Any]) -> NumericTextReport | None:
     """What speaks for a column of text being meant for numbers; None if nothing does."""
     marked, words, numbers = [], [], 0
     levels = list(levels)
     dates = [level for level in levels if isinstance(level, str) and _DATE.fullmatch(level.strip())]
     if len(dates) >= max(_FEWEST, (1 - _WORDS) * len(levels)):
-        return Misread(0, tuple(sorted(dates)), ())
+        return NumericTextReport(0, tuple(sorted(dates)), ())
     unit = _unit(levels) if not any(isinstance(level, str) and _CODE.match(level) for level in levels) else None
     for level in levels:
         if not isinstance(level, str) or not (is_number(level) or is_number(_stripped(level, unit))):
@@ -99,7 +99,7 @@ def misread(levels: Iterable[Any]) -> Misread | None:
     if not words and not marked:
         # Plain numbers that were not read as such: in a file with decimal commas these are thousands.
         marked = [level for level in levels if _THOUSANDS.fullmatch(level)]
-    return Misread(numbers, tuple(sorted(marked)), tuple(sorted(words)), code)
+    return NumericTextReport(numbers, tuple(sorted(marked)), tuple(sorted(words)), code)
 
 
 def _quoted(word: str) -> str:

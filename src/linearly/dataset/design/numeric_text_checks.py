@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from linearly.dataset.design.design import Design
-from linearly.dataset.design.numeric_text import Misread, misread
+from linearly.dataset.design.numeric_text import NumericTextReport, detect_numeric_text
 from linearly.dataset.design.terms import Level
 from linearly.dataset.rows.tables import Tables
 from linearly.formatting import shown
@@ -17,7 +17,7 @@ from linearly.formatting import shown
 _ZERO_FIRST = re.compile(r"0\d\d+")  # not 07, which may well be a month
 
 
-def refuse_numbers_as_text(design: Design, tables: Tables, *, certain: bool = True) -> list[str]:
+def check_no_numeric_text(design: Design, tables: Tables, *, certain: bool = True) -> list[str]:
     """Refuse columns of text that were meant for numbers; return what is to be said of codes such as 00501.
 
     A target is refused only if it is not `certain` that it holds labels. C(column) in a formula, or a categorical
@@ -46,7 +46,7 @@ def refuse_numbers_as_text(design: Design, tables: Tables, *, certain: bool = Tr
         )
     target = design.target
     if target is not None and target.labels and not certain:
-        name = target.factor.needs[0]
+        name = target.factor.required_columns[0]
         found = _doubted(name, target.classes, schema, integers=True)
         if found is not None and not found.code:
             raise ValueError(
@@ -71,9 +71,9 @@ def leading_zeros(tables: Any, columns: Sequence[str]) -> dict[str, str]:
 
 def _doubted(
     name: str, levels: tuple[Level, ...], schema: Mapping[str, Any], *, integers: bool = False
-) -> Misread | None:
+) -> NumericTextReport | None:
     """Why a column of text is doubted. Plain `integers` are not: people write them as text to have them as levels."""
-    found = misread(levels) if levels and schema.get(name) == nw.String else None
+    found = detect_numeric_text(levels) if levels and schema.get(name) == nw.String else None
     if found is None or found.words or found.marked or found.code or integers:
         return found
     return None if all(str(level).lstrip("+-").isdigit() for level in levels) else found

@@ -11,40 +11,47 @@ from math import isfinite
 from typing import Any
 
 from linearly.dataset.design.design import MISSING, UNSEEN, Design, Target
-from linearly.dataset.design.from_formula import LONGEST_FORMULA
-from linearly.dataset.design.terms import MOST_COLUMNS, MOST_LEVELS, Category, Factor, Level, Numeric, Term
-from linearly.dataset.design.transforms import HIGHEST_DEGREE, Centred, Coded, Computed, Orthogonal, Powers
-from linearly.dataset.formula.expression import Expression, parse, refuse_unless_numeric
-from linearly.dataset.formula.operators import MOST_FACTORS
-from linearly.dataset.formula.tokens import LONGEST
+from linearly.dataset.design.from_formula import MAX_FORMULA_LENGTH
+from linearly.dataset.design.terms import MAX_COLUMNS, MAX_LEVELS, Category, Factor, Level, Numeric, Term
+from linearly.dataset.design.transforms import (
+    MAX_DEGREE,
+    ExpressionTerm,
+    NumericCategory,
+    OrthogonalPolynomial,
+    RawPolynomial,
+    ScaledTerm,
+)
+from linearly.dataset.formula.expression import Expression, check_numeric, parse
+from linearly.dataset.formula.operators import MAX_FACTORS
+from linearly.dataset.formula.tokens import MAX_LENGTH
 from linearly.formatting import shown
 
-MOST = 100_000  # terms, factors and columns of a design
+MAX_ITEMS = 100_000  # terms, factors and columns of a design
 _LONGEST_NAME = 10_000
 
 
-def to_plain(factor: Factor) -> dict[str, Any]:
+def factor_to_json(factor: Factor) -> dict[str, Any]:
     """A factor as plain data."""
     match factor:
         case Numeric(name):
             return {"kind": "numeric", "name": name}
         case Category(name, levels, reference, unseen):
-            kind = "coded" if isinstance(factor, Coded) else "category"
+            kind = "coded" if isinstance(factor, NumericCategory) else "category"
             return {"kind": kind, "name": name, "levels": [*levels], "reference": reference, "unseen": unseen}
-        case Computed(expression):
+        case ExpressionTerm(expression):
             return {"kind": "computed", "expression": str(expression)}
-        case Centred(expression, scaled, mean, deviation):
+        case ScaledTerm(expression, scaled, mean, deviation):
             learnt: dict[str, Any] = {"mean": mean, "deviation": deviation}
             return {"kind": "centred", "expression": str(expression), "scaled": scaled, **learnt}
-        case Powers(expression, degree):
+        case RawPolynomial(expression, degree):
             return {"kind": "powers", "expression": str(expression), "degree": degree}
-        case Orthogonal(expression, degree, rows, centre, alpha, beta):
+        case OrthogonalPolynomial(expression, degree, rows, centre, alpha, beta):
             learnt = {"rows": rows, "centre": centre, "alpha": [*alpha], "beta": [*beta]}
             return {"kind": "orthogonal", "expression": str(expression), "degree": degree, **learnt}
     raise TypeError(f"{type(factor).__name__} is no factor that a file can hold.")
 
 
-def factor_from_plain(data: Any) -> Factor:
+def factor_from_json(data: Any) -> Factor:
     """The factor that plain data describe; anything unexpected in them is refused."""
     fields = _Fields(data, "factor")
     kind = fields.text("kind")
@@ -55,7 +62,7 @@ def factor_from_plain(data: Any) -> Factor:
     return factor
 
 
-def design_to_plain(design: Design) -> dict[str, Any]:
+def design_to_json(design: Design) -> dict[str, Any]:
     """A design as plain data; a factor that is in several terms is there once."""
     factors = list(dict.fromkeys(factor for term in design.terms for factor in term.factors))
     number = {factor: k for k, factor in enumerate(factors)}
@@ -63,12 +70,12 @@ def design_to_plain(design: Design) -> dict[str, Any]:
     target = None
     if design.target is not None:
         target = {
-            "factor": to_plain(design.target.factor),
+            "factor": factor_to_json(design.target.factor),
             "labels": design.target.labels,
             "classes": [*design.target.classes],
         }
     return {
-        "factors": [to_plain(factor) for factor in factors],
+        "factors": [factor_to_json(factor) for factor in factors],
         "terms": terms,
         "target": target,
         "weight": design.weight,
@@ -80,15 +87,15 @@ def design_to_plain(design: Design) -> dict[str, Any]:
     }
 
 
-def design_from_plain(data: Any) -> Design:
+def design_from_json(data: Any) -> Design:
     """The design that plain data describe; anything unexpected in them is refused."""
     fields = _Fields(data, "design")
-    factors = [factor_from_plain(item) for item in fields.items("factors", MOST)]
-    terms = tuple(_term(item, factors) for item in fields.items("terms", MOST))
+    factors = [factor_from_json(item) for item in fields.items("factors", MAX_ITEMS)]
+    terms = tuple(_term(item, factors) for item in fields.items("terms", MAX_ITEMS))
     width = 0
     for term in terms:
         width += term.width
-        if term.width > MOST_COLUMNS or width > MOST:
+        if term.width > MAX_COLUMNS or width > MAX_ITEMS:
             raise ValueError(f"The design has too many columns, the first of them too many in {term.label[:80]!r}.")
     target = fields.take("target")
     design = Design(
@@ -106,7 +113,7 @@ def design_from_plain(data: Any) -> Design:
 
 
 def _markers(fields: _Fields) -> tuple[str, ...]:
-    markers = fields.items("na_values", MOST_LEVELS)
+    markers = fields.items("na_values", MAX_LEVELS)
     if not all(isinstance(marker, str) and len(marker) <= _LONGEST_NAME for marker in markers):
         raise ValueError(f"The na_values of a design are texts of at most {_LONGEST_NAME} characters.")
     return tuple(markers)
@@ -114,8 +121,8 @@ def _markers(fields: _Fields) -> tuple[str, ...]:
 
 def _term(data: Any, factors: list[Factor]) -> Term:
     fields = _Fields(data, "term")
-    chosen = fields.items("factors", MOST_FACTORS)
-    full = fields.items("full", MOST_FACTORS)
+    chosen = fields.items("factors", MAX_FACTORS)
+    full = fields.items("full", MAX_FACTORS)
     fields.finish()
     if (
         not chosen
@@ -131,14 +138,14 @@ def _term(data: Any, factors: list[Factor]) -> Term:
 def _target(data: Any) -> Target:
     fields = _Fields(data, "target")
     target = Target(
-        factor_from_plain(fields.take("factor")),
+        factor_from_json(fields.take("factor")),
         fields.truth("labels"),
         fields.levels("classes", "classes of the target"),
     )
     fields.finish()
     if target.labels and not isinstance(target.factor, (Numeric, Category)):
         raise ValueError("A target with labels is a plain column.")
-    if not target.labels and not isinstance(target.factor, (Numeric, Computed)):
+    if not target.labels and not isinstance(target.factor, (Numeric, ExpressionTerm)):
         raise ValueError("A target without labels is a column of numbers or an expression.")
     return target
 
@@ -158,38 +165,40 @@ def _category(fields: _Fields, kind: type[Category] = Category) -> Category:
 
 
 def _coded(fields: _Fields) -> Factor:
-    return _category(fields, Coded)
+    return _category(fields, NumericCategory)
 
 
 def _computed(fields: _Fields) -> Factor:
-    return Computed(fields.expression())
+    return ExpressionTerm(fields.expression())
 
 
 def _centred(fields: _Fields) -> Factor:
     expression, scaled = fields.expression(), fields.truth("scaled")
     mean, deviation = fields.take("mean"), fields.take("deviation")
     if mean is None and deviation is None:
-        return Centred(expression, scaled)
+        return ScaledTerm(expression, scaled)
     if not _is_finite(mean) or not _is_finite(deviation) or deviation <= 0:
         raise ValueError("The mean and the deviation of a centred factor must be finite numbers, the latter above 0.")
-    return Centred(expression, scaled, float(mean), float(deviation))
+    return ScaledTerm(expression, scaled, float(mean), float(deviation))
 
 
 def _powers(fields: _Fields) -> Factor:
-    return Powers(fields.expression(), fields.degree())
+    return RawPolynomial(fields.expression(), fields.degree())
 
 
 def _orthogonal(fields: _Fields) -> Factor:
     expression, degree = fields.expression(), fields.degree()
     rows, centre = fields.take("rows"), fields.take("centre")
-    alpha, beta = (fields.items(name, HIGHEST_DEGREE) for name in ("alpha", "beta"))
+    alpha, beta = (fields.items(name, MAX_DEGREE) for name in ("alpha", "beta"))
     if not all(map(_is_finite, [rows, centre, *alpha, *beta])):
         raise ValueError("The constants of a polynomial must be finite numbers.")
     if not alpha and not beta:
-        return Orthogonal(expression, degree)
+        return OrthogonalPolynomial(expression, degree)
     if len(alpha) != degree or len(beta) != degree or min(beta) <= 0 or rows <= 0:
         raise ValueError(f"A polynomial of degree {degree} has {degree} constants of each kind, those of beta above 0.")
-    return Orthogonal(expression, degree, float(rows), float(centre), tuple(map(float, alpha)), tuple(map(float, beta)))
+    return OrthogonalPolynomial(
+        expression, degree, float(rows), float(centre), tuple(map(float, alpha)), tuple(map(float, beta))
+    )
 
 
 class _Fields:
@@ -217,7 +226,7 @@ class _Fields:
         return value
 
     def text_or_none(self, name: str) -> str | None:
-        return None if self.take(name) is None else self.text(name, LONGEST_FORMULA)
+        return None if self.take(name) is None else self.text(name, MAX_FORMULA_LENGTH)
 
     def truth(self, name: str) -> bool:
         value = self.take(name)
@@ -238,23 +247,25 @@ class _Fields:
         return list(value)
 
     def levels(self, name: str, what: str) -> tuple[Level, ...]:
-        levels = tuple(self.items(name, MOST_LEVELS))
+        levels = tuple(self.items(name, MAX_LEVELS))
         for level in levels:
-            if isinstance(level, str) and len(level) > LONGEST_FORMULA:
-                raise ValueError(f"The {what} are texts of at most {LONGEST_FORMULA:,} characters, not {shown(level)}.")
+            if isinstance(level, str) and len(level) > MAX_FORMULA_LENGTH:
+                raise ValueError(
+                    f"The {what} are texts of at most {MAX_FORMULA_LENGTH:,} characters, not {shown(level)}."
+                )
         if not all(map(_is_level, levels)) or len(set(levels)) < len(levels):
             raise ValueError(f"The {what} must be different texts, numbers or truth values.")
         return levels
 
     def degree(self) -> int:
         value = self.take("degree")
-        if type(value) is not int or not 1 <= value <= HIGHEST_DEGREE:
-            raise ValueError(f"The degree of a polynomial is a whole number from 1 to {HIGHEST_DEGREE}.")
+        if type(value) is not int or not 1 <= value <= MAX_DEGREE:
+            raise ValueError(f"The degree of a polynomial is a whole number from 1 to {MAX_DEGREE}.")
         return value
 
     def expression(self) -> Expression:
-        tree = parse(self.text("expression", LONGEST))
-        refuse_unless_numeric(tree)
+        tree = parse(self.text("expression", MAX_LENGTH))
+        check_numeric(tree)
         return tree
 
 
@@ -275,7 +286,7 @@ def _is_finite(value: Any) -> bool:
 
 def _is_level(value: Any) -> bool:
     if isinstance(value, str):
-        return len(value) <= LONGEST_FORMULA
+        return len(value) <= MAX_FORMULA_LENGTH
     if isinstance(value, int):
         return -(2**63) <= value < 2**64
     return _is_finite(value)

@@ -16,19 +16,19 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.design.numeric_text import misread
-from linearly.dataset.rows.block import Where, float_column
-from linearly.dataset.rows.level_spelling import declared_order, holds_numbers, places, text_of
-from linearly.dataset.rows.object_columns import is_boxed, refuse_boxed
+from linearly.dataset.design.numeric_text import detect_numeric_text
+from linearly.dataset.rows.block import RowLocator, float_column
+from linearly.dataset.rows.level_spelling import declared_order, holds_numbers, level_positions, text_of
+from linearly.dataset.rows.object_columns import check_object_column, is_object_column
 from linearly.dataset.rows.tables import Chunk, Tables
 from linearly.formatting import shown
-from linearly.kernels.double_double import Doubled
+from linearly.kernels.double_double import DoubleDouble
 
 Array = NDArray[np.float64]
 Level = str | int | float | bool
 
-MOST_LEVELS = 1000  # of a column that is coded one level a column
-MOST_COLUMNS = 5000  # of one term
+MAX_LEVELS = 1000  # of a column that is coded one level a column
+MAX_COLUMNS = 5000  # of one term
 
 
 class Factor(Protocol):
@@ -40,11 +40,11 @@ class Factor(Protocol):
         ...
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def required_columns(self) -> tuple[str, ...]:
         """The columns it reads."""
         ...
 
-    def learn(self, tables: Tables) -> Factor:
+    def fit(self, tables: Tables) -> Factor:
         """The factor with what it must know of all rows, found by folds over them."""
         ...
 
@@ -52,7 +52,7 @@ class Factor(Protocol):
         """What its columns are called; `full` gives a category a column for its reference too."""
         ...
 
-    def values(self, chunk: Chunk, full: bool) -> Array | Doubled:
+    def values(self, chunk: Chunk, full: bool) -> Array | DoubleDouble:
         """Its columns for the rows of a chunk."""
         ...
 
@@ -68,10 +68,10 @@ class Numeric:
         return self.name
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def required_columns(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def learn(self, tables: Tables) -> Numeric:
+    def fit(self, tables: Tables) -> Numeric:
         return self
 
     def names(self, full: bool) -> tuple[str, ...]:
@@ -96,27 +96,27 @@ class Category:
         return self.name
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def required_columns(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def learn(self, tables: Tables) -> Category:
+    def fit(self, tables: Tables) -> Category:
         if self.levels:
             return self
-        return self.knowing(found_levels(tables.select([self.name]))[self.name])
+        return self.with_levels(find_levels(tables.select([self.name]))[self.name])
 
-    def knowing(self, found: Found) -> Category:
+    def with_levels(self, found: Levels) -> Category:
         """The category with these levels, its reference chosen among them."""
         levels = found.ordered(self.name)
         reference = levels[0] if self.reference is None else self.reference
         if reference not in levels:
-            raise ValueError(f"Column {self.name!r} has no level {reference!r}; its levels are {listed(levels)}.")
+            raise ValueError(f"Column {self.name!r} has no level {reference!r}; its levels are {join_names(levels)}.")
         return replace(self, levels=levels, reference=reference)
 
     def names(self, full: bool) -> tuple[str, ...]:
         return tuple(f"{self.name}[{level}]" for level in self._coded(full))
 
     def values(self, chunk: Chunk, full: bool) -> Array:
-        codes = codes_of(chunk, self.name, self.levels, self._default(), fitting=self.fitting)
+        codes = encode_levels(chunk, self.name, self.levels, self._default(), fitting=self.fitting)
         table = np.zeros((len(self.levels), len(self._coded(full))))
         for column, level in enumerate(self._coded(full)):
             table[self.levels.index(level), column] = 1.0
@@ -167,9 +167,9 @@ class Term:
             names = tuple(f"{a}:{b}" if a else b for b in factor.names(full) for a in names)
         return names
 
-    def values(self, chunk: Chunk) -> Array | Doubled:
+    def values(self, chunk: Chunk) -> Array | DoubleDouble:
         """Its columns for the rows of a chunk; in double-double where a factor is."""
-        product: Array | Doubled | None = None
+        product: Array | DoubleDouble | None = None
         for factor, full in zip(self.factors, self._full(), strict=True):
             own = factor.values(chunk, full)
             product = own if product is None else _products(own, product)
@@ -180,17 +180,17 @@ class Term:
         return self.full or (False,) * len(self.factors)
 
 
-def _products(a: Any, b: Any) -> Array | Doubled:
+def _products(a: Any, b: Any) -> Array | DoubleDouble:
     """Every column of a times every column of b, which vary fastest."""
     pairs = a[:, :, None] * b[:, None, :]
     shape = len(a), a.shape[1] * b.shape[1]
-    if isinstance(pairs, Doubled):
-        return Doubled(pairs.high.reshape(shape), pairs.low.reshape(shape))
+    if isinstance(pairs, DoubleDouble):
+        return DoubleDouble(pairs.high.reshape(shape), pairs.low.reshape(shape))
     return np.asarray(pairs.reshape(shape))
 
 
 @dataclass(frozen=True)
-class Found:
+class Levels:
     """Values found in a column, the order they were declared in, if they were, and whether they are numbers as text.
 
     Rows that declare different orders declare none, whichever come first.
@@ -200,19 +200,19 @@ class Found:
     declared: tuple[Level, ...] = ()
     numbers: bool = False
 
-    def __add__(self, other: Found) -> Found:
+    def __add__(self, other: Levels) -> Levels:
         if not (self.values and other.values):  # a chunk without a value says nothing
             return self if self.values else other
         declared = self.declared if self.declared == other.declared else ()
-        return Found(self.values | other.values, declared, self.numbers and other.numbers)
+        return Levels(self.values | other.values, declared, self.numbers and other.numbers)
 
     def ordered(self, name: str) -> tuple[Level, ...]:
         """The values in order: as declared, or sorted; too many are refused."""
-        if len(self.values) > MOST_LEVELS:
-            found = misread(self.values)
+        if len(self.values) > MAX_LEVELS:
+            found = detect_numeric_text(self.values)
             numbers = "" if found is None else f" It is text, though {found}: is some cell no number?"
             raise ValueError(
-                f"Column {name!r} has more than {MOST_LEVELS} levels: a column each would be too many.{numbers} Leave "
+                f"Column {name!r} has more than {MAX_LEVELS} levels: a column each would be too many.{numbers} Leave "
                 "it out, group its levels, or turn it into numbers."
             )
         if not self.values:
@@ -230,38 +230,38 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Census:
+class ColumnLevels:
     """What was found in several columns."""
 
-    columns: dict[str, Found] = field(default_factory=dict)
+    columns: dict[str, Levels] = field(default_factory=dict)
 
-    def __add__(self, other: Census) -> Census:
-        return Census({name: found + other.columns[name] for name, found in self.columns.items()})
+    def __add__(self, other: ColumnLevels) -> ColumnLevels:
+        return ColumnLevels({name: found + other.columns[name] for name, found in self.columns.items()})
 
 
-def found_levels(tables: Tables) -> dict[str, Found]:
+def find_levels(tables: Tables) -> dict[str, Levels]:
     """The distinct values of every column, by one fold over all rows."""
-    return tables.fold(census).columns
+    return tables.reduce(count_levels).columns
 
 
-def census(chunk: Chunk) -> Census:
+def count_levels(chunk: Chunk) -> ColumnLevels:
     """The distinct values of every column of a chunk."""
-    return Census({name: _found(chunk.frame[name], chunk.where) for name in chunk.frame.columns})
+    return ColumnLevels({name: _found(chunk.frame[name], chunk.where) for name in chunk.frame.columns})
 
 
-def _found(column: nw.Series[Any], where: Where) -> Found:
-    if is_boxed(column):
-        refuse_boxed(column, where)
+def _found(column: nw.Series[Any], where: RowLocator) -> Levels:
+    if is_object_column(column):
+        check_object_column(column, where)
     elif column.dtype == nw.Object:
         raise ValueError(
             f"Column {column.name!r} holds neither numbers nor text. Leave it out, or turn it into numbers or text."
         )
     # Beyond the limit the answer is a refusal whatever they are: no need to carry a million of them.
-    some = text_of(column).drop_nulls().unique().head(MOST_LEVELS + 1).to_list()
-    return Found(frozenset(value for value in some if value == value), declared_order(column), holds_numbers(column))
+    some = text_of(column).drop_nulls().unique().head(MAX_LEVELS + 1).to_list()
+    return Levels(frozenset(value for value in some if value == value), declared_order(column), holds_numbers(column))
 
 
-def codes_of(
+def encode_levels(
     chunk: Chunk,
     name: str,
     levels: Sequence[Level],
@@ -274,7 +274,7 @@ def codes_of(
     column = text_of(chunk.frame[name])
     if not len(column):  # of whatever kind: a file without rows cannot tell
         return np.zeros(0, dtype=np.intp)
-    place = places(column.unique().to_list(), levels)
+    place = level_positions(column.unique().to_list(), levels)
     unseen = [value for value, code in place.items() if code is None]
     if any(value != value for value in unseen):
         _refuse_nan(column, chunk)
@@ -291,7 +291,7 @@ def codes_of(
         remedy = policy if what == "level" else "leave such rows out"
         raise ValueError(
             f"Column {name!r} has the {what} {shown(worst)} in {chunk.where(i)}, which was not there in training; "
-            f"known {what}s are {listed(levels)}. Correct it, or {remedy}."
+            f"known {what}s are {join_names(levels)}. Correct it, or {remedy}."
         )
     known = {value: default if code is None else code for value, code in place.items() if value is not None}
     codes = column.replace_strict(list(known), list(known.values()), return_dtype=nw.Int64)
@@ -303,10 +303,10 @@ def _refuse_nan(column: nw.Series[Any], chunk: Chunk) -> None:
     gaps = np.isnan(np.asarray(column.to_numpy(), dtype=np.float64))
     gaps = gaps if chunk.absent is None else gaps & ~chunk.absent
     if gaps.any():
-        raise missing_refused(column.name, chunk.where(int(np.argmax(gaps))))
+        raise missing_values_error(column.name, chunk.where(int(np.argmax(gaps))))
 
 
-def missing_refused(name: str, where: str) -> ValueError:
+def missing_values_error(name: str, where: str) -> ValueError:
     """What is said of a missing value where none is expected."""
     return ValueError(
         f'Column {name!r} is missing in {where}. Fill the gap, or choose missing="drop" to leave such rows out.'
@@ -320,13 +320,13 @@ def unknown_levels(chunk: Chunk, categories: Sequence[Category]) -> NDArray[np.b
     unknown = np.zeros(len(chunk), dtype=bool)
     for category in categories:
         column = text_of(chunk.frame[category.name])
-        place = places(column.unique().to_list(), category.levels)
+        place = level_positions(column.unique().to_list(), category.levels)
         strange = [value for value, code in place.items() if code is None]
         if strange and (category.unseen == "error" or category.fitting):
             unknown |= column.is_in(strange).to_numpy()
     return unknown if unknown.any() else None
 
 
-def listed(levels: Sequence[Any]) -> str:
+def join_names(levels: Sequence[Any]) -> str:
     """Levels for a message, the first few if they are many."""
     return ", ".join(map(shown, levels[:8])) + (" …" if len(levels) > 8 else "")

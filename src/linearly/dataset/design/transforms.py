@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linearly.dataset.design.terms import Category, Level
-from linearly.dataset.formula.expression import Array, Expression, columns_of, computed, refuse_not_finite
+from linearly.dataset.formula.expression import Array, Expression, check_result_finite, columns_of, evaluate
 from linearly.dataset.rows.block import float_column
 from linearly.dataset.rows.polynomial import powers_of
 from linearly.dataset.rows.tables import Chunk, Tables
-from linearly.kernels.double_double import Doubled
+from linearly.kernels.double_double import DoubleDouble
 
-HIGHEST_DEGREE = 20
+MAX_DEGREE = 20
 
 
 @dataclass(frozen=True)
-class Computed:
+class ExpressionTerm:
     """An expression of columns, row by row: log(price), I(x + z)."""
 
     expression: Expression
@@ -31,10 +31,10 @@ class Computed:
         return str(self.expression)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def required_columns(self) -> tuple[str, ...]:
         return columns_of(self.expression)
 
-    def learn(self, tables: Tables) -> Computed:
+    def fit(self, tables: Tables) -> ExpressionTerm:
         return self
 
     def names(self, full: bool) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class Computed:
 
 
 @dataclass(frozen=True)
-class Centred:
+class ScaledTerm:
     """An expression less its mean, and with `scaled` divided by its standard deviation, as R's scale does."""
 
     expression: Expression
@@ -58,13 +58,13 @@ class Centred:
         return f"{'scale' if self.scaled else 'center'}({self.expression})"
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def required_columns(self) -> tuple[str, ...]:
         return columns_of(self.expression)
 
-    def learn(self, tables: Tables) -> Centred:
+    def fit(self, tables: Tables) -> ScaledTerm:
         if self.mean is not None:
             return self
-        rule = learnt(tables, self.expression, 1, self.label)
+        rule = fit_polynomials(tables, self.expression, 1, self.label)
         if len(rule) < 1 + self.scaled:
             what = "the same in every row" if len(rule) else "missing in every row"
             raise ValueError(f"{self.label} cannot be computed: {self.expression} is {what}.")
@@ -85,7 +85,7 @@ class Centred:
 
 
 @dataclass(frozen=True)
-class Powers:
+class RawPolynomial:
     """The powers of an expression, from 1 to a degree: poly(x, 3, raw=True).
 
     They are formed in double-double, as `polynomial` does: of powers rounded to float64, of x between 10 000 and
@@ -100,26 +100,26 @@ class Powers:
         return f"poly({self.expression}, {self.degree}, raw=True)"
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def required_columns(self) -> tuple[str, ...]:
         return columns_of(self.expression)
 
-    def learn(self, tables: Tables) -> Powers:
+    def fit(self, tables: Tables) -> RawPolynomial:
         return self
 
     def names(self, full: bool) -> tuple[str, ...]:
         return tuple(f"{self.label}[{k}]" for k in range(1, self.degree + 1))
 
-    def values(self, chunk: Chunk, full: bool) -> Array | Doubled:
+    def values(self, chunk: Chunk, full: bool) -> Array | DoubleDouble:
         x = finite(self.expression, chunk, self.label)
         with np.errstate(all="ignore"):
             powers = powers_of(x, self.degree)
         last = powers.high[:, -1]
-        refuse_not_finite(np.where(np.isfinite(last), last, np.inf), self.expression, chunk, self.label)
+        check_result_finite(np.where(np.isfinite(last), last, np.inf), self.expression, chunk, self.label)
         return powers
 
 
 @dataclass(frozen=True)
-class Orthogonal:
+class OrthogonalPolynomial:
     """Polynomials of an expression that are orthonormal over the rows they were learnt from: poly(x, 3).
 
     With t = x − centre and p₀ = 1/√n, the others follow by βₖ₊₁ pₖ₊₁ = (t − αₖ) pₖ − βₖ pₖ₋₁.
@@ -137,13 +137,13 @@ class Orthogonal:
         return f"poly({self.expression}, {self.degree})"
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def required_columns(self) -> tuple[str, ...]:
         return columns_of(self.expression)
 
-    def learn(self, tables: Tables) -> Orthogonal:
+    def fit(self, tables: Tables) -> OrthogonalPolynomial:
         if self.alpha:
             return self
-        rule = learnt(tables, self.expression, self.degree, self.label)
+        rule = fit_polynomials(tables, self.expression, self.degree, self.label)
         if len(rule) <= self.degree:
             raise ValueError(
                 f"{self.label} needs more than {self.degree} different values, and {self.expression} has "
@@ -166,12 +166,12 @@ class Orthogonal:
                 if k:
                     rise -= self.beta[k - 1] * columns[:, k - 1]
                 columns[:, k + 1] = rise / self.beta[k]
-        refuse_not_finite(columns[:, -1], self.expression, chunk, self.label)
+        check_result_finite(columns[:, -1], self.expression, chunk, self.label)
         return columns[:, 1:]
 
 
 @dataclass(frozen=True)
-class Coded(Category):
+class NumericCategory(Category):
     """A column of numbers taken as a category: C(cylinders)."""
 
     @property
@@ -188,8 +188,8 @@ def _shown(level: Level) -> Level:
 
 def finite(expression: Expression, chunk: Chunk, label: str | None = None) -> Array:
     """The numbers of an expression for the rows of a chunk; one that is not finite is refused by row and value."""
-    values = computed(expression, chunk)
-    refuse_not_finite(values, expression, chunk, label)
+    values = evaluate(expression, chunk)
+    check_result_finite(values, expression, chunk, label)
     return values
 
 
@@ -279,19 +279,19 @@ class Quadratures:
     label: str
 
     def __call__(self, chunk: Chunk) -> Quadrature:
-        values = computed(self.expression, chunk)
+        values = evaluate(self.expression, chunk)
         there = np.ones(len(values), dtype=bool)
         for name in columns_of(self.expression):
             there &= ~np.isnan(float_column(chunk.frame[name], chunk.where))
-        refuse_not_finite(np.where(there, values, 0.0), self.expression, chunk, self.label)
+        check_result_finite(np.where(there, values, 0.0), self.expression, chunk, self.label)
         return Quadrature.of(values[there], self.degree)
 
 
-def learnt(tables: Tables, expression: Expression, degree: int, label: str) -> Quadrature:
+def fit_polynomials(tables: Tables, expression: Expression, degree: int, label: str) -> Quadrature:
     """The rule of an expression over all rows, by one pass."""
     if getattr(tables, "one_shot", False):
         raise ValueError(
             f"{label} takes a pass over the rows before the fit, and this is a one-shot stream. Write it to a file "
             "first, and give the file."
         )
-    return tables.fold(Quadratures(expression, degree, label))
+    return tables.reduce(Quadratures(expression, degree, label))

@@ -6,25 +6,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from linearly.dataset.design.design import Design, Tally
+from linearly.dataset.design.design import Design, WithRowCounts
 from linearly.dataset.rows.block import float_column
 from linearly.dataset.rows.tables import Chunk, Tables
 
 S = TypeVar("S")
 
 
-def learnt(design: Design, tables: Tables) -> Design:
+def fit_design(design: Design, tables: Tables) -> Design:
     """The design with what it must know of the rows that have a positive weight."""
-    return design.learn(tables if design.weight is None else PresentTables(tables, Present(design.weight)))
+    return design.fit(tables if design.weight is None else PositiveWeightTables(tables, DropZeroWeight(design.weight)))
 
 
-def extended(design: Design, tables: Tables) -> Design:
+def extend_design(design: Design, tables: Tables) -> Design:
     """The design with the levels that only these rows have, those of rows without weight left out."""
-    return design.extended(tables if design.weight is None else PresentTables(tables, Present(design.weight)))
+    return design.extended(
+        tables if design.weight is None else PositiveWeightTables(tables, DropZeroWeight(design.weight))
+    )
 
 
 @dataclass(frozen=True)
-class Present:
+class DropZeroWeight:
     """From a chunk to its rows of positive weight, with some of the columns."""
 
     weight: str
@@ -36,24 +38,24 @@ class Present:
         return kept if self.columns is None else replace(kept, frame=kept.frame.select(list(self.columns)))
 
 
-class PresentTables:
+class PositiveWeightTables:
     """Other tables without the rows that have no positive weight."""
 
-    def __init__(self, tables: Tables, present: Present) -> None:
+    def __init__(self, tables: Tables, present: DropZeroWeight) -> None:
         self.tables, self.present = tables, present
         self.schema = tables.schema
         self.one_shot = getattr(tables, "one_shot", False)
 
-    def select(self, columns: Sequence[str]) -> PresentTables:
+    def select(self, columns: Sequence[str]) -> PositiveWeightTables:
         """The same rows with some of the columns."""
         needed = list(dict.fromkeys([*columns, self.present.weight]))
-        return PresentTables(self.tables.select(needed), replace(self.present, columns=tuple(columns)))
+        return PositiveWeightTables(self.tables.select(needed), replace(self.present, columns=tuple(columns)))
 
     def __iter__(self) -> Iterator[Chunk]:
         return map(self.present, self.tables)
 
-    def fold(self, f: Callable[[Chunk], S]) -> S:
-        total = self.tables.fold(Counted(self.present, f))
+    def reduce(self, f: Callable[[Chunk], S]) -> S:
+        total = self.tables.reduce(Counted(self.present, f))
         if total.rows and not total.kept:
             raise ValueError(f"The weight {self.present.weight!r} is positive in no row: no row would be left.")
         value: S = total.value
@@ -64,9 +66,9 @@ class PresentTables:
 class Counted:
     """f of the rows that are present, and how many those are."""
 
-    present: Present
+    present: DropZeroWeight
     f: Callable[[Chunk], Any]
 
-    def __call__(self, chunk: Chunk) -> Tally:
+    def __call__(self, chunk: Chunk) -> WithRowCounts:
         kept = self.present(chunk)
-        return Tally(None if len(chunk) and not len(kept) else self.f(kept), len(chunk), len(kept))
+        return WithRowCounts(None if len(chunk) and not len(kept) else self.f(kept), len(chunk), len(kept))

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import ipc
 
-from linearly.dataset.files.locations import Location, Stored, read_already, unpacked
-from linearly.dataset.files.parquet_pages import Readers, columns_of, decoded, opened, plain_columns
-from linearly.dataset.files.read_units import Unit, frame_of, refuse_absent, refuse_twice, rows_in_chunk
-from linearly.dataset.rows.block import Place
+from linearly.dataset.files.locations import Location, StoredFile, read_already, unpacked
+from linearly.dataset.files.parquet_pages import ReaderPool, columns_of, decodable_columns, decoded, opened
+from linearly.dataset.files.read_units import Unit, check_columns_exist, check_unique_names, frame_of, rows_in_chunk
+from linearly.dataset.rows.block import RowOrigin
 from linearly.dataset.rows.tables import Chunk
 
 _FEW_GROUPS = 4  # fewer large row groups than this keep no two threads busy: their batches are shared out instead
@@ -36,13 +36,13 @@ class ParquetTable:
 
     one_shot = False
 
-    def __init__(self, location: Location, among: int = 1, readers: Readers | None = None) -> None:
+    def __init__(self, location: Location, among: int = 1, readers: ReaderPool | None = None) -> None:
         self.location, self.name, self.among = location, location.name, among
-        self.readers = Readers() if readers is None else readers
+        self.readers = ReaderPool() if readers is None else readers
         with _named(f"{self.name} is not a Parquet file, or was cut short"), pq.ParquetFile(location.whole()) as file:
             self.metadata = file.metadata
             schema = self._stored = file.schema_arrow
-            refuse_twice(schema.names, self.name)
+            check_unique_names(schema.names, self.name)
         # pandas writes the labels of rows as a column; they are no feature.
         self.schema = pa.schema([field for field in schema if not _PANDAS_INDEX.fullmatch(field.name)])
         self.n_rows: int | None = self.metadata.num_rows
@@ -53,7 +53,7 @@ class ParquetTable:
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The row groups; where they are few and large, their batches."""
-        refuse_absent(wanted.names, self.schema.names, self.name)
+        check_columns_exist(wanted.names, self.schema.names, self.name)
         sizes = [self.metadata.row_group(i).num_rows for i in range(self.metadata.num_row_groups)]
         few = len(sizes) * self.among < _FEW_GROUPS and max(sizes, default=0) > _LARGE_GROUP
         first = 0
@@ -86,7 +86,7 @@ class ParquetTable:
 
     def _plain(self, group: int, rows: int, wanted: pa.Schema) -> Iterator[pa.Table]:
         """The rows as far as the pages are plain."""
-        columns = plain_columns(self.metadata, self._stored, self._columns, group, wanted)
+        columns = decodable_columns(self.metadata, self._stored, self._columns, group, wanted)
         if columns:
             step = rows if rows * len(wanted) <= _WHOLE else max(rows_in_chunk(wanted), _PART // len(wanted))
             with opened(self.location) as file:
@@ -96,7 +96,7 @@ class ParquetTable:
     def _batches(self, group: int, rows: int, wanted: pa.Schema, together: bool) -> Iterator[Any]:
         """All rows as Arrow reads them."""
         # Without a buffer a whole row group of compressed bytes is held; pre_buffer would hold all row groups.
-        buffer = max(2**14, min(2**20, _BUFFERED // len(wanted))) if isinstance(self.location, Stored) else 0
+        buffer = max(2**14, min(2**20, _BUFFERED // len(wanted))) if isinstance(self.location, StoredFile) else 0
         with pq.ParquetFile(
             self.location.whole(), metadata=self.metadata, pre_buffer=False, buffer_size=buffer
         ) as file:
@@ -128,7 +128,7 @@ class ArrowTable:
         self.location, self.name = location, location.name
         with _named(f"{self.name} is not an Arrow file, or was cut short"):
             self.schema = self._reader().schema
-            refuse_twice(self.schema.names, self.name)
+            check_unique_names(self.schema.names, self.name)
         self._sizes: list[int] | None = None
 
     def _reader(self, columns: list[str] | None = None) -> Any:
@@ -151,7 +151,7 @@ class ArrowTable:
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The record batches."""
-        refuse_absent(wanted.names, self.schema.names, self.name)
+        check_columns_exist(wanted.names, self.schema.names, self.name)
         first = 0
         for i, rows in enumerate(self._rows()):
             if rows:
@@ -177,11 +177,11 @@ class BatchStream:
         self._waiting: Iterable[Any] | None
         with _named(f"{name} is not an Arrow stream, or was cut short"):
             self.schema, self._waiting = batches()
-            refuse_twice(self.schema.names, name)
+            check_unique_names(self.schema.names, name)
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The batches as they come."""
-        refuse_absent(wanted.names, self.schema.names, self.name)
+        check_columns_exist(wanted.names, self.schema.names, self.name)
         first = 0
         with _named(f"{self.name} cannot be read to its end"):
             for batch in self._batches():
@@ -215,7 +215,7 @@ def arrow_stream(location: Location) -> BatchStream:
     return BatchStream(location.name, batches, one_shot=location.one_shot)
 
 
-def batches_of(data: Any) -> BatchStream:
+def stream_from_arrow(data: Any) -> BatchStream:
     """Anything with an Arrow C stream, which is asked for anew at each pass unless it is a reader of batches itself.
 
     A polars LazyFrame is collected anew, in batches, at each pass; an Arrow dataset is scanned anew.
@@ -252,7 +252,7 @@ def _cut(batch: Any, wanted: pa.Schema, start: int, name: str, first: int, step:
     batch.validate(full=True)  # offsets are addresses, and text that is not UTF-8 is found nowhere else
     step = _rows_of_text(batch, step)
     for at in range(0, len(batch), step):
-        yield Chunk(frame_of(batch.slice(at, step), wanted), start + at, Place(name, first + at))
+        yield Chunk(frame_of(batch.slice(at, step), wanted), start + at, RowOrigin(name, first + at))
 
 
 def _is_text(kind: pa.DataType) -> bool:

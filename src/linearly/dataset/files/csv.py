@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from linearly import kernels
 from linearly.dataset.files.locations import Location, read_already, read_fully, unpacked
-from linearly.dataset.files.read_units import Unit, refuse_absent, refuse_twice
+from linearly.dataset.files.read_units import Unit, check_columns_exist, check_unique_names
 from linearly.dataset.rows.array_checks import beyond_float64
-from linearly.dataset.rows.block import Place, integer_refused
+from linearly.dataset.rows.block import RowOrigin, integer_refused
 from linearly.dataset.rows.tables import Chunk
 from linearly.formatting import miscounted, shown
 
@@ -52,7 +52,7 @@ _CARRIAGE_RETURN = "has a carriage return without a line feed: convert the line 
 
 
 @dataclass(frozen=True)
-class Lines(Place):
+class LineOrigins(RowOrigin):
     """Rows of a text file that are not one a line: a quoted line end or a blank line came between."""
 
     numbers: tuple[int, ...] = ()
@@ -60,11 +60,11 @@ class Lines(Place):
     def where(self, i: int) -> str:
         return f"line {self.numbers[i]} of {self.name}"
 
-    def after(self, rows: int) -> Lines:
+    def after(self, rows: int) -> LineOrigins:
         return replace(self, numbers=self.numbers[rows:])
 
 
-class Piece:
+class CsvPiece:
     """Whole rows of a CSV file: their bytes and the number of their first line. Blank lines are no rows."""
 
     def __init__(self, data: bytes, line: int) -> None:
@@ -85,7 +85,7 @@ class Piece:
         return ends, ends[np.searchsorted(np.flatnonzero(text == _QUOTE), ends) % 2 == 1]
 
     @property
-    def folded(self) -> bool:
+    def has_quoted_newline(self) -> bool:
         """Whether a line end is inside quotes."""
         return self._quoted and len(self._places[1]) > 0
 
@@ -111,16 +111,16 @@ class Piece:
         rows = (self.rows(i, i + 1) for i in range(first, min(last, len(self))))
         return [row.decode(errors="replace").rstrip("\r\n") for row in rows]
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> RowOrigin:
         """Where the rows are, for messages."""
         lines = self.line_ends + (not self.data.endswith(b"\n"))
         if lines == len(self):
-            return Place(name, self.line, "line")
+            return RowOrigin(name, self.line, "line")
         numbers = self.line + np.searchsorted(self._places[0], self.starts)
-        return Lines(name, self.line, "line", tuple(numbers.tolist()))
+        return LineOrigins(name, self.line, "line", tuple(numbers.tolist()))
 
 
-def cut(stream: Any, name: str) -> Iterator[Piece]:
+def split_pieces(stream: Any, name: str) -> Iterator[CsvPiece]:
     """The pieces of a text in order."""
     line, rest, inside, last = 1, b"", False, False  # `inside`: whether the rest ends inside quotes
     while not last:
@@ -134,7 +134,7 @@ def cut(stream: Any, name: str) -> Iterator[Piece]:
         if last and inside ^ (data.count(b'"') % 2 == 1):
             raise ValueError(f"Line {_unpaired(rest + data, line)} of {name} has a quote that is not closed.")
         if end or (last and rest):
-            piece = Piece(b"".join((rest, memoryview(data)[:end])), line)
+            piece = CsvPiece(b"".join((rest, memoryview(data)[:end])), line)
             line += piece.line_ends
             yield piece
         rest = data[end:] if end else rest + data
@@ -197,21 +197,21 @@ class CsvFile:
 
     def __init__(self, location: Location) -> None:
         self.location, self.name, self.one_shot = location, location.name, location.one_shot
-        self._begun: list[Iterator[Piece]] = []  # of a one-shot file: its pieces, until they are asked for
+        self._begun: list[Iterator[CsvPiece]] = []  # of a one-shot file: its pieces, until they are asked for
         self._texts: frozenset[str] = frozenset()
         self._markers: tuple[str, ...] = ()
         self._header: Header | None = None
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _pieces(self) -> Iterator[CsvPiece]:
         try:
             with closing(unpacked(self.location)) as stream:
-                yield from cut(stream, self.name)
+                yield from split_pieces(stream, self.name)
         except OSError as error:
             if isinstance(error, FileNotFoundError | PermissionError):
                 raise
             raise ValueError(f"{self.name} cannot be read to its end: {error}") from error
 
-    def _first(self) -> tuple[Header, Piece]:
+    def _first(self) -> tuple[Header, CsvPiece]:
         """The header and the rows of the first piece, which is not kept: of a thousand files that would be 4 GB."""
         pieces = self._begun.pop() if self._begun else self._pieces()
         first = next(pieces, None)
@@ -231,7 +231,7 @@ class CsvFile:
         with closing(unpacked(self.location)) as stream:
             data = _without_mark(read_fully(stream, _TOP), self.name)
         end = _end_of_rows(data, False)
-        return Header.of(Piece(data[:end], 1), self.name)[0].names if end else self._first()[0].names
+        return Header.of(CsvPiece(data[:end], 1), self.name)[0].names if end else self._first()[0].names
 
     @property
     def schema(self) -> pa.Schema:
@@ -247,7 +247,7 @@ class CsvFile:
         if not len(piece):
             return pa.schema([(name, pa.null()) for name in header.names])
         try:
-            table = _parse(piece.data, header, {}, folded=piece.folded)
+            table = _parse(piece.data, header, {}, quoted_newlines=piece.has_quoted_newline)
         except pa.ArrowInvalid as error:
             raise self._located(piece, header, {}, error) from None
         # Text that is not UTF-8 will be refused by line.
@@ -276,21 +276,21 @@ class CsvFile:
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
         """The pieces, with where each starts."""
         header = self._header or self._first()[0]
-        refuse_absent(wanted.names, header.names, self.name)
+        check_columns_exist(wanted.names, header.names, self.name)
         for number, piece in enumerate(self._again()):
             rows = piece if number else Header.of(piece, self.name)[1]
             if len(rows):
                 yield Unit(len(rows), partial(self._chunk, rows, header, wanted, start))
                 start += len(rows)
 
-    def _again(self) -> Iterator[Piece]:
+    def _again(self) -> Iterator[CsvPiece]:
         if not self.one_shot:
             return self._pieces()
         if not self._begun:
             raise read_already(self.name)
         return self._begun.pop()
 
-    def _chunk(self, piece: Piece, header: Header, wanted: pa.Schema, start: int) -> Iterator[Chunk]:
+    def _chunk(self, piece: CsvPiece, header: Header, wanted: pa.Schema, start: int) -> Iterator[Chunk]:
         types = dict(zip(wanted.names, wanted.types, strict=True))
         table = _plain(piece, header, types)
         if table is not None:
@@ -298,11 +298,11 @@ class CsvFile:
             yield Chunk(nw.from_native(table, eager_only=True), start, piece.place(self.name))
             return
         try:
-            table = _parse(piece.data, header, types, folded=piece.folded)
+            table = _parse(piece.data, header, types, quoted_newlines=piece.has_quoted_newline)
         except pa.ArrowInvalid:
             types = _widened(types)
             try:
-                table = _parse(piece.data, header, types, folded=piece.folded)
+                table = _parse(piece.data, header, types, quoted_newlines=piece.has_quoted_newline)
             except pa.ArrowInvalid as error:
                 raise self._located(piece, header, types, error) from None
         if len(table) != len(piece):
@@ -314,7 +314,7 @@ class CsvFile:
         self._refuse_rounded(piece, header, table)
         yield Chunk(nw.from_native(table.select(wanted.names), eager_only=True), start, piece.place(self.name))
 
-    def _refuse_rounded(self, piece: Piece, header: Header, table: pa.Table) -> None:
+    def _refuse_rounded(self, piece: CsvPiece, header: Header, table: pa.Table) -> None:
         """Refuse integers that float64 rounds: beyond 64 bits Arrow reads them as fractions."""
         for name, column in zip(table.column_names, table.columns, strict=True):
             if not pa.types.is_floating(column.type):
@@ -322,18 +322,18 @@ class CsvFile:
             large = np.flatnonzero(beyond_float64(column.to_numpy()))
             if not len(large):
                 continue
-            cells = _parse(piece.data, header, {name: pa.string()}, folded=piece.folded).column(0)
+            cells = _parse(piece.data, header, {name: pa.string()}, quoted_newlines=piece.has_quoted_newline).column(0)
             for i in large.tolist():
                 cell = cells[i].as_py().strip()
                 if _INTEGER.fullmatch(cell) and (len(cell) > _MOST_DIGITS or int(cell) != float(cell)):
                     raise integer_refused(piece.place(self.name).where(i), name)
 
-    def _located(self, piece: Piece, header: Header, types: dict[str, pa.DataType], error: Exception) -> ValueError:
+    def _located(self, piece: CsvPiece, header: Header, types: dict[str, pa.DataType], error: Exception) -> ValueError:
         """The error with the first row that cannot be read, found by halving."""
 
         def fails(first: int, last: int, types: dict[str, pa.DataType] = types) -> bool:
             try:
-                _parse(piece.rows(first, last), header, types, folded=piece.folded)
+                _parse(piece.rows(first, last), header, types, quoted_newlines=piece.has_quoted_newline)
             except pa.ArrowInvalid:
                 return True
             return False
@@ -372,7 +372,7 @@ class Header:
     markers: tuple[str, ...] = ()  # of missing values
 
     @staticmethod
-    def of(piece: Piece, file: str) -> tuple[Header, Piece]:
+    def of(piece: CsvPiece, file: str) -> tuple[Header, CsvPiece]:
         """The header that a first piece begins with, and the piece without it."""
         said = _SEPARATOR.fullmatch(piece.rows(0, 1).rstrip(b"\r\n"))
         top = 1 if said and len(piece) > 1 else 0
@@ -390,12 +390,12 @@ class Header:
                 f"The first row of {file} names one of {len(row)} columns: remove what stands above the column names."
             )
         names = [name.strip() or f"column {j + 1}" for j, name in enumerate(row)]
-        refuse_twice(names, file)
+        check_unique_names(names, file)
         if any(_is_measurement(name) for name in names) or _in_disorder(names):
             raise ValueError(f"The first row of {file} holds numbers: put a row of column names before it.")
         at = int(piece.starts[top + 1]) if len(piece) > top + 1 else len(piece.data)
         line = piece.line + piece.data.count(b"\n", 0, at)
-        return Header(delimiter, tuple(names)), Piece(piece.data[at:], line)
+        return Header(delimiter, tuple(names)), CsvPiece(piece.data[at:], line)
 
 
 def _first_row(data: bytes, where: str, file: str) -> str:
@@ -486,13 +486,13 @@ def _in_disorder(names: list[str]) -> bool:
     return any(int(a) >= int(b) for a, b in itertools.pairwise(names))
 
 
-def _parse(data: bytes, header: Header, types: dict[str, pa.DataType], *, folded: bool) -> pa.Table:
+def _parse(data: bytes, header: Header, types: dict[str, pa.DataType], *, quoted_newlines: bool) -> pa.Table:
     return arrow_csv.read_csv(
         pa.BufferReader(data),
         read_options=arrow_csv.ReadOptions(
             use_threads=False, block_size=len(data) + 1, column_names=list(header.names)
         ),
-        parse_options=arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=folded),
+        parse_options=arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=quoted_newlines),
         convert_options=arrow_csv.ConvertOptions(
             column_types=types,
             include_columns=list(types),
@@ -508,7 +508,7 @@ _NULLS = arrow_csv.ConvertOptions().null_values
 _FIELDS = {pa.float64(): kernels.NUMBER, pa.int64(): kernels.WHOLE}
 
 
-def _plain(piece: Piece, header: Header, types: dict[str, pa.DataType]) -> pa.Table | None:
+def _plain(piece: CsvPiece, header: Header, types: dict[str, pa.DataType]) -> pa.Table | None:
     """A piece in which all that is wanted are numbers, read by the kernel, three times faster; None if it is not."""
     if header.decimal != "." or not all(kind in _FIELDS for kind in types.values()):
         return None

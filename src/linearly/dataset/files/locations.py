@@ -63,7 +63,7 @@ class Location(Protocol):
         ...
 
 
-class Stored:
+class StoredFile:
     """A file in a filesystem."""
 
     one_shot = False
@@ -89,7 +89,7 @@ class Stored:
         return self.filesystem.open_input_file(self.path)
 
 
-class Opened:
+class OpenFile:
     """A binary file that the user opened, or standard input; it is never closed here."""
 
     keys = NO_KEYS
@@ -177,7 +177,7 @@ def read_fully(stream: Any, n: int) -> bytes:
 
 def unpacked(location: Location) -> Any:
     """The bytes of a location from the start, decompressed if they are compressed."""
-    packing = packing_of(location)
+    packing = detect_compression(location)
     stream = location.stream()
     if packing is None:
         return stream
@@ -186,13 +186,13 @@ def unpacked(location: Location) -> Any:
     return pa.CompressedInputStream(stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream), packing)
 
 
-def packing_of(location: Location) -> str | None:
+def detect_compression(location: Location) -> str | None:
     """How a location is compressed, by its first bytes."""
     head = location.head(4)
     return next((packing for magic, packing in _COMPRESSED.items() if head.startswith(magic)), None)
 
 
-def format_of(location: Location) -> str:
+def detect_format(location: Location) -> str:
     """parquet, arrow, stream or csv: by the first bytes; the name says what they should be."""
     head = location.head(8)
     if head[:4] == b"PAR1":
@@ -209,7 +209,7 @@ def format_of(location: Location) -> str:
         raise ValueError(f"{location.name} is a zip archive or an Excel workbook: unpack it, or save the sheet as CSV.")
     if head[:4] == b"FEA1":
         raise ValueError(f"{location.name} is Feather version 1: write it again as version 2, or as Parquet.")
-    if named is None and packing_of(location) is None and b"\x00" in location.head(4096):
+    if named is None and detect_compression(location) is None and b"\x00" in location.head(4096):
         raise ValueError(f"{location.name} is none of Parquet, Arrow and CSV.")
     return "csv"
 
@@ -240,18 +240,18 @@ def _locations(source: Any) -> list[Location]:
         return [location for one in source for location in _locations(one)]
     if hasattr(source, "read"):
         name = getattr(source, "name", None)
-        return [Opened(source, name if isinstance(name, str) else "the open file")]
+        return [OpenFile(source, name if isinstance(name, str) else "the open file")]
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(f"A file is given by a path or as an open binary file, not by {type(source).__name__}.")
     path = os.fspath(source)
     if path == "-":
-        return [Opened(sys.stdin.buffer, "standard input")]
+        return [OpenFile(sys.stdin.buffer, "standard input")]
     if "://" in path:
         return _in_filesystem(path)
     return _here(os.path.expanduser(path))
 
 
-def refuse_overwriting(path: str | os.PathLike[str] | None, *sources: Any) -> None:
+def check_not_overwriting(path: str | os.PathLike[str] | None, *sources: Any) -> None:
     """Refuse to write to a file that is read: where rows stream through, it would be the loss of them."""
     if path is None or not os.path.isfile(path):
         return
@@ -272,7 +272,7 @@ def _files(source: Any) -> list[str]:
         return [path]
     if not os.path.isdir(path) and not (glob.has_magic(path) and glob.glob(path, recursive=True)):
         return []  # standard input, a URL, or nothing, which is said by who reads it
-    return [one.path for one in _here(path) if isinstance(one, Stored)]
+    return [one.path for one in _here(path) if isinstance(one, StoredFile)]
 
 
 def _here(path: str) -> list[Location]:
@@ -293,7 +293,9 @@ def _here(path: str) -> list[Location]:
             what = "No file matches" if glob.has_magic(path) else "There is no file"
             raise FileNotFoundError(f"{what} {path}.")
     system = LocalFileSystem()
-    return _keyed([Stored(system, one, one, _keys(_parts(os.path.relpath(one, root or ".")), one)) for one in found])
+    return _keyed(
+        [StoredFile(system, one, one, _keys(_parts(os.path.relpath(one, root or ".")), one)) for one in found]
+    )
 
 
 def _in_filesystem(url: str) -> list[Location]:
@@ -310,7 +312,7 @@ def _in_filesystem(url: str) -> list[Location]:
         ) from None
     start = url[: len(url) - len(path)] if not wild and url.endswith(path) else ""
     if not wild and system.get_file_info(path).type == FileType.File:
-        return [Stored(system, path, url)]
+        return [StoredFile(system, path, url)]
     if system.get_file_info(path).type != FileType.Directory:
         raise FileNotFoundError(f"There is no file {url}.")
     every = [info.path for info in system.get_file_info(FileSelector(path, recursive=True)) if info.is_file]
@@ -325,7 +327,7 @@ def _in_filesystem(url: str) -> list[Location]:
         found = _tables_in(url, every, below)
     if not found:
         raise FileNotFoundError(f"No file matches {url}.")
-    return _keyed([Stored(system, one, start + one, _keys(below(one), start + one)) for one in found])
+    return _keyed([StoredFile(system, one, start + one, _keys(below(one), start + one)) for one in found])
 
 
 def _fixed(pattern: str, separator: str) -> str:
@@ -376,7 +378,7 @@ def _keys(parts: list[str], file: str) -> Keys:
     return keys
 
 
-def _keyed(found: list[Stored]) -> list[Location]:
+def _keyed(found: list[StoredFile]) -> list[Location]:
     """The files, which must be below the same keys: a file without one would lack a column that others have."""
     first = found[0]
     for other in found:
@@ -389,5 +391,5 @@ def _keyed(found: list[Stored]) -> list[Location]:
     return list(found)
 
 
-def _told(file: Stored) -> str:
+def _told(file: StoredFile) -> str:
     return f"the keys {', '.join(file.keys)}" if file.keys else "no key"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pyarrow import fs
 
 from linearly import kernels
-from linearly.dataset.files.locations import Location, Stored
+from linearly.dataset.files.locations import Location, StoredFile
 
 _DOUBLE, _NO_CODEC, _SNAPPY = 5, 0, 1  # Parquet's numbers
 _LONGEST_FOOTER = 2**26
@@ -52,7 +52,7 @@ def columns_of(location: Location) -> NDArray[np.int64]:
         return kernels.columns_of(os.pread(file, length, size - 8 - length) if whole else b"")
 
 
-def plain_columns(
+def decodable_columns(
     metadata: Any, schema: pa.Schema, columns: NDArray[np.int64], group: int, wanted: pa.Schema
 ) -> list[Column] | None:
     """The columns of a row group, if what the file says of them is plain; None if it is not."""
@@ -77,7 +77,7 @@ def plain_columns(
 @contextmanager
 def opened(location: Location) -> Iterator[int | None]:
     """A descriptor of a file that lies on this machine; None for others."""
-    if not isinstance(location, Stored) or not isinstance(location.filesystem, fs.LocalFileSystem):
+    if not isinstance(location, StoredFile) or not isinstance(location.filesystem, fs.LocalFileSystem):
         yield None
         return
     file = os.open(location.path, os.O_RDONLY)
@@ -87,14 +87,14 @@ def opened(location: Location) -> Iterator[int | None]:
         os.close(file)
 
 
-class Readers:
+class ReaderPool:
     """Readers that wait for the next row group, so that their memory is used again."""
 
     def __init__(self) -> None:
         self._waiting: deque[Any] = deque()
 
     @contextmanager
-    def lent(self, count: int) -> Iterator[list[Any]]:
+    def borrow(self, count: int) -> Iterator[list[Any]]:
         """So many of them, for a while; none where the kernels are not compiled."""
         readers = []
         for _ in range(count):
@@ -109,14 +109,14 @@ class Readers:
 
 
 def decoded(
-    file: int, columns: Sequence[Column], wanted: pa.Schema, rows: int, step: int, readers: Readers
+    file: int, columns: Sequence[Column], wanted: pa.Schema, rows: int, step: int, readers: ReaderPool
 ) -> Iterator[pa.Table]:
     """The rows of the columns, some at a time, as far as their pages are plain."""
     # A column that is read at once leaves its reader to the next; otherwise each waits for its turn in its own.
     several = rows > step
     if several and len(columns) > _MOST_READERS:
         return
-    with readers.lent(len(columns) if several else 1) as lent:
+    with readers.borrow(len(columns) if several else 1) as lent:
         for first in range(0, rows if lent else 0, step):
             count, arrays = min(step, rows - first), []
             for reader, column in zip(lent if several else lent * len(columns), columns, strict=True):

@@ -82,7 +82,7 @@ def plain_views(column: Any) -> Any:
     return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(kind.value_type), ordered=kind.ordered)
 
 
-def refuse_absent(wanted: Sequence[str], names: Iterable[str], file: str) -> None:
+def check_columns_exist(wanted: Sequence[str], names: Iterable[str], file: str) -> None:
     """Refuse a column that a file lacks, by the name of the file."""
     try:
         known_columns(wanted, dict.fromkeys(names))
@@ -90,7 +90,7 @@ def refuse_absent(wanted: Sequence[str], names: Iterable[str], file: str) -> Non
         raise ValueError(f"{file}: {error}") from None
 
 
-def refuse_twice(names: list[str], file: str) -> None:
+def check_unique_names(names: list[str], file: str) -> None:
     """Refuse a name that two columns have."""
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:

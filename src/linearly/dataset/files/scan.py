@@ -19,7 +19,7 @@ from narwhals.exceptions import NarwhalsError
 from linearly.dataset.design.design import DesignRows, design_of
 from linearly.dataset.files.writers import write_tables
 from linearly.dataset.rows.block import takes_columns
-from linearly.dataset.rows.reduce import MergeTree, fold
+from linearly.dataset.rows.reduce import MergeTree, reduce_blocks
 from linearly.dataset.rows.tables import Chunk, Tables, known_columns
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ def scan(
     [1.9]
     """
     from linearly.dataset.design.missing_markers import as_markers, without_markers
-    from linearly.dataset.design.numeric_text_checks import refuse_numbers_as_text
-    from linearly.dataset.design.zero_weights import learnt
+    from linearly.dataset.design.numeric_text_checks import check_no_numeric_text
+    from linearly.dataset.design.zero_weights import fit_design
     from linearly.dataset.sources import as_tables
 
     tables = without_markers(as_tables(source), as_markers(na_values))
     design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
-    design = learnt(design, tables)
-    for remark in refuse_numbers_as_text(design, tables):
+    design = fit_design(design, tables)
+    for remark in check_no_numeric_text(design, tables):
         warnings.warn(remark, UserWarning, stacklevel=2)
     return DesignRows(tables, design)
 
@@ -84,17 +84,17 @@ def file_tables(source: Any) -> Tables:
     from linearly.dataset.files.arrow import ArrowTable, ParquetTable, arrow_stream
     from linearly.dataset.files.csv import CsvFile
     from linearly.dataset.files.hive_partitions import with_keys
-    from linearly.dataset.files.locations import format_of, locations_of
-    from linearly.dataset.files.parquet_pages import Readers
+    from linearly.dataset.files.locations import detect_format, locations_of
+    from linearly.dataset.files.parquet_pages import ReaderPool
 
     locations = locations_of(source)
     reader: dict[str, Callable[[Any], TableFile]] = {
-        "parquet": partial(ParquetTable, among=len(locations), readers=Readers()),
+        "parquet": partial(ParquetTable, among=len(locations), readers=ReaderPool()),
         "arrow": ArrowTable,
         "stream": arrow_stream,
         "csv": CsvFile,
     }
-    formats = [format_of(location) for location in locations]
+    formats = [detect_format(location) for location in locations]
     if len(locations) > 1:
         # A writer with nothing to write leaves an empty file behind: it holds no rows, among others that do.
         kept = [(place, kind) for place, kind in zip(locations, formats, strict=True) if place.head(1)]
@@ -106,9 +106,9 @@ def file_tables(source: Any) -> Tables:
 def stream_tables(data: Any) -> Tables:
     """Tables of anything that gives Arrow batches: a record batch reader, a DuckDB relation, a polars LazyFrame."""
     arrow_needed()
-    from linearly.dataset.files.arrow import batches_of
+    from linearly.dataset.files.arrow import stream_from_arrow
 
-    return FileTables([batches_of(data)])
+    return FileTables([stream_from_arrow(data)])
 
 
 def arrow_needed() -> None:
@@ -194,8 +194,8 @@ class FileTables:
         if empty:
             yield Chunk(nw.from_native(self.wanted.empty_table(), eager_only=True))
 
-    def fold(self, f: Callable[[Chunk], S]) -> S:
-        def folded(unit: Unit) -> S:
+    def reduce(self, f: Callable[[Chunk], S]) -> S:
+        def reduced(unit: Unit) -> S:
             tree: MergeTree[S] = MergeTree()
             for index, chunk in enumerate(unit.chunks() if takes_columns(f) else self._chunks(unit)):
                 tree.add(index, f(chunk))
@@ -206,7 +206,7 @@ class FileTables:
         first = next(units, None)
         if first is None:
             raise ValueError(f"There are no rows in {self._named()}, only column names.")
-        return fold((_bringing(unit) for unit in _chained(first, units)), folded)
+        return reduce_blocks((_bringing(unit) for unit in _chained(first, units)), reduced)
 
     def _units(self) -> Iterator[Unit]:
         _refuse_lacking(self.files, self.wanted)
@@ -283,14 +283,14 @@ def _names(file: Any) -> Sequence[str]:
 
 def _refuse_lacking(files: Sequence[TableFile], wanted: pa.Schema) -> None:
     """Refuse a column that the first file lacks, by the name of a file that has it."""
-    from linearly.dataset.files.read_units import refuse_absent
+    from linearly.dataset.files.read_units import check_columns_exist
 
     if len(files) < 2 or not (lacking := [name for name in wanted.names if name not in _names(files[0])]):
         return
     given = set(_names(files[0]))
     for file in files[1:]:
         # A file that lacks columns of the first is what is amiss, such as a note among tables.
-        refuse_absent([name for name in wanted.names if name in given], _names(file), file.name)
+        check_columns_exist([name for name in wanted.names if name in given], _names(file), file.name)
     has = next(file.name for file in files if lacking[0] in _names(file))
     raise ValueError(
         f"Column {lacking[0]!r} is in {has}, but not in {files[0].name}. Leave it out, or add it to every file."

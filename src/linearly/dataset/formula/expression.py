@@ -19,14 +19,14 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.formula.tokens import DEEPEST, Token, tokens_of
+from linearly.dataset.formula.tokens import MAX_DEPTH, Token, tokenize
 from linearly.dataset.rows.block import float_column
 from linearly.dataset.rows.tables import Chunk
 
 Array = NDArray[np.float64]
 
-MOST_NODES = 200
-LARGEST_EXPONENT = 16
+MAX_NODES = 200
+MAX_EXPONENT = 16
 
 FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "I": np.asarray,
@@ -131,7 +131,7 @@ def _bracketed(tree: Expression, least: int) -> str:
 
 def parse(text: str) -> Expression:
     """The tree of an expression."""
-    return parse_tokens(tokens_of(text))
+    return parse_tokens(tokenize(text))
 
 
 def parse_tokens(tokens: Sequence[Token]) -> Expression:
@@ -163,7 +163,7 @@ class _Parser:
     def signed(self) -> Expression:
         # A minus sign or an exponent may hold another: their depth counts like that of brackets.
         self.depth += 1
-        if self.depth > 3 * DEEPEST:
+        if self.depth > 3 * MAX_DEPTH:
             raise ValueError(f"The expression {self.whole()} is nested too deeply: simplify it.")
         sign = self.sign("+", "-")
         if sign is None:
@@ -180,9 +180,9 @@ class _Parser:
             return base
         exponent = self.signed()
         value = constant(exponent)
-        if not isinstance(value, float) or abs(value) > LARGEST_EXPONENT:
+        if not isinstance(value, float) or abs(value) > MAX_EXPONENT:
             raise ValueError(
-                f"The exponent in {self.whole()} must be a number from -{LARGEST_EXPONENT} to {LARGEST_EXPONENT}; "
+                f"The exponent in {self.whole()} must be a number from -{MAX_EXPONENT} to {MAX_EXPONENT}; "
                 "write exp(…) for powers that depend on a column."
             )
         return self.counted(Binary("^", base, exponent))
@@ -256,8 +256,8 @@ class _Parser:
 
     def counted(self, tree: Expression) -> Expression:
         self.nodes += 1
-        if self.nodes > MOST_NODES:
-            raise ValueError(f"The expression {self.whole()} has more than {MOST_NODES} parts: simplify it.")
+        if self.nodes > MAX_NODES:
+            raise ValueError(f"The expression {self.whole()} has more than {MAX_NODES} parts: simplify it.")
         return tree
 
     def whole(self) -> str:
@@ -290,7 +290,7 @@ def constant(tree: Expression) -> float | str | bool | None:
     return None
 
 
-def parts(tree: Expression) -> Iterator[Expression]:
+def walk(tree: Expression) -> Iterator[Expression]:
     """The tree and all that is in it, from left to right."""
     yield tree
     inside: tuple[Expression, ...] = ()
@@ -301,17 +301,17 @@ def parts(tree: Expression) -> Iterator[Expression]:
     elif isinstance(tree, Call):
         inside = (*tree.arguments, *(value for _, value in tree.options))
     for part in inside:
-        yield from parts(part)
+        yield from walk(part)
 
 
 def columns_of(tree: Expression) -> tuple[str, ...]:
     """The columns that it reads, each once."""
-    return tuple(dict.fromkeys(part.name for part in parts(tree) if isinstance(part, Name)))
+    return tuple(dict.fromkeys(part.name for part in walk(tree) if isinstance(part, Name)))
 
 
-def refuse_unless_numeric(tree: Expression, others: Sequence[str] = ()) -> None:
+def check_numeric(tree: Expression, others: Sequence[str] = ()) -> None:
     """Refuse what cannot be computed row by row: unknown functions, options, text. `others` are known elsewhere."""
-    for part in parts(tree):
+    for part in walk(tree):
         if isinstance(part, Text):
             raise ValueError(f"Text cannot be computed with: {part} in {tree}. A column goes in `backticks`.")
         if isinstance(part, Call):
@@ -332,7 +332,7 @@ def _refuse_call(call: Call, tree: Expression, others: Sequence[str]) -> None:
         raise ValueError(f"{call.function}() takes one argument: {call}.")
 
 
-def computed(tree: Expression, chunk: Chunk) -> Array:
+def evaluate(tree: Expression, chunk: Chunk) -> Array:
     """The numbers of an expression for the rows of a chunk, as they come: infinite or NaN where they have no value."""
     columns = {name: float_column(chunk.frame[name], chunk.where) for name in columns_of(tree)}
     with np.errstate(all="ignore"):
@@ -362,7 +362,7 @@ def _value(tree: Expression, columns: dict[str, Array]) -> Array:
     raise ValueError(f"{tree} cannot be computed.")
 
 
-def refuse_not_finite(values: Array, tree: Expression, chunk: Chunk, label: str | None = None) -> None:
+def check_result_finite(values: Array, tree: Expression, chunk: Chunk, label: str | None = None) -> None:
     """Refuse a value that is not finite, naming what it was made of, its row, and the values there."""
     finite = np.isfinite(values)
     if finite.all():

@@ -16,13 +16,13 @@ from linearly.dataset.formula.tokens import Token, around
 
 Key = frozenset[int]  # a term by the numbers of its factors
 
-MOST_TERMS = 5_000
-MOST_FACTORS = 16  # in one term
-HIGHEST_POWER = 16
+MAX_TERMS = 5_000
+MAX_FACTORS = 16  # in one term
+MAX_POWER = 16
 _MOST_PRODUCTS = 20_000  # of terms with terms, repeated ones included
 
 _POWER = (
-    f"(…)^k crosses terms up to k at a time, where k is a whole number from 1 to {HIGHEST_POWER}. For the power of a "
+    f"(…)^k crosses terms up to k at a time, where k is a whole number from 1 to {MAX_POWER}. For the power of a "
     "column write I(x^2)."
 )
 
@@ -48,7 +48,7 @@ class Variables(Protocol):
 
 
 @dataclass
-class Sum:
+class TermSum:
     """Terms in order, what was said of the intercept, if anything, and the number that it is, if it is one."""
 
     terms: dict[Key, None] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Sum:
     number: str | None = None
 
 
-def expanded(text: str, tokens: Sequence[Token], variables: Variables) -> Sum:
+def expand_terms(text: str, tokens: Sequence[Token], variables: Variables) -> TermSum:
     """The terms that the right side of a formula stands for, by R's rules."""
     tree = _tree(text, tokens, variables)
     order, todo = [], [tree]
@@ -64,15 +64,15 @@ def expanded(text: str, tokens: Sequence[Token], variables: Variables) -> Sum:
         node = todo.pop()
         order.append(node)
         todo.extend(getattr(node, "args", ()))
-    sums: dict[int, Sum] = {}
-    work = _Work(variables)
+    sums: dict[int, TermSum] = {}
+    work = _TermAlgebra(variables)
     for node in reversed(order):
         if hasattr(node, "args"):
             sums[id(node)] = work.joined(node, [sums.pop(id(argument)) for argument in node.args])
         else:
             sums[id(node)] = work.leaf(node.token)
-        if len(sums[id(node)].terms) > MOST_TERMS:
-            raise ValueError(f"The formula stands for more than {MOST_TERMS} terms: leave some out.")
+        if len(sums[id(node)].terms) > MAX_TERMS:
+            raise ValueError(f"The formula stands for more than {MAX_TERMS} terms: leave some out.")
     _refuse_number(sums[id(tree)])
     return sums[id(tree)]
 
@@ -107,7 +107,7 @@ def _words(text: str, tokens: Sequence[Token], variables: Variables) -> list[str
             if words and words[-1] == "^" and not (token.kind == "number" and token.text.isdecimal()):
                 raise ValueError(_POWER)
             if token.kind == "number" and not token.text.isdecimal():
-                _refuse_number(Sum(number=token.text))
+                _refuse_number(TermSum(number=token.text))
             if end > i:
                 words.append(variables.keep(_atom(tokens[i:end])))
             else:
@@ -166,28 +166,28 @@ def _atom(tokens: Sequence[Token]) -> Expression:
     return Call("I", (tree,)) if tokens[0].text == "{" else tree
 
 
-class _Work:
+class _TermAlgebra:
     """What each sign does to sums of terms; the products of terms are counted, and too many are refused."""
 
     def __init__(self, variables: Variables) -> None:
         self.variables, self.products = variables, 0
 
-    def leaf(self, word: str) -> Sum:
+    def leaf(self, word: str) -> TermSum:
         if word[0].isdecimal():
-            return Sum(intercept=word == "1" if word in ("0", "1") else None, number=word)
-        return Sum(self.variables.named(word))
+            return TermSum(intercept=word == "1" if word in ("0", "1") else None, number=word)
+        return TermSum(self.variables.named(word))
 
-    def joined(self, node: Any, parts: list[Sum]) -> Sum:
+    def joined(self, node: Any, parts: list[TermSum]) -> TermSum:
         sign, left, right = str(node.operator.symbol), parts[0], parts[-1]
         if sign == "^":
             return self._power(left, right)
         for part in parts:
             _refuse_number(part)
         if len(parts) == 1:
-            return left if sign == "+" else Sum(intercept=_opposite(left.intercept))
+            return left if sign == "+" else TermSum(intercept=_opposite(left.intercept))
         if sign == "+":
             left.terms.update(right.terms)
-            return Sum(left.terms, left.intercept if right.intercept is None else right.intercept)
+            return TermSum(left.terms, left.intercept if right.intercept is None else right.intercept)
         if sign == "-":
             return self._without(left, right)
         if left.intercept is not None or right.intercept is not None:
@@ -195,20 +195,20 @@ class _Work:
                 f"0 and 1 stand for the intercept: they can be added or taken away, not used with {sign!r}."
             )
         if sign == ":":
-            return Sum(self._pairs(left.terms, right.terms))
+            return TermSum(self._pairs(left.terms, right.terms))
         if sign == "*":
-            return Sum({**left.terms, **right.terms, **self._pairs(left.terms, right.terms)})
+            return TermSum({**left.terms, **right.terms, **self._pairs(left.terms, right.terms)})
         if sign == "/":
-            return Sum({**left.terms, **self._pairs(_together(left.terms), right.terms)})
+            return TermSum({**left.terms, **self._pairs(_together(left.terms), right.terms)})
         if node.args and str(getattr(getattr(node.args[0], "operator", None), "symbol", "")) in ("*", "/"):
             raise ValueError("%in% after * or / is not clear: write the interaction with ':'.")
-        return Sum(self._pairs(left.terms, _together(right.terms)))
+        return TermSum(self._pairs(left.terms, _together(right.terms)))
 
-    def _power(self, base: Sum, exponent: Sum) -> Sum:
+    def _power(self, base: TermSum, exponent: TermSum) -> TermSum:
         _refuse_number(base)
         number = exponent.number or ""
         power = int(number) if number.isdecimal() and len(number) < 4 else 0
-        if not 1 <= power <= HIGHEST_POWER or base.intercept is not None:
+        if not 1 <= power <= MAX_POWER or base.intercept is not None:
             raise ValueError(_POWER)
         terms = base.terms
         for _ in range(power - 1):
@@ -216,27 +216,27 @@ class _Work:
             if len(more) == len(terms):
                 break
             terms = more
-        return Sum(terms)
+        return TermSum(terms)
 
     def _pairs(self, left: dict[Key, None], right: dict[Key, None]) -> dict[Key, None]:
         self.products += len(left) * len(right)
         if self.products > _MOST_PRODUCTS:
-            raise ValueError(f"The formula stands for more than {MOST_TERMS} terms: leave some out.")
+            raise ValueError(f"The formula stands for more than {MAX_TERMS} terms: leave some out.")
         pairs = {a | b: None for a in left for b in right}
-        if pairs and max(map(len, pairs)) > MOST_FACTORS:
-            raise ValueError(f"A term has more than {MOST_FACTORS} factors: leave some out.")
+        if pairs and max(map(len, pairs)) > MAX_FACTORS:
+            raise ValueError(f"A term has more than {MAX_FACTORS} factors: leave some out.")
         return pairs
 
-    def _without(self, left: Sum, right: Sum) -> Sum:
+    def _without(self, left: TermSum, right: TermSum) -> TermSum:
         for key in right.terms:
             if key not in left.terms:
                 raise ValueError(f"The formula takes {self.variables.words(key)} away, but it is not there.")
             del left.terms[key]
         said = _opposite(right.intercept)
-        return Sum(left.terms, left.intercept if said is None else said)
+        return TermSum(left.terms, left.intercept if said is None else said)
 
 
-def _refuse_number(part: Sum) -> None:
+def _refuse_number(part: TermSum) -> None:
     if part.number not in (None, "0", "1"):
         raise ValueError(
             f"The number {part.number[:20]} is no term: 1 and 0 stand for the intercept, I(2 * x) for a multiple."

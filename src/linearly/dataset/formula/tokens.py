@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-LONGEST = 20_000  # characters of an expression or formula
-LONGEST_NAME = 500  # of a column or level
-DEEPEST = 30  # brackets inside brackets
+MAX_LENGTH = 20_000  # characters of an expression or formula
+MAX_NAME_LENGTH = 500  # of a column or level
+MAX_DEPTH = 30  # brackets inside brackets
 
 _TOKEN = re.compile(
     r"""
@@ -31,7 +31,7 @@ class Token:
     at: int
 
 
-def tokens_of(text: str, longest: int = LONGEST) -> tuple[Token, ...]:
+def tokenize(text: str, longest: int = MAX_LENGTH) -> tuple[Token, ...]:
     """The pieces of an expression or formula; what is too long, too deep or no piece at all is refused."""
     if not isinstance(text, str):
         raise ValueError(f"A formula is text, not {type(text).__name__}.")
@@ -45,14 +45,14 @@ def tokens_of(text: str, longest: int = LONGEST) -> tuple[Token, ...]:
         if match is None:
             raise ValueError(_stray(text, at))
         kind, piece = str(match.lastgroup), match.group()
-        if kind not in ("space", "number") and len(piece) > LONGEST_NAME:
+        if kind not in ("space", "number") and len(piece) > MAX_NAME_LENGTH:
             raise ValueError(
-                f"The name {piece[:40]}… has {len(piece)} characters: more than {LONGEST_NAME} is too long."
+                f"The name {piece[:40]}… has {len(piece)} characters: more than {MAX_NAME_LENGTH} is too long."
             )
         if piece in "({":
             open_brackets.append(")" if piece == "(" else "}")
-            if len(open_brackets) > DEEPEST:
-                raise ValueError(f"The formula has more than {DEEPEST} brackets inside each other: simplify it.")
+            if len(open_brackets) > MAX_DEPTH:
+                raise ValueError(f"The formula has more than {MAX_DEPTH} brackets inside each other: simplify it.")
         elif piece in ")}" and (not open_brackets or open_brackets.pop() != piece):
             raise ValueError(f"The formula closes a bracket that was not opened: {around(text, at)}.")
         if kind != "space":

@@ -25,7 +25,7 @@ _KINDS = {"M": "dates", "m": "durations", "U": "text", "S": "bytes", "T": "text"
 _LONGEST = 40  # characters of a value in a message
 
 
-def as_numbers(X: Any, what: str = "X") -> Any:
+def as_numeric_array(X: Any, what: str = "X") -> Any:
     """X as an array or sparse matrix of real numbers; nothing is copied that is one, and NaN is not searched for."""
     if is_sparse(X):
         return _sound(X)
@@ -45,7 +45,7 @@ def as_numbers(X: Any, what: str = "X") -> Any:
     )
 
 
-def loses_digits(values: NDArray[Any]) -> bool:
+def has_inexact_integers(values: NDArray[Any]) -> bool:
     """Whether there is an integer that float64 would round; without a copy, as this is asked of every block."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
         return False
@@ -57,7 +57,7 @@ def beyond_float64(integers: Any) -> Any:
     return (integers > LARGEST_EXACT_INTEGER) | (integers < -LARGEST_EXACT_INTEGER)
 
 
-def refuse_extreme_weights(weight: NDArray[np.float64], where: Callable[[int], str], name: str) -> None:
+def check_weight_range(weight: NDArray[np.float64], where: Callable[[int], str], name: str) -> None:
     """Refuse weights whose sums or squares would leave float64."""
     extreme = (weight > _LARGEST_WEIGHT) | ((weight < 1 / _LARGEST_WEIGHT) & (weight > 0))
     if extreme.any():
@@ -86,7 +86,7 @@ def as_array(X: Any, what: str) -> NDArray[Any]:
         raise ValueError(f"{what} is {_a(X)} that cannot be read as an array: {error}") from error
 
 
-def whole_numbers(values: Sequence[Any]) -> NDArray[Any] | None:
+def as_integer_array(values: Sequence[Any]) -> NDArray[Any] | None:
     """Whole numbers in an array of 64 bits each, which NumPy makes floats of beyond 2⁶³; None if they do not fit."""
     for kind in (np.int64, np.uint64):
         try:
@@ -98,7 +98,7 @@ def whole_numbers(values: Sequence[Any]) -> NDArray[Any] | None:
 
 def as_labels(values: Sequence[Any]) -> NDArray[Any]:
     """Labels of one kind as an array."""
-    whole = whole_numbers(values) if all(type(value) is int for value in values) else None
+    whole = as_integer_array(values) if all(type(value) is int for value in values) else None
     return np.array(values) if whole is None else whole
 
 
@@ -143,12 +143,12 @@ def _of_objects(array: NDArray[Any], what: str) -> NDArray[np.float64]:
             result[at] = _number(value)
         except TypeError:
             raise TypeError(
-                f"{_cell(at).capitalize()} of {what} holds {brief(value)} ({type(value).__name__}). The argument must "
+                f"{_cell(at).capitalize()} of {what} holds {short_repr(value)} ({type(value).__name__}). The argument must "
                 "be free of strings, dates and other objects: encode each as a number, or drop its column."
             ) from None
         except (ValueError, OverflowError):
             raise ValueError(
-                f"{_cell(at).capitalize()} of {what} holds {brief(value)}, which float64 cannot hold. Rescale the "
+                f"{_cell(at).capitalize()} of {what} holds {short_repr(value)}, which float64 cannot hold. Rescale the "
                 "column, or drop the row."
             ) from None
         if isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST_EXACT_INTEGER:
@@ -170,7 +170,7 @@ def _number(value: Any) -> float:
     return number
 
 
-def brief(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A value for a message, its beginning if it is long."""
     try:
         text = repr(value)

@@ -1,7 +1,7 @@
 """Rows: what every fit folds over, wherever they live.
 
 A `Block` is the only thing the mathematics sees: numbers. A `Rows` hands out blocks in order (`for block in rows`)
-or sends a function to them and adds up the answers (`rows.fold(f)`). `as_rows` makes one of arrays, sparse
+or sends a function to them and adds up the answers (`rows.reduce(f)`). `as_rows` makes one of arrays, sparse
 matrices and data frames without copying the whole.
 """
 
@@ -18,18 +18,18 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from linearly.dataset.rows.array_checks import as_numbers, beyond_float64, loses_digits
+from linearly.dataset.rows.array_checks import as_numeric_array, beyond_float64, has_inexact_integers
 from linearly.dataset.rows.level_spelling import holds_numbers, numbers_of
-from linearly.dataset.rows.object_columns import is_boxed, refuse_boxed, unboxed_column
+from linearly.dataset.rows.object_columns import check_object_column, convert_object_column, is_object_column
 from linearly.dataset.rows.polynomial import Polynomial
-from linearly.dataset.rows.reduce import fold
-from linearly.kernels.double_double import Doubled
+from linearly.dataset.rows.reduce import reduce_blocks
+from linearly.kernels.double_double import DoubleDouble
 from linearly.kernels.matrices import is_sparse
 
 S = TypeVar("S")
-Where = Callable[[int], str]  # row i of some rows, in words
+RowLocator = Callable[[int], str]  # row i of some rows, in words
 
-ROW: Where = "row {}".format
+ROW: RowLocator = "row {}".format
 
 _PIECES = 16  # blocks, at least, of data large enough: so that threads end together
 _PIECES_OF_FEW = 8
@@ -37,7 +37,7 @@ _FEWEST = 8192  # rows, at least, before blocks become smaller for that
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowOrigin:
     """Where rows come from, for messages: a file or partition, and the number of the first of them there."""
 
     name: str
@@ -48,26 +48,26 @@ class Place:
         """The i-th of these rows, in words."""
         return f"{self.unit} {self.first + i} of {self.name}"
 
-    def after(self, rows: int) -> Place:
+    def after(self, rows: int) -> RowOrigin:
         """The place of what comes after so many of these rows."""
         return replace(self, first=self.first + rows)
 
 
 @dataclass(frozen=True, slots=True)
-class Picked(Place):
+class SelectedOrigin(RowOrigin):
     """Where rows were before they were picked out of others, to be counted by themselves."""
 
-    before: Where = ROW  # of the others
+    before: RowLocator = ROW  # of the others
     rows: Any = ()  # which of them
 
     def where(self, i: int) -> str:
         return self.before(int(self.rows[i]))
 
-    def after(self, rows: int) -> Picked:
+    def after(self, rows: int) -> SelectedOrigin:
         return replace(self, rows=self.rows[rows:])
 
 
-class Columns:
+class ColumnMatrix:
     """A matrix whose columns, float64, lie apart in memory, each of them together: as tables have them."""
 
     def __init__(self, columns: Sequence[NDArray[np.float64]]) -> None:
@@ -96,7 +96,7 @@ class Block:
     weight: NDArray[np.float64] | None = None
     start: int = 0
     names: tuple[str, ...] = ()
-    place: Place | None = None
+    place: RowOrigin | None = None
     kept: NDArray[np.intp] | None = None
     unknown: NDArray[np.bool_] | None = None
     target: str = "y"
@@ -105,11 +105,11 @@ class Block:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    def where(self, i: int) -> str:
+    def describe_row(self, i: int) -> str:
         """Row i of the block, in words."""
         return in_words(i, self.start, self.place, self.kept)
 
-    def number(self, i: Any) -> Any:
+    def global_index(self, i: Any) -> Any:
         """The index of row i, or of several, in the whole data set."""
         return self.start + (i if self.kept is None else self.kept[i])
 
@@ -122,14 +122,14 @@ class Block:
         group = None if self.group is None else self.group[rows]
         return replace(self, X=self.X[rows], y=y, weight=weight, kept=kept, unknown=unknown, group=group)
 
-    def dealt(self, K: int, j: int) -> Any:
+    def rows_of_fold(self, K: int, j: int) -> Any:
         """Which rows come to j where rows are dealt out to K in turn, by their index in the whole data set."""
         if self.kept is None:
             return slice((j - self.start) % K, None, K)
-        return np.flatnonzero(self.number(slice(None)) % K == j)
+        return np.flatnonzero(self.global_index(slice(None)) % K == j)
 
 
-def in_words(i: int, start: int, place: Place | None, kept: NDArray[np.intp] | None) -> str:
+def in_words(i: int, start: int, place: RowOrigin | None, kept: NDArray[np.intp] | None) -> str:
     """Row i of some rows that begin at an index and a place, of which some may have been left out."""
     i = i if kept is None else int(kept[i])
     return f"row {start + i}" if place is None else place.where(i)
@@ -145,12 +145,12 @@ class Rows(Protocol):
         """The blocks in order; each call is a new pass."""
         ...
 
-    def fold(self, f: Callable[[Block], S]) -> S:
+    def reduce(self, f: Callable[[Block], S]) -> S:
         """The sum of f over the blocks, in a fixed order of merging."""
         ...
 
 
-class LocalRows:
+class InMemoryRows:
     """Rows in this process: block boundaries depend on the shape alone, so results do not depend on threads."""
 
     def __init__(
@@ -166,7 +166,7 @@ class LocalRows:
         self.n, p = shape
         self.y, self.weight = y if y is None or _lies_in_elements(y) else y.copy(), weight
         self._numbers = numbers  # of the rows in the whole data set, where these are some of them
-        self.names = tuple(names) if names is not None else numbered(p)
+        self.names = tuple(names) if names is not None else default_names(p)
         self._cut = cut
         self._step = min(rows_in_block(p), max(-(-self.n // _PIECES), fewest))
 
@@ -178,14 +178,14 @@ class LocalRows:
         rows = slice(start, stop)
         y = None if self.y is None else self.y[rows]
         weight = None if self.weight is None else self.weight[rows]
-        place = None if self._numbers is None else Picked("", rows=self._numbers[rows])
+        place = None if self._numbers is None else SelectedOrigin("", rows=self._numbers[rows])
         return Block(self._cut(rows), y, weight, start, self.names, place)
 
-    def with_targets(self, y: NDArray[Any] | None, weight: NDArray[np.float64] | None = None) -> LocalRows:
+    def with_targets(self, y: NDArray[Any] | None, weight: NDArray[np.float64] | None = None) -> InMemoryRows:
         """The same features with other targets and weights."""
-        return LocalRows(self._cut, (self.n, len(self.names)), y, weight, self.names, self._numbers)
+        return InMemoryRows(self._cut, (self.n, len(self.names)), y, weight, self.names, self._numbers)
 
-    def thinned(self, step: int) -> LocalRows:
+    def every_nth(self, step: int) -> InMemoryRows:
         """Every step-th row: where it lies if its numbers lie together, else a copy, so as not to fetch all rows."""
         X = self._cut(slice(0, self.n, step))
         X = X.copy() if isinstance(X, np.ndarray) and X.strides[1] != X.itemsize else X
@@ -195,18 +195,20 @@ class LocalRows:
         numbers = range(0, self.n, step)
         # Rows worth thinning have much to be done with each: a few blocks for each thread, however few they are.
         fewest = -(-len(numbers) // _PIECES_OF_FEW)
-        return LocalRows(lambda rows: X[rows], (len(numbers), len(self.names)), y, weight, self.names, numbers, fewest)
+        return InMemoryRows(
+            lambda rows: X[rows], (len(numbers), len(self.names)), y, weight, self.names, numbers, fewest
+        )
 
     def __iter__(self) -> Iterator[Block]:
         for start in range(0, self.n, self._step):
             yield self.block(start, min(start + self._step, self.n))
 
-    def fold(self, f: Callable[[Block], S]) -> S:
+    def reduce(self, f: Callable[[Block], S]) -> S:
         starts = range(0, self.n, self._step) or range(1)
-        return fold((partial(self.block, s, min(s + self._step, self.n)) for s in starts), f)
+        return reduce_blocks((partial(self.block, s, min(s + self._step, self.n)) for s in starts), f)
 
 
-class OneBlock:
+class SingleBlockRows:
     """Rows that are one block."""
 
     def __init__(self, block: Block) -> None:
@@ -215,7 +217,7 @@ class OneBlock:
     def __iter__(self) -> Iterator[Block]:
         yield self.block
 
-    def fold(self, f: Callable[[Block], S]) -> S:
+    def reduce(self, f: Callable[[Block], S]) -> S:
         return f(self.block)
 
 
@@ -225,7 +227,7 @@ def takes_columns(f: Callable[..., Any]) -> bool:
 
 
 @lru_cache(maxsize=16)
-def numbered(p: int) -> tuple[str, ...]:
+def default_names(p: int) -> tuple[str, ...]:
     """x0, x1, …: what columns without names are called."""
     return tuple(f"x{j}" for j in range(p))
 
@@ -250,18 +252,18 @@ def as_rows(
     if is_rows(X):
         return X
     if isinstance(X, Polynomial):
-        return LocalRows(X.cut, X.shape, y, weight, X.names if names is None else names)
+        return InMemoryRows(X.cut, X.shape, y, weight, X.names if names is None else names)
     if is_frame(X):
         frame = as_frame(X)
-        return LocalRows(
+        return InMemoryRows(
             _cut_frame(frame), frame.shape, y, weight, names if names is not None else map(str, frame.columns)
         )
-    array = as_numbers(X)
+    array = as_numeric_array(X)
     if is_sparse(array):
-        return LocalRows(_cut_sparse(array), array.shape, y, weight, names)
+        return InMemoryRows(_cut_sparse(array), array.shape, y, weight, names)
     if array.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, columns), not {array.ndim}. Reshape your data.")
-    return LocalRows(_cut_array(array), array.shape, y, weight, names)
+    return InMemoryRows(_cut_array(array), array.shape, y, weight, names)
 
 
 def is_rows(X: Any) -> TypeGuard[Rows]:
@@ -292,12 +294,12 @@ def names_of(X: Any) -> list[str] | None:
     return as_frame(X).columns if is_frame(X) else None
 
 
-def refuse_bad_numbers(block: Block) -> None:
+def check_finite(block: Block) -> None:
     """Raise a ValueError that names the first NaN or infinity of a block by row and column, if there is one."""
     X, first = block.X, 0
     if is_sparse(X):
         first, X = _row_with(X, ~np.isfinite(X.data))
-    _refuse(X.high if isinstance(X, Doubled) else X, "X", block, block.names, first)
+    _refuse(X.high if isinstance(X, DoubleDouble) else X, "X", block, block.names, first)
     if block.y is not None and block.y.dtype.kind == "f":
         y = block.y if block.y.ndim == 2 else block.y[:, None]
         _refuse(y, "y", block, ())
@@ -313,7 +315,7 @@ def _refuse(cells: NDArray[Any], what: str, block: Block, names: tuple[str, ...]
     value = "NaN" if np.isnan(cells[i, j]) else "infinity"
     column = f", column {names[j]!r}" if names else (f", column {j}" if cells.shape[1] > 1 else "")
     raise ValueError(
-        f"Input {what} contains {value}: {block.where(first + i)}{column}. Drop the row or fill the gap first."
+        f"Input {what} contains {value}: {block.describe_row(first + i)}{column}. Drop the row or fill the gap first."
     )
 
 
@@ -334,7 +336,7 @@ def _cut_array(X: NDArray[Any]) -> Callable[[slice], NDArray[Any]]:
 
     def cut(rows: slice) -> NDArray[Any]:
         part = X[rows]
-        refuse_large_integers(part, _rows_of(rows))
+        check_integer_range(part, _rows_of(rows))
         with np.errstate(over="ignore"):  # of a long double: refused as infinity
             return np.array(part, dtype=np.float64)
 
@@ -344,9 +346,9 @@ def _cut_array(X: NDArray[Any]) -> Callable[[slice], NDArray[Any]]:
 def _cut_sparse(X: Any) -> Callable[[slice], Any]:
     def cut(rows: slice) -> Any:
         part = X[rows]
-        if loses_digits(part.data):
+        if has_inexact_integers(part.data):
             row, cells = _row_with(part, beyond_float64(part.data))
-            refuse_large_integers(cells, lambda i: _rows_of(rows)(row + i))
+            check_integer_range(cells, lambda i: _rows_of(rows)(row + i))
         return part if part.dtype.kind == "f" else part.astype(np.float64)
 
     return cut
@@ -357,13 +359,13 @@ def _lies_in_elements(X: NDArray[Any]) -> bool:
     return X.flags.aligned and all(stride % X.itemsize == 0 for stride in X.strides)
 
 
-def _rows_of(rows: slice) -> Where:
+def _rows_of(rows: slice) -> RowLocator:
     return lambda i: f"row {rows.start + i * (rows.step or 1)}"
 
 
-def refuse_large_integers(part: NDArray[Any], where: Where = ROW, name: str | None = None) -> None:
+def check_integer_range(part: NDArray[Any], where: RowLocator = ROW, name: str | None = None) -> None:
     """Raise a ValueError that names the first integer of an n × p array that float64 cannot hold, if there is one."""
-    if not loses_digits(part):
+    if not has_inexact_integers(part):
         return
     i, j = map(int, np.argwhere(beyond_float64(part))[0])
     raise integer_refused(where(i), j if name is None else name)
@@ -410,15 +412,15 @@ def _first_word(column: nw.Series[Any]) -> tuple[int, str] | None:
     return found if numbers else None
 
 
-def float_column(column: nw.Series[Any], where: Where) -> NDArray[np.float64]:
+def float_column(column: nw.Series[Any], where: RowLocator) -> NDArray[np.float64]:
     """A numeric or boolean column as float64, gaps as NaN; integers that float64 cannot hold are refused by row."""
-    if is_boxed(column):
-        column = unboxed_column(column)
+    if is_object_column(column):
+        column = convert_object_column(column)
     if column.dtype == nw.Categorical and holds_numbers(column, truths=True):
         column = numbers_of(column)
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-        if is_boxed(column):
-            refuse_boxed(column, where)
+        if is_object_column(column):
+            check_object_column(column, where)
         if column.null_count() == len(column):  # without a value there is no kind
             return np.full(len(column), np.nan)
         word = _first_word(column)
@@ -431,12 +433,12 @@ def float_column(column: nw.Series[Any], where: Where) -> NDArray[np.float64]:
         raise ValueError(f"Column {column.name!r} is {column.dtype}, not numeric. Give it as numbers.")
     if column.dtype in (nw.Int64, nw.UInt64):
         whole = column.drop_nulls().to_numpy()  # integers with gaps would arrive as floats, already rounded
-        if loses_digits(whole):
-            refuse_large_integers(column.fill_null(0).to_numpy()[:, None], where, column.name)
+        if has_inexact_integers(whole):
+            check_integer_range(column.fill_null(0).to_numpy()[:, None], where, column.name)
     if column.dtype in (nw.Int128, nw.UInt128):
         beyond = beyond_float64(column).fill_null(False).to_numpy()
         if beyond.any():
-            refuse_large_integers(np.where(beyond, 2**60, 0)[:, None], where, column.name)
+            check_integer_range(np.where(beyond, 2**60, 0)[:, None], where, column.name)
         column = column.cast(nw.Int64)
     if column.dtype == nw.Boolean and column.null_count():
         column = column.cast(nw.Float64)

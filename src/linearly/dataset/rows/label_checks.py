@@ -16,7 +16,7 @@ def is_missing(label: Any) -> bool:
     return label is None or type(label).__name__ in ("NAType", "NaTType")  # pandas' NA does not say whether it is equal
 
 
-def first_gap(labels: NDArray[Any]) -> int | None:
+def first_missing(labels: NDArray[Any]) -> int | None:
     """The row of the first label that is missing, if there is one."""
     kind = labels.dtype.kind
     if kind in "biuUS":
@@ -27,7 +27,7 @@ def first_gap(labels: NDArray[Any]) -> int | None:
     return int(np.argmax(gaps)) if gaps.any() else None
 
 
-def distinct(labels: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def unique_with_codes(labels: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The labels that occur, in order, and the position of each row's among them; types without order are refused."""
     try:
         return np.unique(labels, return_inverse=True)

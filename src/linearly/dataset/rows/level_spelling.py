@@ -22,7 +22,7 @@ from linearly.dataset.rows.label_checks import is_missing
 _WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))\.0+")
 
 
-def spelled(value: Any) -> str:
+def spell_levels(value: Any) -> str:
     """A level as text."""
     if isinstance(value, (float, np.floating, Decimal)):
         number = float(value)
@@ -32,14 +32,14 @@ def spelled(value: Any) -> str:
 
 def _key(value: Any) -> str:
     """What two spellings of one level have in common."""
-    text = spelled(value)
+    text = spell_levels(value)
     if text.lower() in ("true", "false"):
         return text.capitalize()
     whole = _WHOLE.fullmatch(text)
     return text if whole is None else whole[1]
 
 
-def places(values: Iterable[Any], levels: Sequence[Any]) -> dict[Any, int | None]:
+def level_positions(values: Iterable[Any], levels: Sequence[Any]) -> dict[Any, int | None]:
     """For each value the number of its level, None if it is none of them."""
     exact = {level: k for k, level in enumerate(levels)}
     alike: dict[str, int | None] = {}
@@ -75,7 +75,7 @@ def text_of(column: nw.Series[Any]) -> nw.Series[Any]:
     if categories is None:
         return column.cast(nw.String)
     # By codes: pandas makes floats of integers beside a gap, so the level 9 would be 9.0 in some chunks.
-    words = np.array([*map(spelled, categories), None], dtype=object)[native.cat.codes.to_numpy()]
+    words = np.array([*map(spell_levels, categories), None], dtype=object)[native.cat.codes.to_numpy()]
     return nw.from_native(type(native)(words, index=native.index, name=native.name), series_only=True)
 
 
@@ -87,7 +87,7 @@ def _arrow_text(native: Any) -> Any:
         return native.cast(pa.string())
 
     def text(chunk: Any) -> Any:
-        words = [None if value is None else spelled(value) for value in chunk.dictionary.to_pylist()]
+        words = [None if value is None else spell_levels(value) for value in chunk.dictionary.to_pylist()]
         return pa.DictionaryArray.from_arrays(chunk.indices, pa.array(words, pa.string())).cast(pa.string())
 
     return pa.chunked_array([text(chunk) for chunk in native.chunks], pa.string())
@@ -105,7 +105,7 @@ def declared_order(column: nw.Series[Any]) -> tuple[str, ...]:
     categories = categories_of(column)
     if categories is None and column.dtype == nw.Enum:
         categories = column.cat.get_categories().to_list()
-    return tuple(dict.fromkeys(spelled(value) for value in categories or () if value is not None))
+    return tuple(dict.fromkeys(spell_levels(value) for value in categories or () if value is not None))
 
 
 def numbers_of(column: nw.Series[Any]) -> nw.Series[Any]:

@@ -16,28 +16,28 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.rows.array_checks import LARGEST_EXACT_INTEGER, brief
+from linearly.dataset.rows.array_checks import LARGEST_EXACT_INTEGER, short_repr
 from linearly.dataset.rows.label_checks import is_missing
 
 _FLOATS = ("decimal", "floating", "mixed", "mixed-integer", "mixed-integer-float")  # as pandas infers them
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
-def unboxed(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+def convert_object_columns(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     """The frame with its object columns of numbers as numbers, and those of truth values as such."""
     if not frame.implementation.is_pandas():
         return frame
     kinds = zip(frame.columns, frame.to_native().dtypes, strict=True)
-    found = [unboxed_column(frame[name]) for name, kind in kinds if kind == "object"]
-    return frame.with_columns(*[column for column in found if not is_boxed(column)])
+    found = [convert_object_column(frame[name]) for name, kind in kinds if kind == "object"]
+    return frame.with_columns(*[column for column in found if not is_object_column(column)])
 
 
-def is_boxed(column: nw.Series[Any]) -> bool:
+def is_object_column(column: nw.Series[Any]) -> bool:
     """Whether a column of pandas holds Python objects; text did so too before pandas 3."""
     return column.implementation.is_pandas() and bool(column.to_native().dtype == "object")
 
 
-def unboxed_column(column: nw.Series[Any]) -> nw.Series[Any]:
+def convert_object_column(column: nw.Series[Any]) -> nw.Series[Any]:
     """An object column as numbers or truth values if it holds nothing else; as it is if it does."""
     from pandas.api.types import infer_dtype
 
@@ -93,7 +93,7 @@ def _unfit(value: Any) -> str:
     return "does not fit into float64" if np.isinf(number) and value != number else ""
 
 
-def refuse_boxed(column: nw.Series[Any], where: Callable[[int], str]) -> None:
+def check_object_column(column: nw.Series[Any], where: Callable[[int], str]) -> None:
     """Refuse an object column that does not hold text alone, by the row that does not fit."""
     from pandas.api.types import infer_dtype
 
@@ -106,28 +106,30 @@ def refuse_boxed(column: nw.Series[Any], where: Callable[[int], str]) -> None:
         if kind == "missing" or is_missing(value):
             continue
         if kind == "a date or time":
-            raise date_refused(column.name)
+            raise date_error(column.name)
         if kind == "an object":
             raise ValueError(
-                f"{name} holds neither numbers nor text: {brief(value)} in {where(i)}. Leave it out, or turn it into "
+                f"{name} holds neither numbers nor text: {short_repr(value)} in {where(i)}. Leave it out, or turn it into "
                 "numbers or text."
             )
         if kind == "a number" and _unfit(value):
-            raise ValueError(f"{name} holds {brief(value)} in {where(i)}, which {_unfit(value)}. Leave the column out.")
+            raise ValueError(
+                f"{name} holds {short_repr(value)} in {where(i)}, which {_unfit(value)}. Leave the column out."
+            )
         first = first or (i, kind, value)
         if kind != first[1]:
             raise ValueError(
-                f"{name} holds {first[1]}, {brief(first[2])}, in {where(first[0])} and {kind}, {brief(value)}, in "
+                f"{name} holds {first[1]}, {short_repr(first[2])}, in {where(first[0])} and {kind}, {short_repr(value)}, in "
                 f"{where(i)}. Make all of them numbers, or all of them text."
             )
     if first is not None and first[1] != "text":
         raise ValueError(
-            f"{name} holds {brief(first[2])} in {where(first[0])}, but its type, object, stands for text. Convert it: "
+            f"{name} holds {short_repr(first[2])} in {where(first[0])}, but its type, object, stands for text. Convert it: "
             f"frame[{column.name!r}].astype(float)."
         )
 
 
-def date_refused(name: str) -> ValueError:
+def date_error(name: str) -> ValueError:
     """What is said of a column of dates or times."""
     return ValueError(
         f"Column {name!r} is a date or time. Turn it into numbers first (days since a date, month, hour), or leave it "

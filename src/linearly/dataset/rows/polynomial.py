@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.rows.array_checks import as_array, beyond_float64
-from linearly.kernels.double_double import Doubled
+from linearly.kernels.double_double import DoubleDouble
 
 _HIGHEST_DEGREE = 100
 _LARGEST_POWER = 2.0**990  # products in double-double are exact below 2⁹⁹⁵
@@ -36,27 +36,27 @@ class Polynomial:
         return Polynomial(np.atleast_1d(self.x[rows]), self.degree, self.name)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return self.cut(slice(None)).rounded().astype(dtype or np.float64, copy=False)
+        return self.cut(slice(None)).to_float64().astype(dtype or np.float64, copy=False)
 
     def __repr__(self) -> str:
         return f"<polynomial of degree {self.degree} in {self.name!r}, {len(self.x)} rows>"
 
-    def cut(self, rows: slice) -> Doubled:
+    def cut(self, rows: slice) -> DoubleDouble:
         """The powers of some rows, n × degree, in double-double."""
         return powers_of(self.x[rows], self.degree)
 
 
-def powers_of(x: NDArray[np.float64], degree: int) -> Doubled:
+def powers_of(x: NDArray[np.float64], degree: int) -> DoubleDouble:
     """x, x², …, x^degree, n × degree, in double-double."""
-    first = Doubled.of(x)
+    first = DoubleDouble.of(x)
     powers = [first]
     for _ in range(degree - 1):
         powers.append(powers[-1] * first)
     # Each power lies together, as blocks of tables do.
-    return Doubled(np.stack([q.high for q in powers]).T, np.stack([q.low for q in powers]).T)
+    return DoubleDouble(np.stack([q.high for q in powers]).T, np.stack([q.low for q in powers]).T)
 
 
-def polynomial(x: Any, degree: int, *, name: str | None = None) -> Polynomial:
+def polynomial_features(x: Any, degree: int, *, name: str | None = None) -> Polynomial:
     """The columns x, x², …, x^degree, with powers formed in double-double: a well-kept X for polynomial fits.
 
     >>> import linearly as ly

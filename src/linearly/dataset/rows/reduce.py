@@ -29,7 +29,7 @@ _pool_size = 0
 _pool_lock = threading.Lock()
 
 
-def threads() -> int:
+def n_threads() -> int:
     """How many threads a fold may use: LINEARLY_NUM_THREADS, or the cores this process may run on."""
     asked = os.environ.get("LINEARLY_NUM_THREADS", "")
     if asked:
@@ -41,7 +41,7 @@ def threads() -> int:
     return os.cpu_count() or 1
 
 
-def fold(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
+def reduce_blocks(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
     """The sum of f over the blocks. A block is a function that brings it, called on the thread that needs it."""
     source: Iterator[tuple[int, Callable[[], B]]] = enumerate(blocks)
     tree: MergeTree[S] = MergeTree()
@@ -77,13 +77,13 @@ def fold(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
         raise ValueError("There are no rows: nothing to fold over.")
     second = next(source, None)
     if second is None:
-        with quiet_blas():
+        with single_threaded_blas():
             tree.add(0, f(first[1]()))
         return tree.total()
     source = itertools.chain([first, second], source)
-    with quiet_blas():
+    with single_threaded_blas():
         try:
-            others = _helpers(work, threads() - 1)
+            others = _helpers(work, n_threads() - 1)
             work()
             # Blocks are waited for, not threads: one that never starts is no loss, and a fold inside a fold cannot
             # wait for itself.
@@ -156,7 +156,7 @@ def _pool_of(size: int) -> ThreadPoolExecutor:
         return _pool
 
 
-class quiet_blas(contextlib.ContextDecorator):
+class single_threaded_blas(contextlib.ContextDecorator):
     """BLAS on one thread, in this process, while it lasts.
 
     Two pools at once cost 100 times on small blocks, and two BLAS threads lose on p × p matrices of ordinary size. The
@@ -170,34 +170,34 @@ class quiet_blas(contextlib.ContextDecorator):
     _limits: Any = None
 
     def __enter__(self) -> None:
-        with quiet_blas._lock:
-            if quiet_blas._controller is None:
+        with single_threaded_blas._lock:
+            if single_threaded_blas._controller is None:
                 import scipy.linalg  # noqa: F401  (brings a BLAS of its own, which must be found too)
                 import threadpoolctl
 
                 # Looking for the libraries takes 10 ms, so it is done once.
-                quiet_blas._controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
-            if quiet_blas._depth == 0:
-                quiet_blas._limits = quiet_blas._controller.limit(limits=1)
-            quiet_blas._depth += 1
+                single_threaded_blas._controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
+            if single_threaded_blas._depth == 0:
+                single_threaded_blas._limits = single_threaded_blas._controller.limit(limits=1)
+            single_threaded_blas._depth += 1
 
     def __exit__(self, *_: object) -> None:
-        with quiet_blas._lock:
-            quiet_blas._depth -= 1
-            if quiet_blas._depth == 0:
-                quiet_blas._limits.restore_original_limits()
+        with single_threaded_blas._lock:
+            single_threaded_blas._depth -= 1
+            if single_threaded_blas._depth == 0:
+                single_threaded_blas._limits.restore_original_limits()
 
 
-def quiet_unless_few(numbers: int) -> contextlib.AbstractContextManager[None]:
+def single_threaded_blas_unless_small(numbers: int) -> contextlib.AbstractContextManager[None]:
     """`quiet_blas`, which takes 6 µs, unless a product has so few numbers that BLAS takes one thread anyway."""
-    return quiet_blas() if numbers > _FEW else _AS_IT_IS
+    return single_threaded_blas() if numbers > _FEW else _AS_IT_IS
 
 
 def _start_anew() -> None:
     # A forked child has none of its parent's threads, and a lock that one of them held would never open.
     global _pool, _pool_lock
     _pool, _pool_lock = None, threading.Lock()
-    quiet_blas._lock, quiet_blas._depth = threading.Lock(), 0
+    single_threaded_blas._lock, single_threaded_blas._depth = threading.Lock(), 0
 
 
 if hasattr(os, "register_at_fork"):

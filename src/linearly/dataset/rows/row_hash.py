@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.kernels.matrices import is_sparse, undoubled
+from linearly.kernels.matrices import drop_low_part, is_sparse
 
 Hashes = NDArray[np.uint64]
 
@@ -21,7 +21,7 @@ _CELLS = 2**15  # at a time: 256 kB, which stay in the cache
 
 def hash_rows(X: Any, y: NDArray[Any] | None = None) -> Hashes:
     """Return the hashes of the rows of numbers, dense or sparse, with their targets if there are any."""
-    total = _sums(undoubled(X), 1)
+    total = _sums(drop_low_part(X), 1)
     if y is not None:
         Y = y if y.ndim == 2 else y[:, None]
         total += _sums(Y, -Y.shape[1])  # keys of their own, whatever the number of columns of X

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from linearly.dataset.rows.block import Block, Rows, refuse_bad_numbers
+from linearly.dataset.rows.block import Block, Rows, check_finite
 from linearly.dataset.rows.views import MappedRows
 from linearly.kernels.matrices import is_sparse
 
@@ -25,38 +25,38 @@ LARGE, SMALL = 2.0**332, 2.0**-332
 _LARGEST_EXPONENT = 1000
 
 
-class ExtraordinarySize(Exception):
+class UnsafeMagnitude(Exception):
     """Rows so large or so small that their products would not fit a float64."""
 
 
-def ordinary(largest: float) -> bool:
+def is_safe_magnitude(largest: float) -> bool:
     """Whether rows with this largest |x| can be multiplied with each other as they are."""
     return largest == 0 or SMALL <= largest <= LARGE
 
 
-def in_ordinary_units(rows: Rows, learn: Callable[[Rows, int], T]) -> tuple[T, int]:
+def with_safe_scaling(rows: Rows, learn: Callable[[Rows, int], T]) -> tuple[T, int]:
     """learn(rows, 0) and 0; or, where it raises ExtraordinarySize, learn(rows · 2^−e, e) and that e."""
     try:
         return learn(rows, 0), 0
-    except ExtraordinarySize:
-        e = exponent(largest(rows))
-        return learn(in_unit(rows, e), e), e
+    except UnsafeMagnitude:
+        e = exponent(max_abs(rows))
+        return learn(scaled_rows(rows, e), e), e
 
 
 def exponent(size: float) -> int:
     """The power of two just above a size, 0 if the size is ordinary."""
-    if ordinary(size):
+    if is_safe_magnitude(size):
         return 0
     return int(np.clip(np.frexp(size)[1], -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
 
-def fits_unit(size: float, e: int) -> bool:
+def fits_scale(size: float, e: int) -> bool:
     """Whether rows of this size are not too large for rows that are measured in 2^e."""
     with np.errstate(over="ignore"):
         return bool(np.ldexp(size, -e) <= LARGE)
 
 
-def in_unit(rows: Rows, e: int) -> Rows:
+def scaled_rows(rows: Rows, e: int) -> Rows:
     """The rows with X · 2^−e in place of X."""
     return rows if e == 0 else MappedRows(rows, lambda block: replace(block, X=times_power(block.X, -e)))
 
@@ -70,9 +70,9 @@ def times_power(X: Any, e: int) -> Any:
     return result
 
 
-def largest(rows: Rows) -> float:
+def max_abs(rows: Rows) -> float:
     """The largest |x|, in one fold that also refuses NaN and infinity by row and column."""
-    return rows.fold(_largest_of).value
+    return rows.reduce(_largest_of).value
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,5 +87,5 @@ def _largest_of(block: Block) -> _Largest:
     cells = block.X.data if is_sparse(block.X) else block.X
     value = max(float(cells.max(initial=0.0)), -float(cells.min(initial=0.0)))
     if not np.isfinite(value):
-        refuse_bad_numbers(block)
+        check_finite(block)
     return _Largest(value)

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.rows.array_checks import beyond_float64, loses_digits
+from linearly.dataset.rows.array_checks import beyond_float64, has_inexact_integers
 from linearly.dataset.rows.block import Block
-from linearly.dataset.rows.reduce import fold
+from linearly.dataset.rows.reduce import reduce_blocks
 
 S = TypeVar("S")
 
@@ -50,8 +50,8 @@ class SparseRows:
         for start, stop in self.cuts:
             yield self.block(start, stop)
 
-    def fold(self, f: Callable[[Block], S]) -> S:
-        return fold((partial(self.block, start, stop) for start, stop in self.cuts), f)
+    def reduce(self, f: Callable[[Block], S]) -> S:
+        return reduce_blocks((partial(self.block, start, stop) for start, stop in self.cuts), f)
 
 
 def part(X: Any, start: int, stop: int) -> Any:
@@ -70,7 +70,7 @@ def in_floats(X: Any, start: int = 0) -> Any:
     """A CSR matrix in float64 or float32; integers that a float64 would round are refused by row and column."""
     if X.dtype in (np.float64, np.float32):
         return X
-    if loses_digits(X.data):
+    if has_inexact_integers(X.data):
         at = int(np.argmax(beyond_float64(X.data)))
         row = start + int(np.searchsorted(X.indptr, at, side="right")) - 1
         raise ValueError(

@@ -17,9 +17,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.rows.block import Place, as_frame, in_words
-from linearly.dataset.rows.object_columns import unboxed
-from linearly.dataset.rows.reduce import fold
+from linearly.dataset.rows.block import RowOrigin, as_frame, in_words
+from linearly.dataset.rows.object_columns import convert_object_columns
+from linearly.dataset.rows.reduce import reduce_blocks
 
 S = TypeVar("S")
 
@@ -36,7 +36,7 @@ class Chunk:
 
     frame: nw.DataFrame[Any]
     start: int = 0
-    place: Place | None = None
+    place: RowOrigin | None = None
     kept: NDArray[np.intp] | None = None
     absent: NDArray[np.bool_] | None = None
 
@@ -72,7 +72,7 @@ class Tables(Protocol):
         """The chunks in order; each call is a new pass."""
         ...
 
-    def fold(self, f: Callable[[Chunk], S]) -> S:
+    def reduce(self, f: Callable[[Chunk], S]) -> S:
         """The sum of f over the chunks, in a fixed order of merging."""
         ...
 
@@ -85,7 +85,7 @@ class FrameTables:
     """A data frame in this process: pandas, polars, Arrow, or anything else that narwhals knows."""
 
     def __init__(self, frame: Any) -> None:
-        self.frame = frame if isinstance(frame, nw.DataFrame) else unboxed(as_frame(_named(frame)))
+        self.frame = frame if isinstance(frame, nw.DataFrame) else convert_object_columns(as_frame(_named(frame)))
         self.schema = dict(self.frame.schema)
 
     def __len__(self) -> int:
@@ -97,8 +97,8 @@ class FrameTables:
     def __iter__(self) -> Iterator[Chunk]:
         return map(self._chunk, range(0, max(len(self.frame), 1), _ROWS))
 
-    def fold(self, f: Callable[[Chunk], S]) -> S:
-        return fold((partial(self._chunk, start) for start in range(0, max(len(self.frame), 1), _ROWS)), f)
+    def reduce(self, f: Callable[[Chunk], S]) -> S:
+        return reduce_blocks((partial(self._chunk, start) for start in range(0, max(len(self.frame), 1), _ROWS)), f)
 
     def select(self, columns: Sequence[str]) -> FrameTables:
         return FrameTables(self.frame.select(list(columns)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from linearly.dataset.cluster.partitions import Changed, partitions_of
+from linearly.dataset.cluster.partitions import MapPartition, partitions_of
 from linearly.dataset.rows.block import Block, Rows
 
 S = TypeVar("S")
@@ -25,9 +25,9 @@ class MappedRows:
     def __iter__(self) -> Iterator[Block]:
         return map(self.change, self.rows)
 
-    def fold(self, f: Callable[[Block], S]) -> S:
+    def reduce(self, f: Callable[[Block], S]) -> S:
         change = self.change
-        return self.rows.fold(lambda block: f(change(block)))
+        return self.rows.reduce(lambda block: f(change(block)))
 
     @property
     def n_partitions(self) -> int | None:
@@ -37,11 +37,11 @@ class MappedRows:
     def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
         """The sum of f over the partitions, each given as its blocks in order."""
         rows: Any = self.rows
-        value: S = rows.fold_partitions(Changed(self.change, f))
+        value: S = rows.fold_partitions(MapPartition(self.change, f))
         return value
 
 
-class CountedRows:
+class PassCounter:
     """Other rows as they are; `passes` says how often they were folded or walked."""
 
     def __init__(self, rows: Rows) -> None:
@@ -51,6 +51,6 @@ class CountedRows:
         self.passes += 1
         return iter(self.rows)
 
-    def fold(self, f: Callable[[Block], S]) -> S:
+    def reduce(self, f: Callable[[Block], S]) -> S:
         self.passes += 1
-        return self.rows.fold(f)
+        return self.rows.reduce(f)

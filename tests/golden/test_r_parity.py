@@ -1,0 +1,162 @@
+"""The same numbers as R: lm, sandwich::vcovHC and vcovCL (tests/golden/lm.R), to 1e-8 or better."""
+
+import json
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from linearly.algorithm.least_squares.sandwich import clustered_meat
+from linearly.dataset.rows.block import as_rows
+from linearly.exceptions import PrecisionWarning
+from linearly.models.linear_regression import LinearRegression
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "lm.json").read_text())
+METHODS = ("auto", "gram", "qr", "extended")
+
+
+class Case(NamedTuple):
+    """A data set and what R says about it; `golden[kind]` holds the numbers of one kind of fit."""
+
+    name: str
+    golden: dict
+    X: np.ndarray
+    y: np.ndarray
+
+    def fit(self, kind="fit", **parameters):
+        """The model that R calls fit, weighted, zero_weighted, no_intercept or rank_deficient."""
+        weight = self.golden[kind].get("weights")
+        if kind == "rank_deficient":
+            copy = np.column_stack([self.X, self.X[:, 0]])
+            with pytest.warns(np.exceptions.RankWarning, match=f"^'x{self.X.shape[1]}': "):
+                return LinearRegression(**parameters).fit(copy, self.y)
+        model = LinearRegression(fit_intercept=kind != "no_intercept", **parameters)
+        with warnings.catch_warnings():
+            if parameters.get("method") == "gram":  # it may say that ten digits are not sure; eight are asked for here
+                warnings.simplefilter("ignore", PrecisionWarning)
+            return model.fit(self.X, self.y, sample_weight=weight)
+
+
+def case_of(name):
+    golden = GOLDEN["data"][name]
+    data = {column: np.array(values, dtype=np.float64) for column, values in golden["data"].items()}
+    X = np.column_stack([data[feature] for feature in golden["features"]])
+    return Case(name, golden, X, data[golden["response"]])
+
+
+@pytest.fixture(params=list(GOLDEN["data"]))
+def case(request):
+    return case_of(request.param)
+
+
+def assert_as_in_r(actual, expected, rel=1e-8):
+    """Equal to `rel`; what R leaves out (null) is not compared."""
+    actual, expected = np.asarray(actual, dtype=np.float64), np.array(expected, dtype=np.float64)
+    known = ~np.isnan(expected)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual[known], expected[known], rtol=rel, atol=0)
+
+
+def assert_same_covariance(actual, expected, rel=1e-8):
+    """Entry by entry, on the scale of the two standard errors: a covariance can be anything down to zero."""
+    expected = np.array(expected)
+    size = np.sqrt(np.diagonal(expected))
+    assert_as_in_r(np.diagonal(actual), np.diagonal(expected), rel)
+    np.testing.assert_allclose(actual / np.outer(size, size), expected / np.outer(size, size), rtol=0, atol=rel)
+
+
+def coefficients(model):
+    return np.append(model.intercept_, model.coef_) if model.fit_intercept else model.coef_
+
+
+def test_golden_file_says_where_it_comes_from():
+    assert GOLDEN["provenance"]["r"].startswith("R version")
+    assert set(GOLDEN["data"]) >= {"swiss", "longley", "stackloss", "mtcars"}
+
+
+# --- the fit --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["fit", "weighted", "zero_weighted", "no_intercept"])
+class TestFit:
+    def test_coefficients_and_standard_errors(self, case, kind, method):
+        golden, model = case.golden[kind], case.fit(kind, method=method)
+        assert_as_in_r(coefficients(model), golden["coefficients"])
+        assert_as_in_r(np.sqrt(np.diagonal(model.covariance_)), golden["std_error"])
+        assert_same_covariance(model.covariance_, golden["covariance"])
+
+    def test_sums_of_squares(self, case, kind, method):
+        golden, solution = case.golden[kind], case.fit(kind, method=method).solution_
+        assert_as_in_r(solution.rss[0], golden["rss"])
+        assert_as_in_r(np.sqrt(solution.sigma2[0]), golden["sigma"])
+        assert_as_in_r(1 - solution.rss[0] / solution.tss[0], golden["r_squared"])
+        assert solution.n == golden["n"]
+        assert solution.dof == golden["df_residual"]
+        assert solution.rank + int(solution.has_intercept) == golden["rank"]
+
+    def test_rows(self, case, kind, method):
+        golden, model = case.golden[kind], case.fit(kind, method=method)
+        assert_as_in_r(model.predict(case.X), golden["fitted"])
+        weight = np.array(golden.get("weights", np.ones(len(case.y))))
+        leverage = weight * (model.solution_.whitened_rows(case.X) ** 2).sum(axis=1)
+        assert_as_in_r(leverage, golden["hatvalues"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rank_deficient(case, method):
+    # R sets the coefficient of the copy aside (NA); here it is of smallest norm. What can be known is the same.
+    golden, model = case.golden["rank_deficient"], case.fit("rank_deficient", method=method)
+    solution = model.solution_
+    assert solution.aliased == (case.X.shape[1],)
+    assert solution.rank + 1 == golden["rank"]
+    assert solution.dof == golden["df_residual"]
+    assert_as_in_r(solution.rss[0], golden["rss"])
+    assert_as_in_r(model.predict(np.column_stack([case.X, case.X[:, 0]])), golden["fitted"])
+    both = model.coef_[[0, -1]]
+    # Which of two copies carries how much is known a digit worse than the fit: 4e-10 by a float64 Gram, whatever BLAS.
+    assert both[0] == pytest.approx(both[1], rel=max(1e-10, 10 * 10.0**-solution.digits))
+    assert solution.digits > 10
+    assert both.sum() == pytest.approx(golden["coefficients"][1], rel=1e-8)
+    assert_as_in_r(model.coef_[1:-1], golden["coefficients"][2:-1])
+    assert_as_in_r(np.sqrt(np.diagonal(model.covariance_))[2:-1], golden["std_error"][2:-1])
+    assert np.isnan(model.covariance_[[1, -1]]).all()
+    total = np.sqrt(solution.sigma2[0]) * np.linalg.norm(solution.inverse_root[[1, -1]].sum(axis=0))
+    assert total == pytest.approx(golden["std_error"][1], rel=1e-8)
+
+
+def test_several_responses(case):
+    golden = case.golden["multi_response"]
+    data = {column: np.array(values) for column, values in case.golden["data"].items()}
+    X = np.column_stack([data[name] for name in golden["features"]])
+    Y = np.column_stack([data[name] for name in golden["responses"]])
+    model = LinearRegression().fit(X, Y)
+    for t, name in enumerate(golden["responses"]):
+        assert_as_in_r([model.intercept_[t], *model.coef_[t]], golden["coefficients"][name])
+        assert_as_in_r(np.sqrt(np.diagonal(model.covariance_[t])), golden["std_error"][name])
+
+
+# --- robust covariances ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("covariance", ["HC0", "HC1", "HC2", "HC3"])
+@pytest.mark.parametrize("kind", ["fit", "weighted"])
+def test_heteroscedasticity_consistent(case, kind, covariance):
+    model = case.fit(kind, covariance=covariance)
+    assert_same_covariance(model.covariance_, case.golden[kind]["hc"][covariance])
+    assert_as_in_r(coefficients(model), case.golden[kind]["coefficients"])
+
+
+@pytest.mark.parametrize("kind", ["fit", "weighted"])
+def test_clustered(case, kind):
+    golden = case.golden[kind]
+    solution = case.fit(kind).solution_
+    weight = None if "weights" not in golden else np.array(golden["weights"], dtype=float)
+    # Not by covariance="cluster", which refuses five groups where the model has as many terms.
+    meat, _ = clustered_meat(as_rows(case.X, case.y, weight), solution, golden["cluster"]["groups"])
+    assert_same_covariance(solution.inverse_root @ meat[0] @ solution.inverse_root.T, golden["cluster"]["covariance"])
+
+
+# --- evidence: a term, a model, a row, the residuals ----------------------------------------------
