@@ -111,10 +111,10 @@ def online_pass(
 ) -> Iterator[Mistakes]:
     """One pass over rows whose targets are codes, correcting the weights in place; mistakes come as they are made.
 
-    What a mistake is, and how it is corrected, says `kernels.reference.perceptron_pass`. ``order`` walks the rows of a data set
-    in memory in that order. At most ``most`` mistakes come at a time, and the weights are then those after the last
-    of them. ``measure`` looks at the size of the rows and raises ExtraordinarySize where their products do not fit a
-    float64; one pass in a fit has to.
+    What a mistake is, and how it is corrected, says `kernels.reference.perceptron_pass`. ``order`` walks the rows of a
+    data set in memory in that order. At most ``most`` mistakes come at a time, and the weights are then those after
+    the last of them. ``measure`` looks at the size of the rows and raises ExtraordinarySize where their products do
+    not fit a float64; one pass in a fit has to.
     """
     for block in _blocks(rows) if order is None else (in_one_array(rows),):
         if block.weight is not None:
