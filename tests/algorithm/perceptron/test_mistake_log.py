@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from perceptron_cases import Streamed, Textbook, a_start, made, same, whole_numbers
 
 from linearly.algorithm.perceptron import mistake_log
-from linearly.algorithm.perceptron.mistake_log import BestWeights, MistakeLog, Recorder, candidates_at_once, is_better
+from linearly.algorithm.perceptron.mistake_log import BestWeights, MistakeLog, Recorder, candidates_at_once, better_of
 from linearly.algorithm.perceptron.online_pass import Weights, online_pass
 from linearly.algorithm.perceptron.training import Training
 from linearly.dataset.rows.block import as_rows
@@ -112,8 +112,8 @@ def test_a_start_without_errors_stays_the_best():
 def test_the_better_of_candidates_is_strictly_better_and_the_first():
     start = BestWeights(0, 3.0, np.zeros((1, 2)), np.zeros(1))
     coef, intercept = np.arange(8.0).reshape(4, 1, 2), np.arange(4.0)[:, None]
-    assert is_better(start, 10, coef, intercept, np.array([4.0, 3.0, 5.0, 3.0])) is start
-    found = is_better(start, 10, coef, intercept, np.array([4.0, 2.0, 2.0, 3.0]))
+    assert better_of(start, 10, coef, intercept, np.array([4.0, 3.0, 5.0, 3.0])) is start
+    found = better_of(start, 10, coef, intercept, np.array([4.0, 2.0, 2.0, 3.0]))
     assert (found.update, found.errors) == (12, 2.0)
     same((found.coef, found.intercept), (coef[1], intercept[1]))
 
@@ -220,9 +220,9 @@ def test_stored_zeros_and_halves_of_an_entry_are_the_same_point():
 
 def test_few_rows_only_are_searched_for_contradictions(monkeypatch):
     X = np.array([[1.0, 2.0], [1.0, 2.0]])
-    monkeypatch.setattr(mistake_log, "_MOST_COMPARED", 2)
+    monkeypatch.setattr(mistake_log, "_MAX_COMPARED", 2)
     assert contradiction_of(X, [1, 0])
-    monkeypatch.setattr(mistake_log, "_MOST_COMPARED", 1)
+    monkeypatch.setattr(mistake_log, "_MAX_COMPARED", 1)
     assert contradiction_of(X, [1, 0]) == ""
     log = MistakeLog(*(np.zeros(1, np.int64),) * 4, 1, 1, 2, True)
     assert log.find_contradiction() == ""

@@ -95,7 +95,7 @@ def test_a_shard_leaves_the_weights_it_starts_from_alone(sparse):
     book = Textbook(3, 3, start=start).one_pass(X, y)
     assert (mixture.mistakes, mixture.seen) == (len(book.made), 45)
     same((mixture.W, mixture.b), book.trail[-1])
-    mixture.follow(weights)
+    mixture.update(weights)
     same((weights.W, weights.b), book.trail[-1])
     assert weights.seen == 53
     # Eight rows at the start, whose sum was 8·start − 1, and those of the scan.
@@ -116,12 +116,12 @@ def test_a_mixture_of_weights_without_averages_has_none():
         np.testing.assert_array_equal(total.b, [2.5])
         assert (total.mistakes, total.seen, total.largest) == (8, 40, 2.0)
     weights = Weights.zeros(1, 2)
-    none.follow(weights)
+    none.update(weights)
     assert weights.U is None
     assert weights.c is None
     same((weights.W, weights.b), (none.W, none.b))
     without = Weights.zeros(1, 2, intercept=False)
-    none.follow(without)
+    none.update(without)
     assert without.b is None
     assert (without.seen, without.largest) == (10, 1.0)
 

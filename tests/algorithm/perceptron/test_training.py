@@ -91,7 +91,7 @@ def test_a_log_of_rows_elsewhere_is_given_up_only_by_a_model_that_can_do_without
         (len(book.made) - 1, Streamed(X, y), mixes),
         (len(book.made) - 1, as_rows(X, y), False),
     ):
-        monkeypatch.setattr(training, "_MOST_LOGGED", limit)
+        monkeypatch.setattr(training, "_MAX_LOGGED", limit)
         learner = Training(1, 3, mixes=mixes)
         learner.one_pass(rows)
         learner.one_pass(rows)
