@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from perceptron_cases import Streamed, Textbook, a_start, made, same, whole_numbers
 
 from linearly.algorithm.perceptron import mistake_log
-from linearly.algorithm.perceptron.mistake_log import BestWeights, MistakeLog, Recorder, candidates_at_once, better_of
+from linearly.algorithm.perceptron.mistake_log import BestWeights, MistakeLog, Recorder, better_of, candidates_at_once
 from linearly.algorithm.perceptron.online_pass import Weights, online_pass
 from linearly.algorithm.perceptron.training import Training
 from linearly.dataset.rows.block import as_rows

@@ -14,8 +14,8 @@ from linearly.algorithm.perceptron.mistake_log import (
     BestWeights,
     MistakeLog,
     apply_updates,
-    candidates_at_once,
     better_of,
+    candidates_at_once,
 )
 from linearly.algorithm.perceptron.online_pass import Array, Codes, Integers, Mistakes
 from linearly.dataset.rows.block import Rows
