@@ -29,7 +29,7 @@ class Partitioned(Streamed):
     def n_partitions(self):
         return -(-self.X.shape[0] // self.step)
 
-    def fold_partitions(self, f):
+    def reduce_partitions(self, f):
         first, *others = (f(iter([block])) for block in self)
         return sum(others, start=first)
 

@@ -97,4 +97,4 @@ def test_rows_with_a_ledger_write_down_what_a_summary_was_made_of():
     partitioned.rows.classes, partitioned.rows.one_shot = ("no", "yes"), True
     assert (partitioned.classes, partitioned.one_shot) == (("no", "yes"), True)
     assert partitioned.n_partitions == 3
-    assert partitioned.fold_partitions(lambda blocks: sum(map(len, blocks))) == 30
+    assert partitioned.reduce_partitions(lambda blocks: sum(map(len, blocks))) == 30

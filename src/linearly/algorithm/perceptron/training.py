@@ -77,7 +77,7 @@ class Training:
 
     def _mixed_pass(self, rows: Any) -> int:
         self.record = None
-        mixture: Mixture = rows.fold_partitions(Shard(self.weights))
+        mixture: Mixture = rows.reduce_partitions(Shard(self.weights))
         if not is_safe_magnitude(max(self.weights.largest, mixture.largest)):
             raise UnsafeMagnitude
         mixture.update(self.weights)
