@@ -512,8 +512,8 @@ class Model:
         """What is asked of the estimator: an array for rows that are here, columns beside them for rows elsewhere."""
         tables: Any = self._new_tables(data, keep)
         asked = PredictChunk(self.design.without_target(), ask)
-        if hasattr(tables, "answered"):
-            return tables.answered(asked, kinds, keep)
+        if hasattr(tables, "with_predictions"):
+            return tables.with_predictions(asked, kinds, keep)
         return np.concatenate([asked(chunk) for chunk in tables])
 
     def _example(self) -> NDArray[Any]:

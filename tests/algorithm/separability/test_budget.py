@@ -45,8 +45,8 @@ def test_proofs_of_many_classes_take_no_more_than_their_budget(K, monkeypatch):
         original(operations)
 
     original = budgets.spend_work
-    for module in ("nearest", "halfspaces", "hints", "integer_algebra"):
-        monkeypatch.setattr(f"linearly.algorithm.{module}.spend", spend)
+    for module in ("min_norm_point", "halfspaces", "float_search", "integer_algebra"):
+        monkeypatch.setattr(f"linearly.algorithm.separability.{module}.spend_work", spend)
     error_floor(X, np.arange(300) % K, budget=1e9)
     assert sum(spent[:-1]) <= 1e9
 

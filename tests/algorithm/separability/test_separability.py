@@ -211,7 +211,7 @@ def test_hints_that_lie_are_thrown_away(monkeypatch):
     def lie(H, frame, *_):
         return FloatHint(frame @ rng.standard_normal(frame.shape[1]), [], np.empty(0))
 
-    monkeypatch.setattr(relations, "approach", lie)
+    monkeypatch.setattr(relations, "search_min_norm_point", lie)
     for seed in range(30):
         decided(seed)
 
@@ -376,8 +376,8 @@ def test_check_refuses_false_claims():
     assert not replaced(c, verdict="overlapping").check()
     assert not replaced(c, verdict="overlapping", spanning=c.witness).check()
     assert not replaced(c, coef=c.coef * 2).check()
-    assert not replaced(c, witness=replaced(c.witness, multipliers=(Fraction(1), Fraction(2)))).check()
-    assert not replaced(c, witness=replaced(c.witness, multipliers=(Fraction(-1), Fraction(-1)))).check()
+    assert not replaced(c, witness=replaced(c.witness, witness_weights=(Fraction(1), Fraction(2)))).check()
+    assert not replaced(c, witness=replaced(c.witness, witness_weights=(Fraction(-1), Fraction(-1)))).check()
     assert not replaced(c, witness=replaced(c.witness, rows=np.array([0, 2]))).check()
     assert not replaced(c, witness=replaced(c.witness, rows=np.array([1, 9]))).check()
     assert not replaced(c, witness=replaced(c.witness, rivals=np.array([7, 0]))).check()

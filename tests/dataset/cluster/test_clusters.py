@@ -208,7 +208,7 @@ def test_bits_are_those_of_a_local_fold_over_the_same_blocks():
     here = ly.LinearRegression().fit(CutRows(X, Y, cuts=CUTS))
     away = ly.LinearRegression().fit(dask_array(X), dask_array(Y))
     np.testing.assert_array_equal(away.coef_, here.coef_)
-    np.testing.assert_array_equal(away.summary_.cross, here.summary_.cross)
+    np.testing.assert_array_equal(away.summary_.centered_crossprod, here.summary_.centered_crossprod)
 
 
 @pytest.mark.parametrize("n", [*range(1, 40), 255, 256, 257, 1000])
@@ -435,7 +435,7 @@ def test_other_ways_to_fit_kinds_of_columns_and_many_partitions_on_spark(spark, 
     monkeypatch.setattr(module, "_FEW", 2)
     monkeypatch.setattr(module, "_GROUP", 2)
     merged = ly.LinearRegression().fit(numeric)
-    np.testing.assert_array_equal(merged.summary_.cross, direct.summary_.cross)
+    np.testing.assert_array_equal(merged.summary_.centered_crossprod, direct.summary_.centered_crossprod)
     with pytest.raises(ValueError, match="partition 0"):
         numeric.tables.reduce(partial(refuse, what="partition 0"))
 

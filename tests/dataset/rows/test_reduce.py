@@ -47,7 +47,7 @@ def parts(summary):
     for name in type(summary).__slots__:
         value = getattr(summary, name)
         if name == "scaling":
-            yield from (value.shift, value.unit)
+            yield from (value.shift, value.scale)
         elif hasattr(value, "high"):
             yield from (value.high, value.low)
         else:

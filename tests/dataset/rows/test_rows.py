@@ -119,7 +119,7 @@ def test_blocks_know_their_place(small_blocks):
 def test_thinned_rows_are_named_by_the_rows_they_were():
     X = np.arange(80.0).reshape(40, 2)
     X[28, 1] = np.nan
-    thin = as_rows(X).thinned(7)
+    thin = as_rows(X).every_nth(7)
     np.testing.assert_array_equal(joined(thin), X[::7])
     with pytest.raises(ValueError, match="row 28, column 'x1'"):
         check_finite(thin.with_targets(np.zeros(6)).block(2, 6))
@@ -127,7 +127,7 @@ def test_thinned_rows_are_named_by_the_rows_they_were():
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_thinned_rows_of_a_frame(make):
-    thin = as_rows(make(VALUES)).thinned(7)
+    thin = as_rows(make(VALUES)).every_nth(7)
     np.testing.assert_array_equal(joined(thin), VALUES[::7])
 
 
@@ -136,13 +136,13 @@ def test_a_large_integer_is_named_by_its_row_in_the_whole_when_rows_are_thinned(
     X[28, 1] = 2**60
     for matrix in (X, sp.csr_matrix(X), pd.DataFrame(X)):
         with pytest.raises(ValueError, match="row 28, column"):
-            joined(as_rows(matrix).thinned(7))
+            joined(as_rows(matrix).every_nth(7))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_thinned_rows_stay_where_they_are_unless_their_numbers_lie_apart(order):
     X = np.array(np.arange(120.0).reshape(40, 3), order=order)
-    thin = as_rows(X, np.arange(40.0), np.arange(40.0)).thinned(3)
+    thin = as_rows(X, np.arange(40.0), np.arange(40.0)).every_nth(3)
     assert np.shares_memory(thin.block(0, 2).X, X) == (order == "C")
     np.testing.assert_array_equal(joined(thin), X[::3])
     for block in thin:

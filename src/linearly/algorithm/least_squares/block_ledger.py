@@ -105,9 +105,9 @@ class FingerprintingRows:
         """How many partitions there are; None for rows that are here."""
         return partitions_of(self.rows)
 
-    def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+    def reduce_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
         """The sum of f over the partitions, each given as its blocks in order."""
-        value: S = self.rows.fold_partitions(f)
+        value: S = self.rows.reduce_partitions(f)
         return value
 
 

@@ -1,4 +1,4 @@
-"""The errors of linear classifiers, many candidates in one fold: predictions as `predict` makes them.
+"""Count the errors of many linear classifiers in one reduction, with predictions as `predict` makes them.
 
 Two classes: one vector of weights, predict `classes[1]` where x'w + b ≥ 0. K classes: K vectors, the largest score
 wins, the first among equals.
@@ -24,23 +24,23 @@ _SCORES = 2**17  # or so many that a megabyte holds their scores
 
 
 def scores(X: Any, coef: Array, intercept: Array) -> Array:
-    """x'w + b for each row and each vector of weights: n × k for coef k × p and k intercepts."""
+    """Return x'w + b for each row and weight vector: n × k for coef k × p and k intercepts."""
     if len(coef) == 1:
         return np.asarray(X @ coef[0])[:, None] + intercept
     return np.asarray(X @ coef.T + intercept)
 
 
 def predicted_codes(scores: Array) -> NDArray[np.intp]:
-    """Codes of the predicted classes from n × k scores; k = 1 means two classes."""
+    """Return the codes of the predicted classes from n × k scores; k = 1 means two classes."""
     if scores.shape[1] == 1:
         return (scores[:, 0] >= 0).astype(np.intp)
     return np.asarray(np.argmax(scores, axis=1))
 
 
 def argmax_first(scores: Sequence[Array]) -> NDArray[np.int16]:
-    """Which of some arrays is the largest, element by element, the first among equals.
+    """Return the index of the largest of several arrays, element by element; the first among equals.
 
-    Numbers lie side by side, so this is several times as fast as argmax along a short axis.
+    This is several times as fast as argmax along a short axis.
     """
     best, winner = scores[0].copy(), np.zeros(scores[0].shape, dtype=np.int16)
     for k in range(1, len(scores)):
@@ -50,15 +50,15 @@ def argmax_first(scores: Sequence[Array]) -> NDArray[np.int16]:
 
 
 def count_errors(rows: Rows, coef: Array, intercept: Array) -> Array:
-    """The (weighted) number of rows that each candidate gets wrong, and last the total: m + 1 numbers.
+    """Return the (weighted) number of rows that each candidate misclassifies, and last the total: m + 1 numbers.
 
     ``coef`` is m × k × p, ``intercept`` m × k, and the targets of the rows are codes.
     """
     m, k, p = coef.shape
     vectors, constants = coef.transpose(1, 0, 2), intercept.T
 
-    def told(X: Any, y: Any, some: slice) -> NDArray[np.bool_]:
-        """Which rows each candidate gets wrong; of two classes, which it says are of the second."""
+    def misclassified(X: Any, y: Any, some: slice) -> NDArray[np.bool_]:
+        """Return which rows each candidate misclassifies; for two classes, which rows it predicts as the second."""
         among = vectors[:, some].reshape(-1, p)
         S = np.asarray(X @ among.T)
         if k == 1:
@@ -72,15 +72,15 @@ def count_errors(rows: Rows, coef: Array, intercept: Array) -> Array:
         weight = np.ones(len(block), dtype=np.float32) if block.weight is None else block.weight
         total = np.append(np.zeros(m), float(weight.sum(dtype=np.float64)))
         if k == 1:
-            # Every row of class 1 counts as wrong here; who says so takes it back, and errs on the others.
+            # Every row of class 1 counts as an error first; predicting class 1 removes it, and adds one for the others.
             total[:m] = weight[block.y > 0].sum(dtype=np.float64)
             weight = np.where(block.y > 0, -weight, weight)
         step = max(len(block), 1) if is_sparse(block.X) else _ROWS
         for a in range(0, len(block), step):
             X, y, mine = block.X[a : a + step], block.y[a : a + step], weight[a : a + step]
             for some in _slices(m, max(_FEWEST, _SCORES // (k * len(y)))):
-                # A product counts what is told several times as fast as a sum of booleans.
-                total[:m][some] += mine @ told(X, y, some).astype(mine.dtype)
+                # A matrix product counts several times as fast as a sum of booleans.
+                total[:m][some] += mine @ misclassified(X, y, some).astype(mine.dtype)
         return total
 
     return rows.reduce(count)
@@ -91,13 +91,13 @@ def _slices(n: int, step: int) -> Iterator[slice]:
 
 
 def training_error(rows: Rows, coef: Array, intercept: Array) -> float:
-    """S1's E_in of one classifier (k × p weights): the share of rows, by weight, that it gets wrong."""
+    """Return the (weighted) share of rows that one classifier (k × p weights) misclassifies."""
     wrong, total = count_errors(rows, coef[None], intercept[None])
     return float(wrong / total)
 
 
 def pass_error(rows: Rows, coef: Array, intercept: Array) -> float:
-    """The same for rows without weights, with the scores of the scan: fast, and exactly zero where it converged."""
+    """Return the same for unweighted rows, with the scores of an online pass: exactly zero after convergence."""
 
     def count(block: Block) -> NDArray[np.int64]:
         assert block.y is not None

@@ -1,4 +1,4 @@
-"""The log of a perceptron's mistakes: the whole training, to be read as the last, the best, the average or the vote."""
+"""The log of a perceptron's mistakes, from which the final, best, averaged and voted weights are computed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from linearly.dataset.rows.block import Rows
 from linearly.dataset.rows.safe_scaling import times_power
 from linearly.kernels.matrices import dense, is_sparse
 
-MAX_LOG_BYTES = 2**22  # bytes of mistaken rows that a log keeps unasked, whatever n
-CANDIDATES_PER_PASS = 64  # scored in one fold: the rows are then read at the speed of a matrix product
+MAX_LOG_BYTES = 2**22  # mistaken rows that a log keeps by default
+CANDIDATES_PER_PASS = 64  # scored in one reduction, at the speed of a matrix product
 _CANDIDATE_VECTORS = 256
 _CANDIDATE_CELLS = 2**22  # and no more than 32 MB of them
 _TILE = 256
-_NARROW = 64  # columns up to which votes are told by weights, not by products of rows
-_PLACES = 2**13  # rows that vote at once then
-_SCORES = 2**17  # by so many lines that a megabyte holds their scores
-_MOST_COMPARED = 2**16  # rows searched for contradictions: some 50 ms
+_NARROW = 64  # columns up to which votes are computed from weights, not from products of rows
+_PLACES = 2**13  # rows per tile then
+_SCORES = 2**17  # scores per tile: one megabyte
+_MAX_COMPARED = 2**16  # rows searched for contradictions: about 50 ms
 
 
 class BestWeights(NamedTuple):
-    """The weights with the fewest errors on a trail, and after which update they stood (0: the start)."""
+    """The weights with the fewest errors, and after which update they occurred (0: the start)."""
 
     update: int
     errors: float
@@ -38,16 +38,23 @@ class BestWeights(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MistakeLog:
-    """Which rows a perceptron got wrong, in order: from zero, its weights are Σ y x over the log.
+    """The rows that a perceptron misclassified, in order. Started at zero, its weights are Σ y x over the log.
 
-    rows       index of each mistaken row; in a stream, the number of rows before it
-    codes      code of its class (two classes: 0 for y = −1, 1 for y = +1), ``rivals`` of the class it was mistaken for
-    times      rows seen when the mistake was made, itself included
-    seen       rows seen in all
-    features   the mistaken rows themselves, each once; ``which`` of them each mistake is. None if they are too many to
-               keep unasked (4 MB): `with_rows` adds them. Rows of extraordinary size are in the unit that makes their
-               sum the coefficients.
-    start      weights and constant terms at the beginning, if not zero
+    Attributes
+    ----------
+    rows : ndarray of int64
+        Index of each mistaken row; in a stream, the number of rows before it.
+    codes, rivals : ndarray of int32
+        Code of its class (two classes: 0 for y = −1, 1 for y = +1) and of the class it was mistaken for.
+    times : ndarray of int64
+        Number of rows seen when the mistake was made, itself included.
+    seen : int
+        Number of rows seen in total.
+    features, which : array and ndarray of int64, or None
+        The distinct mistaken rows, and the index of each mistake among them. None if they take more than 4 MB;
+        `with_rows` adds them. Rows of extreme magnitude are in the unit that makes their sum the coefficients.
+    start : tuple of ndarray, or None
+        Initial weights and intercepts, if not zero.
     """
 
     rows: Integers
@@ -71,18 +78,18 @@ class MistakeLog:
 
     @property
     def signs(self) -> NDArray[np.int64]:
-        """y = ±1 of each mistake, of two classes."""
+        """Return y = ±1 of each mistake, for two classes."""
         if self.vectors > 1:
             raise ValueError("Signs are for two classes; codes and rivals say what K classes were mistaken for.")
         return 2 * self.codes.astype(np.int64) - 1
 
     @property
     def survival_counts(self) -> Integers:
-        """After how many rows the weights stood: those of the start, and after each mistake (Freund & Schapire's c)."""
+        """Return how many rows each weight vector survived, the initial one first (c in Freund & Schapire 1999)."""
         return np.diff(np.concatenate([[1], self.times, [self.seen + 1]]))
 
     def with_rows(self, X: Any) -> MistakeLog:
-        """The same log with the mistaken rows taken from X, an array or a CSR matrix of the data it was made on."""
+        """Return the log with the mistaken rows taken from X, the array or CSR matrix of the training data."""
         distinct, which = np.unique(self.rows, return_inverse=True)
         if len(distinct) and (X.shape[1] != self.p or X.shape[0] <= distinct[-1]):
             raise ValueError(f"These are not the rows of the log: it has {self.p} columns and row {distinct[-1]}.")
@@ -91,15 +98,15 @@ class MistakeLog:
     # --- readings
 
     def final_weights(self) -> tuple[Array, Array]:
-        """The weights and constant terms after the last mistake, in the bits of the training."""
+        """Return the weights and intercepts after the last mistake, bit for bit as in training."""
         W, b = self._start()
         for _, coef, intercept in self.iter_weights():
             W, b = coef[-1], intercept[-1]
         return W, b
 
     def averaged_weights(self) -> tuple[Array, Array]:
-        """The mean of the weights after each row seen: what a mistake added counts for the rows from it on."""
-        features, which = self._kept()
+        """Return the mean of the weights after each row seen: each correction counts for the rows from it on."""
+        features, which = self._mistaken_rows()
         share = (self.seen - self.times + 1) / max(self.seen, 1)
         C = np.zeros((features.shape[0], self.vectors))
         W, b = self._start()
@@ -110,23 +117,23 @@ class MistakeLog:
         return W + np.asarray(features.T @ C).T, b
 
     def vote(self, X: Any, weighting: str = "survival") -> Array:
-        """What the weights after each mistake vote, with ``survived`` rows or ``uniform`` weight.
+        """Return the vote of the weights after each mistake, weighted by "survival" counts or "uniform".
 
-        Two classes: the mean of their signs (sign(0) = +1), between −1 and 1. K classes: the share of votes for each,
-        n × K.
+        For two classes this is the mean of their signs (sign(0) = +1), between −1 and 1. For K classes it is the share
+        of votes for each, n × K.
         """
         counts = self.survival_counts.astype(np.float64) if weighting == "survival" else np.ones(len(self) + 1)
         counts[0] *= weighting == "survival"
-        features, _ = self._kept()
+        features, _ = self._mistaken_rows()
         narrow = self.p <= _NARROW and not is_sparse(X) and not is_sparse(features)
         tally = (self._tally_by_weights if narrow else self._tally_by_products)(X, counts) / counts.sum()
         return tally[0] if self.vectors == 1 else np.asarray(tally.T)
 
     def _tally_by_weights(self, X: Any, counts: Array) -> Array:
-        """Votes for each class by forming the weights after each mistake: cheaper where columns are few."""
+        """Return the votes per class by forming the weights after each mistake: cheaper with few columns."""
         W, b = self._start()
         tally = np.empty((self.vectors, X.shape[0]))
-        exact = np.float32 if counts.sum() < 2**24 else np.float64  # whole numbers, and half the bytes where they allow
+        exact = np.float32 if counts.sum() < 2**24 else np.float64  # integers; half the bytes if they fit
         for first in range(0, X.shape[0], _PLACES):
             Z = np.asarray(X[first : first + _PLACES], dtype=np.float64).T
             some = counts[0] * _votes(W @ Z + b[:, None])
@@ -135,8 +142,8 @@ class MistakeLog:
             ):
                 mine = counts[1 + a : 1 + a + len(coef)].astype(exact)
                 if self.vectors == 1:
-                    told = coef[:, 0] @ Z >= -intercept
-                    some += 2.0 * (mine @ told.astype(exact)) - mine.sum(dtype=np.float64)
+                    positive = coef[:, 0] @ Z >= -intercept
+                    some += 2.0 * (mine @ positive.astype(exact)) - mine.sum(dtype=np.float64)
                 else:
                     scores = coef.transpose(1, 0, 2) @ Z
                     scores += intercept.T[:, :, None]
@@ -145,8 +152,8 @@ class MistakeLog:
         return tally
 
     def _tally_by_products(self, X: Any, counts: Array) -> Array:
-        """The same by products of rows with mistaken rows: cheaper where columns are many."""
-        features, which = self._kept()
+        """Return the same from products of rows with mistaken rows: cheaper with many columns."""
+        features, which = self._mistaken_rows()
         n, k = X.shape[0], self.vectors
         tally = np.zeros((k, n))
         for first in range(0, n, _TILE):
@@ -168,16 +175,16 @@ class MistakeLog:
         return tally
 
     def best(self, rows: Rows) -> BestWeights:
-        """The first weights, from the start to the last mistake, with the fewest errors on rows (targets: codes)."""
+        """Return the first weights, from the start to the last mistake, with the fewest errors on rows with codes."""
         W, b = self._start()
         best = BestWeights(0, float(count_errors(rows, W[None], b[None])[0]), W, b)
         for update, coef, intercept in self.iter_weights():
-            best = is_better(best, update, coef, intercept, count_errors(rows, coef, intercept)[:-1])
+            best = better_of(best, update, coef, intercept, count_errors(rows, coef, intercept)[:-1])
         return best
 
     def iter_weights(self, at_once: int | None = None) -> Iterator[tuple[int, Array, Array]]:
-        """The weights after each mistake, some at a time: mistakes before, m × vectors × p, m × vectors."""
-        features, which = self._kept()
+        """Yield the weights after each mistake, some at a time: mistakes before, m × vectors × p, m × vectors."""
+        features, which = self._mistaken_rows()
         W, b = self._start()
         step = candidates_at_once(self.vectors, self.p) if at_once is None else at_once
         for a in range(0, len(self), step):
@@ -189,8 +196,8 @@ class MistakeLog:
             W, b = coef[-1], intercept[-1]
 
     def find_contradiction(self) -> str:
-        """A proof, found among the mistaken rows, that no hyperplane separates; empty if there is none so simple."""
-        if self.features is None or self.which is None or self.features.shape[0] > _MOST_COMPARED:
+        """Return a simple proof, found among the mistaken rows, that no hyperplane separates; "" if there is none."""
+        if self.features is None or self.which is None or self.features.shape[0] > _MAX_COMPARED:
             return ""
         mistake = np.full(self.features.shape[0], -1)
         mistake[self.which[::-1]] = np.arange(len(self))[::-1]
@@ -206,7 +213,7 @@ class MistakeLog:
                 return f"rows {a} and {b} are the same point with different labels"
         return ""
 
-    def _kept(self) -> tuple[Any, Integers]:
+    def _mistaken_rows(self) -> tuple[Any, Integers]:
         if self.features is None or self.which is None:
             raise ValueError(
                 "This log keeps which rows were mistaken, not the rows themselves: they take more than "
@@ -224,7 +231,7 @@ class MistakeLog:
 
 
 class Recorder:
-    """Collects mistakes as a scan makes them, and the rows they were made on as far as there is room."""
+    """Collect the mistakes of online passes, and the mistaken rows as far as there is room."""
 
     def __init__(self, start: tuple[Array, Array] | None = None, room: float = MAX_LOG_BYTES) -> None:
         self.start, self.room = start, room
@@ -233,7 +240,7 @@ class Recorder:
         self._known: dict[int, NDArray[np.bool_]] = {}  # by block, which of its rows are kept
 
     def add(self, found: Mistakes, *, before: int = 0, exponent: int = 0) -> None:
-        """Take the mistakes of a stretch; `before` counts the rows of a stream before this data set."""
+        """Add mistakes; `before` is the number of rows of the stream before this data set."""
         self.parts.append((before + found.rows, found.codes, found.rivals, found.times))
         if self.kept is None:
             return
@@ -254,18 +261,18 @@ class Recorder:
         known[new] = True
 
     def copy(self) -> Recorder:
-        """A recorder of the mistakes so far that others can be added to."""
+        """Return an independent copy."""
         other = Recorder(self.start, self.room)
         other.parts, other.kept = self.parts.copy(), None if self.kept is None else self.kept.copy()
         other._known = {start: known.copy() for start, known in self._known.items()}
         return other
 
     def forget_rows_known(self) -> None:
-        """The next data set is a new one: its rows are not those seen before."""
+        """Declare that the next data set has other rows than those seen before."""
         self._known = {}
 
     def log(self, seen: int, vectors: int, p: int, intercept: bool) -> MistakeLog:
-        """All that was collected."""
+        """Return the log of all mistakes collected."""
         none: Any = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
         rows, codes, rivals, times = (np.concatenate(c) for c in zip(*(self.parts or [none]), strict=True))
         self.parts = [(rows, codes, rivals, times)]
@@ -284,14 +291,14 @@ class Recorder:
 
 
 def candidates_at_once(vectors: int, p: int) -> int:
-    """How many candidates one fold scores."""
+    """Return how many candidates one reduction scores."""
     return max(1, min(CANDIDATES_PER_PASS, _CANDIDATE_VECTORS // vectors, _CANDIDATE_CELLS // (vectors * max(p, 1))))
 
 
 def apply_updates(
     W: Array, b: Array, features: Any, codes: Codes, rivals: Codes, intercept: bool
 ) -> tuple[Array, Array]:
-    """W and b after each of some corrections, in the bits of the scan: m × vectors × p and m × vectors."""
+    """Return W and b after each correction, bit for bit as in a pass: m × vectors × p and m × vectors."""
     rows = np.asarray(dense(features), dtype=np.float64)
     m, vectors = len(codes), len(W)
     coef, constants = np.zeros((m + 1, vectors, W.shape[1])), np.zeros((m + 1, vectors))
@@ -303,8 +310,8 @@ def apply_updates(
     return np.add.accumulate(coef, axis=0)[1:], np.add.accumulate(constants, axis=0)[1:]
 
 
-def is_better(best: BestWeights, update: int, coef: Array, intercept: Array, wrong: Array) -> BestWeights:
-    """The best of the candidates after `update` corrections if it is strictly better, the first among equals."""
+def better_of(best: BestWeights, update: int, coef: Array, intercept: Array, wrong: Array) -> BestWeights:
+    """Return the best of the candidates after `update` corrections if strictly better than `best`, else `best`."""
     j = int(np.argmin(wrong))
     if wrong[j] >= best.errors:
         return best
@@ -312,14 +319,14 @@ def is_better(best: BestWeights, update: int, coef: Array, intercept: Array, wro
 
 
 def _corrections(codes: Codes, rivals: Codes, vectors: int) -> list[tuple[Any, Any]]:
-    """(vector, factor) pairs: mistake j adds factor[j]·x to vector[j]."""
+    """Return (vector, factor) pairs: mistake j adds factor[j]·x to vector[j]."""
     if vectors == 1:
         return [(np.zeros(len(codes), dtype=np.intp), 2.0 * codes - 1.0)]
     return [(codes.astype(np.intp), np.ones(len(codes))), (rivals.astype(np.intp), -np.ones(len(codes)))]
 
 
 def _votes(trail: Array) -> Array:
-    """Signs (two classes) or indicators of the winner (K classes) along the first axis."""
+    """Return signs (two classes) or indicators of the winner (K classes) along the first axis."""
     if len(trail) == 1:
         signs = (trail >= 0).astype(np.float64)  # four times as fast as np.where
         signs *= 2.0
@@ -330,10 +337,10 @@ def _votes(trail: Array) -> Array:
 
 
 def _keys(features: Any) -> Iterator[bytes]:
-    """Bytes that are equal where rows are, and all zero where a row is."""
+    """Yield bytes per row: equal if the rows are equal, all zero if the row is zero."""
     if not is_sparse(features):
-        told, size = (features + 0.0).tobytes(), features.shape[1] * features.dtype.itemsize
-        yield from (told[i * size : (i + 1) * size] for i in range(len(features)))
+        data, size = (features + 0.0).tobytes(), features.shape[1] * features.dtype.itemsize
+        yield from (data[i * size : (i + 1) * size] for i in range(len(features)))
         return
     tidy = features.copy()
     tidy.sum_duplicates()

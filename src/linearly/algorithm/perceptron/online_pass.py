@@ -1,7 +1,7 @@
-"""The perceptron scan: rows in order, each judged by the weights that the rows before it left.
+"""One pass of an online perceptron: rows in order, each classified by the weights that the rows before it left.
 
-`scan` is the only code that walks blocks in sequence: what a perceptron learns depends on the order of the rows. It
-corrects `Weights` in place and hands out the mistakes, of which `mistake_log` makes a log that is the model.
+`online_pass` is the only code that walks blocks in sequence, because an online perceptron depends on the order of the
+rows. It corrects `Weights` in place and yields the mistakes, from which `mistake_log` makes the log that is the model.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
-_MAX_BLOCK_CELLS = 2**23  # in a stretch of rows: 64 MB, walked in about 5 ms, after which Ctrl-C is heard
-_MAX_BLOCK_STEPS = 2**18  # the same for rows walked in a given order
-_MISTAKE_BUFFER = 2**15  # mistakes handed out at a time: their buffer stays in the cache
+_MAX_BLOCK_CELLS = 2**23  # 64 MB, walked in about 5 ms, after which Ctrl-C takes effect
+_MAX_BLOCK_STEPS = 2**18  # the same limit for rows walked in a given order
+_MISTAKE_BUFFER = 2**15  # mistakes yielded at a time: the buffer stays in the cache
 
 
 @dataclass
 class Weights:
-    """The weights of a perceptron in motion: one vector for two classes, K vectors for K.
+    """The current weights of a perceptron: one vector for two classes, K vectors for K classes.
 
-    ``U`` and ``c`` gather what the average needs: the mean of the weights after each of the rows seen is W − U/seen.
-    For sparse rows the vectors are interleaved, so that all weights of a feature share a cache line.
+    ``U`` and ``c`` accumulate what the average needs: the mean of the weights after each row seen is W − U/seen. For
+    sparse rows the vectors are interleaved, so that all weights of a feature share a cache line.
     """
 
     W: Array
@@ -46,27 +46,27 @@ class Weights:
 
     @staticmethod
     def zeros(vectors: int, p: int, *, intercept: bool = True, averaged: bool = False) -> Weights:
-        """All weights zero."""
+        """Return weights that are all zero."""
         b, c = (np.zeros(vectors) if wanted else None for wanted in (intercept, intercept and averaged))
         return Weights(np.zeros((vectors, p)), b, np.zeros((vectors, p)) if averaged else None, c)
 
     @property
     def coef(self) -> Array:
-        """The weights, one row a vector."""
+        """Return the weights, one row per vector."""
         return self.W.T if self.interleaved else self.W
 
     @property
     def intercept(self) -> Array:
-        """The constant terms, one a vector."""
+        """Return the intercepts, one per vector."""
         return np.zeros(len(self.coef)) if self.b is None else self.b
 
     def copy(self) -> Weights:
-        """The same weights in arrays of their own."""
+        """Return a copy."""
         b, U, c = (None if a is None else a.copy() for a in (self.b, self.U, self.c))
         return replace(self, W=self.W.copy(), b=b, U=U, c=c)
 
     def averaged_weights(self) -> tuple[Array, Array]:
-        """The mean, over all rows seen, of the weights and constant terms after each row."""
+        """Return the mean, over all rows seen, of the weights and intercepts after each row."""
         if self.U is None:
             raise ValueError("These weights were not averaged on the way.")
         T = max(self.seen, 1)
@@ -75,7 +75,7 @@ class Weights:
         return W.T if self.interleaved else W, b
 
     def set_layout(self, interleaved: bool) -> None:
-        """Lay the vectors out for dense or for sparse rows."""
+        """Change the memory layout to that for dense or for sparse rows."""
         if self.interleaved != interleaved:
             self.W = np.ascontiguousarray(self.W.T)
             self.U = None if self.U is None else np.ascontiguousarray(self.U.T)
@@ -84,7 +84,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Mistakes:
-    """The mistakes of a stretch of the walk, in order.
+    """Consecutive mistakes, in order.
 
     ``rows`` are indices in the whole data set, ``codes`` the classes they belong to, ``rivals`` those they were
     mistaken for, ``times`` the number of rows seen, this one included. ``local`` are the indices in the ``block``.
@@ -109,12 +109,12 @@ def online_pass(
     most: int | None = None,
     measure: bool = False,
 ) -> Iterator[Mistakes]:
-    """One pass over rows whose targets are codes, correcting the weights in place; mistakes come as they are made.
+    """Make one pass over rows whose targets are codes. Correct the weights in place and yield the mistakes.
 
-    What a mistake is, and how it is corrected, says `kernels.reference.perceptron_pass`. ``order`` walks the rows of a data set
-    in memory in that order. At most ``most`` mistakes come at a time, and the weights are then those after the last
-    of them. ``measure`` looks at the size of the rows and raises ExtraordinarySize where their products do not fit a
-    float64; one pass in a fit has to.
+    `kernels.reference.perceptron_pass` defines a mistake and its correction. ``order`` walks the rows of a data set in
+    memory in that order. At most ``most`` mistakes are yielded at a time, and the weights are then those after the last
+    of them. ``measure`` checks the magnitude of the rows and raises `UnsafeMagnitude` if their products would overflow
+    or underflow; one pass of a fit has to do so.
     """
     for block in _blocks(rows) if order is None else (in_one_array(rows),):
         if block.weight is not None:
@@ -135,12 +135,12 @@ def online_pass(
 
 
 def in_memory(rows: Rows) -> bool:
-    """Whether the rows are all here, and not read anew at each pass."""
+    """Return whether all rows are in memory and not read again at each pass."""
     return in_memory(rows.rows) if isinstance(rows, MappedRows) else isinstance(rows, InMemoryRows | SparseRows)
 
 
 def in_one_array(rows: Rows) -> Block:
-    """All rows as one block; refused for rows that only come one block at a time."""
+    """Return all rows as one block; raise a ValueError for rows that come one block at a time."""
     if isinstance(rows, MappedRows):
         return rows.change(in_one_array(rows.rows))
     if not isinstance(rows, InMemoryRows | SparseRows):

@@ -1,9 +1,9 @@
-"""Iterative parameter mixing: how an online perceptron learns from partitions on a cluster.
+"""Iterative parameter mixing: train an online perceptron on the partitions of a cluster.
 
-A pass scans every partition on its own worker, each from the same weights. Then the weights are averaged, each
-partition counted by the mistakes it made, and the next pass starts from the average. Where a hyperplane with margin γ
-separates rows of length up to R, at most (R/γ)² passes make a mistake, as many as a single scan makes mistakes at most
-(McDonald, Hall & Mann 2010, theorem 3 with μ proportional to mistakes). With one partition it is the single scan.
+Each worker makes an online pass over its partition, all from the same weights. The weights are then averaged, weighted
+by the mistakes of each partition, and the next pass starts from the average. If a hyperplane with margin γ separates
+rows of norm up to R, at most (R/γ)² passes make a mistake (McDonald, Hall & Mann 2010, theorem 3 with μ proportional to
+mistakes). With one partition this is the ordinary online pass.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from linearly.dataset.rows.safe_scaling import SMALL, UnsafeMagnitude
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
-    """Weights after a pass over some partitions, averaged by mistakes, and what the average over rows needs.
+    """Weights after a pass over some partitions, averaged by mistakes, with the sums for the average over rows.
 
-    The sum of the weights after each row is seen · W − U, and of the constant terms seen · b − c.
+    The sum of the weights after each row is seen · W − U, and of the intercepts seen · b − c.
     """
 
     W: Array
@@ -36,13 +36,13 @@ class Mixture:
 
     @staticmethod
     def of(weights: Weights, mistakes: int) -> Mixture:
-        """The weights that a scan from ``seen = 0`` left."""
+        """Return the mixture of one partition, whose pass started at ``seen = 0``."""
         weights.set_layout(False)
         return Mixture(weights.W, weights.intercept, weights.U, weights.c, mistakes, weights.seen, weights.largest)
 
     def __add__(self, other: Mixture) -> Mixture:
         total = self.mistakes + other.mistakes
-        # Who made no mistake still has the weights of the start and no say in the mixture.
+        # A partition without mistakes still has the starting weights and does not count.
         share = other.mistakes / total if total else 0.0
         W, b = _between(self.W, other.W, share), _between(self.b, other.b, share)
         m, n = self.seen, other.seen
@@ -53,8 +53,8 @@ class Mixture:
             c = self.c + other.c + m * (b - self.b) + n * (b - other.b)
         return Mixture(W, b, U, c, total, m + n, max(self.largest, other.largest))
 
-    def follow(self, weights: Weights) -> None:
-        """Bring weights that were the start of this pass to its end."""
+    def update(self, weights: Weights) -> None:
+        """Move weights from the start of this pass to its end."""
         weights.set_layout(False)
         if weights.U is not None and self.U is not None:
             weights.U += self.U + weights.seen * (self.W - weights.W)
@@ -69,7 +69,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Shard:
-    """The scan of one partition from given weights: what is sent to where its blocks are."""
+    """An online pass over one partition from given weights: the function that is sent to its worker."""
 
     start: Weights
 
@@ -83,14 +83,14 @@ class Shard:
             for found in online_pass(_PartitionRows(blocks), weights, measure=True):
                 made += len(found)
         except UnsafeMagnitude:
-            # Rows that are tiny here may stand beside ordinary ones elsewhere; those whose products overflow may not.
+            # Rows that are tiny here may be accompanied by ordinary ones elsewhere; overflowing products may not.
             if not weights.largest < SMALL:
                 weights.largest = np.inf
         return Mixture.of(weights, made)
 
 
 class _PartitionRows:
-    """The blocks of a partition as rows that can be walked once; their indices in the whole data set do not matter."""
+    """The blocks of a partition as rows that can be walked once. Their global indices do not matter."""
 
     names: tuple[str, ...] = ()
 
@@ -105,7 +105,7 @@ class _PartitionRows:
 
 
 def _between(a: Array, b: Array, share: float) -> Array:
-    """a and b themselves at the ends, where a + (b − a) · share might round."""
+    """Return a + (b − a) · share, and a or b themselves at the ends, where the formula might round."""
     if share in (0.0, 1.0):
         return b if share else a
     return np.asarray(a + (b - a) * share)

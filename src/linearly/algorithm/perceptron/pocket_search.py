@@ -1,4 +1,4 @@
-"""The trail of a perceptron's weights scored on all rows, many at a time: the pocket algorithm's search."""
+"""The pocket algorithm's search: score the weights after each update on all rows, many at a time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from linearly.algorithm.perceptron.mistake_log import (
     BestWeights,
     MistakeLog,
     apply_updates,
+    better_of,
     candidates_at_once,
-    is_better,
 )
 from linearly.algorithm.perceptron.online_pass import Array, Codes, Integers, Mistakes
 from linearly.dataset.rows.block import Rows
@@ -24,7 +24,7 @@ from linearly.kernels.matrices import is_sparse
 
 
 class Updates(NamedTuple):
-    """Some updates in order: the rows that made them, which they are, their classes and rivals, and when."""
+    """Updates in order: the mistaken rows, their indices, classes and rivals, and the number of rows seen."""
 
     features: Any
     rows: Integers
@@ -34,28 +34,28 @@ class Updates(NamedTuple):
 
     @classmethod
     def of(cls, found: Mistakes) -> Self:
-        """The updates that a stretch of the walk made."""
+        """Return the updates of some mistakes."""
         return cls(found.block.X[found.local], found.rows, found.codes, found.rivals, found.times)
 
     @classmethod
-    def joined(cls, parts: list[Updates]) -> Self:
-        """All updates of some stretches."""
+    def concatenate(cls, parts: list[Updates]) -> Self:
+        """Return all updates of several parts."""
         sparse = is_sparse(parts[0].features)
         stack = [part.features for part in parts]
         features = scipy.sparse.vstack(stack, format="csr") if sparse else np.concatenate(stack)
         return cls(features, *(np.concatenate(column) for column in list(zip(*parts, strict=True))[1:]))
 
     def cut(self, start: int, stop: int) -> Updates:
-        """Updates start … stop − 1."""
+        """Return updates start … stop − 1."""
         some = slice(start, stop)
         return Updates(self.features[some], self.rows[some], self.codes[some], self.rivals[some], self.times[some])
 
 
 class PocketSearch:
-    """The weights after each update; the first with the fewest errors on all rows is in the pocket.
+    """The weights after each update, and the first of them with the fewest errors on all rows: the pocket.
 
-    ``path`` holds the errors of the weights at the start and after each update. One fold scores up to 64 vectors of
-    weights, so following the trail costs a product of matrices, not a pass over the rows for each update.
+    ``path`` holds the errors of the initial weights and after each update. One reduction scores up to 64 weight
+    vectors, so the search costs a matrix product, not a pass over the rows per update.
     """
 
     def __init__(self, rows: Rows, W: Array, b: Array, *, intercept: bool, most: int) -> None:
@@ -70,31 +70,31 @@ class PocketSearch:
 
     @property
     def updates(self) -> int:
-        """Updates scored."""
+        """Return the number of updates scored."""
         return len(self.path) - 1
 
     @property
     def ended(self) -> bool:
-        """Whether the pocket holds weights without errors, or all updates are spent."""
+        """Return whether the pocket makes no error, or all updates are used up."""
         return self.best.errors == 0 or self.updates >= self.most
 
     def add_updates(self, found: Mistakes) -> None:
-        """Take the updates that a stretch of the walk made, and score them as soon as they fill a fold."""
+        """Add the updates of some mistakes, and score them as soon as they fill a reduction."""
         self._waiting.append(Updates.of(found))
         if sum(len(steps.rows) for steps in self._waiting) >= self._at_once:
             self.score(least=self._at_once)
 
     def score(self, least: int = 1) -> None:
-        """Score the updates that wait, while there are `least`; those beyond the end of the trail were never made."""
+        """Score the waiting updates while there are at least `least`. Updates beyond the end do not count."""
         if not self._waiting:
             return
-        steps, at = Updates.joined(self._waiting), 0
+        steps, at = Updates.concatenate(self._waiting), 0
         while len(steps.rows) - at >= min(least, self.most - self.updates) and at < len(steps.rows) and not self.ended:
             some = steps.cut(at, at + min(self._at_once, self.most - self.updates))
             coef, constants = apply_updates(self.W, self.b, some.features, some.codes, some.rivals, self.intercept)
             wrong = count_errors(self.rows, coef, constants)[:-1]
             made = int(np.argmin(wrong)) + 1 if (wrong == 0).any() else len(wrong)
-            self.best = is_better(self.best, self.updates, coef, constants, wrong)
+            self.best = better_of(self.best, self.updates, coef, constants, wrong)
             self.path += wrong[:made].tolist()
             self.W, self.b = coef[made - 1], constants[made - 1]
             self._steps.append(some.cut(0, made))
@@ -102,12 +102,12 @@ class PocketSearch:
         self._waiting = [steps.cut(at, len(steps.rows))] if at < len(steps.rows) else []
 
     def log(self, exponent: int) -> MistakeLog:
-        """The updates as a log, for rows that came as X · 2^−exponent; it keeps the mistaken rows if there is room."""
+        """Return the updates as a log, for rows that came as X · 2^−exponent, with the mistaken rows if they fit."""
         k, p = self.W.shape
         start = np.ldexp(self.start[0], -exponent), self.start[1]
         none = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)) * 2
         steps = (
-            Updates.joined(self._steps)
+            Updates.concatenate(self._steps)
             if self._steps
             else Updates(np.empty((0, p)), none[0], none[1], none[1], none[0])
         )

@@ -1,4 +1,4 @@
-"""The training of an online perceptron: passes of the scan over rows, with a record of the mistakes."""
+"""Train an online perceptron: passes over rows, with a record of the mistakes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from linearly.dataset.cluster.partitions import partitions_of
 from linearly.dataset.rows.block import Rows
 from linearly.dataset.rows.safe_scaling import UnsafeMagnitude, is_safe_magnitude
 
-_MOST_LOGGED = 2**21  # mistakes on rows that are not in memory: 50 MB of log, whatever n
+_MAX_LOGGED = 2**21  # mistakes on rows that are not in memory: 50 MB of log
 
 
 class Training:
-    """Weights that learn, pass by pass; the rows of a pass may be those of the pass before, or `new_rows`.
+    """Weights that are trained pass by pass, on the rows of the pass before or, after `new_rows`, on others.
 
-    ``start`` are weights and constant terms to begin with, zero if None. ``shuffle``, a NumPy RandomState, draws a
-    new order for each pass. ``room`` is for the mistaken rows, in bytes. ``exponent`` says that rows come as X ·
-    2^−exponent; the coefficients are given for X. ``mixes`` says that the model can do without its log: rows on a
-    cluster are then learnt where they are, by iterative parameter mixing, and the log of rows in files is given up
-    where it would fill the memory. Otherwise rows come here in order and all mistakes are kept.
+    ``start`` are the initial weights and intercepts, zero if None. ``shuffle``, a NumPy RandomState, draws a new order
+    for each pass. ``room`` is the number of bytes for mistaken rows. ``exponent`` means that rows come as X ·
+    2^−exponent; the coefficients are given for X. ``mixes`` means that the model can do without its log: rows on a
+    cluster are then processed where they are, by iterative parameter mixing, and the log of rows in files is given up
+    before it fills the memory. Otherwise rows come here in order and all mistakes are kept.
     """
 
     def __init__(
@@ -48,18 +48,18 @@ class Training:
             self.weights.W[:], self.weights.intercept[:] = start
             start = np.ldexp(start[0], -exponent), start[1].copy()
         self.record: Recorder | None = Recorder(start, room)
-        self._before = 0  # rows of a stream before these
+        self._before = 0  # rows of the stream before these
         self._measured = False
 
     def copy(self) -> Training:
-        """The training so far, to go on apart from this one; both draw their orders from one generator."""
+        """Return an independent copy of the training so far. Both draw their orders from one generator."""
         other = copy(self)
         other.weights, other.mistakes = self.weights.copy(), self.mistakes.copy()
         other.record = None if self.record is None else self.record.copy()
         return other
 
     def one_pass(self, rows: Rows) -> int:
-        """Walk the rows once; the number of mistakes made."""
+        """Make one pass over the rows and return the number of mistakes."""
         if self.mixes and self.shuffle is None and (partitions_of(rows) or 0) > 1:
             return self._mixed_pass(rows)
         order = None if self.shuffle is None else self.shuffle.permutation(len(in_one_array(rows))).astype(np.int64)
@@ -68,7 +68,7 @@ class Training:
             made += len(found)
             if self.record is not None:
                 self.record.add(found, before=self._before, exponent=self.exponent)
-                if self.mixes and self.updates + made > _MOST_LOGGED and not in_memory(rows):
+                if self.mixes and self.updates + made > _MAX_LOGGED and not in_memory(rows):
                     self.record = None
         self._measured = True
         self.mistakes.append(made)
@@ -77,27 +77,27 @@ class Training:
 
     def _mixed_pass(self, rows: Any) -> int:
         self.record = None
-        mixture: Mixture = rows.fold_partitions(Shard(self.weights))
+        mixture: Mixture = rows.reduce_partitions(Shard(self.weights))
         if not is_safe_magnitude(max(self.weights.largest, mixture.largest)):
             raise UnsafeMagnitude
-        mixture.follow(self.weights)
+        mixture.update(self.weights)
         self._measured = True
         self.mistakes.append(mixture.mistakes)
         self.updates += mixture.mistakes
         return mixture.mistakes
 
     def new_rows(self) -> None:
-        """The next pass is over other rows, which follow those seen so far."""
+        """Declare that the next pass is over other rows, which follow those seen so far."""
         self._before, self._measured = self.weights.seen, False
         if self.record is not None:
             self.record.forget_rows_known()
 
     def final_weights(self) -> tuple[Array, Array]:
-        """The weights and constant terms now."""
+        """Return the current weights and intercepts."""
         return self._in_units_of_x(self.weights.coef.copy()), self.weights.intercept.copy()
 
     def averaged_weights(self) -> tuple[Array, Array]:
-        """Their mean over all rows seen."""
+        """Return the mean of the weights and intercepts over all rows seen."""
         W, b = self.weights.averaged_weights()
         return self._in_units_of_x(W), b
 
@@ -105,11 +105,11 @@ class Training:
         return np.ldexp(W, -self.exponent) if self.exponent else W
 
     def log(self) -> MistakeLog:
-        """The mistakes so far."""
+        """Return the mistakes so far."""
         if self.record is None:
             raise AttributeError(
                 "There is no mistake log: partial_fit keeps none, as memory would grow with the stream, and neither "
-                f"does a model file, or training on the partitions of a cluster, or on files after {_MOST_LOGGED} "
+                f"does a model file, or training on the partitions of a cluster, or on files after {_MAX_LOGGED} "
                 "mistakes."
             )
         k, p = self.weights.coef.shape

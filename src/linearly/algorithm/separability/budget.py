@@ -1,7 +1,7 @@
-"""Budgets of proofs: how much work a search may take before it reports what it has proven so far.
+"""Limit the work of a search for a proof.
 
-Work is counted in operations, about a billion to a second, and not in seconds: the same rows stop at the same point on
-every machine and at any load. The code that does the work counts it (`spend`) before it does it.
+Work is counted in operations (about a billion per second), not in seconds, so that the same rows stop at the same point
+on every machine. `spend_work` is called before the work is done.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-DEFAULT_BUDGET = 10**10  # of a proof: ten seconds or so
+DEFAULT_BUDGET = 10**10  # operations: about ten seconds
 
 _left: ContextVar[float] = ContextVar("left", default=np.inf)
 
 
 class BudgetExceeded(Exception):
-    """The work that is allowed is done; `relation` is what the search had found by then."""
+    """Signal that the allowed work is done; `relation` is what the search has found so far."""
 
     relation: dict[int, int] | None = None
 
 
 @contextmanager
 def work_limit(budget: float | None) -> Iterator[None]:
-    """Allow so much work in the block, which raises OutOfBudget when that is done; None allows any."""
+    """Limit the work inside the `with` block, which raises `BudgetExceeded` beyond it. None means no limit."""
     before = _left.set(np.inf if budget is None else float(budget))
     try:
         yield
@@ -46,7 +46,7 @@ def spend_work(operations: float) -> None:
 
 
 def check_budget(budget: Any) -> float | None:
-    """The value of a parameter ``budget``, refused unless it is a number above 0 or None."""
+    """Return a parameter ``budget`` as a float or None; raise a ValueError unless it is positive or None."""
     if budget is None:
         return None
     if isinstance(budget, bool) or not isinstance(budget, (int, float, np.integer, np.floating)) or not budget > 0:

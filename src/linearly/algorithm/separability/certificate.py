@@ -1,4 +1,4 @@
-"""The proof that classes can or cannot be separated by a hyperplane, and its check in exact rational arithmetic."""
+"""A verdict on separability with its proof, and the check of that proof in rational arithmetic."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Verdict = Literal["separable", "quasi-separable", "overlapping", "undecided"]
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """Rows, the rival class each is held against, and positive fractions λ with Σ λ a = 0.
+    """Rows, the rival class of each, and positive fractions λ with Σ λ a = 0.
 
-    Two classes: Σ λ x over rows of one class equals Σ λ x over rows of the other and, with an intercept, both sums
-    of λ are 1: a point common to both convex hulls. K classes: for every class, Σ λ (x, 1) over its rows here equals
-    Σ λ (x, 1) over the rows held against it.
+    With two classes, Σ λ x over the rows of one class equals Σ λ x over the rows of the other. With an intercept both
+    sums of λ are 1, so this is a point common to both convex hulls. With K classes, for every class, Σ λ (x, 1) over
+    its rows equals Σ λ (x, 1) over the rows whose rival it is.
     """
 
     rows: NDArray[np.intp]
@@ -34,10 +34,10 @@ class Relation:
 
     @classmethod
     def of(cls, H: Halfspaces, found: Mapping[int, int]) -> Relation:
-        """From inequalities of H and their multipliers up to scale."""
+        """Return the relation of some inequalities of H, given their weights up to scale."""
         ids = np.array(sorted(found), dtype=np.intp)
         rows, rivals = H.pair(ids)
-        # Two hulls: one of them has sum 1, then so has the other. Otherwise all together.
+        # Two hulls: if the weights of one class sum to 1, so do those of the other. Otherwise all weights sum to 1.
         counted = H.codes[rows] == 1 if H.K == 2 and H.fit_intercept else np.ones(len(ids), dtype=bool)
         total = sum(found[i] for i in ids[counted].tolist())
         return cls(rows, H.classes[rivals], tuple(Fraction(found[i], total) for i in ids.tolist()))
@@ -47,11 +47,11 @@ class Relation:
 
     @property
     def weights(self) -> Floats:
-        """The multipliers as floats."""
+        """Return the weights as floats."""
         return np.array([float(t) for t in self.witness_weights])
 
     def ids(self, H: Halfspaces) -> Ids | None:
-        """Its inequalities among those of a data set, or None if it speaks of rows or rivals that are not there."""
+        """Return the ids of its inequalities in a data set, or None if its rows or rivals are not there."""
         codes = {c: k for k, c in enumerate(H.classes.tolist())}
         rivals = np.array([codes.get(c, -1) for c in self.rivals.tolist()], dtype=np.intp)
         if (rivals < 0).any() or (self.rows < 0).any() or (self.rows >= H.n).any():
@@ -59,7 +59,7 @@ class Relation:
         return None if (H.codes[self.rows] == rivals).any() else H.index(self.rows, rivals)
 
     def holds(self, H: Halfspaces) -> bool:
-        """Whether all λ are positive and Σ λ a = 0, in exact arithmetic."""
+        """Return whether all λ are positive and Σ λ a = 0, in integer arithmetic."""
         ids = self.ids(H)
         if ids is None or not len(ids) or min(self.witness_weights) <= 0:
             return False
@@ -68,7 +68,7 @@ class Relation:
         return not (whole @ H.lattice(ids)[0].astype(object)).any()
 
     def spans(self, H: Halfspaces) -> bool:
-        """Whether its vectors a span those of all rows: what is orthogonal to them is orthogonal to every row."""
+        """Return whether its vectors a span those of all rows."""
         ids = self.ids(H)
         if ids is None:
             return False
@@ -79,37 +79,65 @@ class Relation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
-    """What was decided about two or more classes, and the proof.
+    """Verdict on the linear separability of two or more classes, with its proof.
 
-    verdict             "separable": some hyperplane has every row strictly on its own side. A perceptron converges;
-                        the logistic maximum likelihood estimate does not exist.
-                        "quasi-separable": some hyperplane has no row on the wrong side and some strictly on their
-                        own, none has all. No perceptron converges; the estimate does not exist.
-                        "overlapping": every hyperplane has rows strictly on the wrong side, unless all rows lie on
-                        it. No perceptron converges; the estimate exists.
-                        "undecided": the search ended with its budget. A witness, if there is one, proves that the
-                        classes are not separable, so that no perceptron converges.
-                        K > 2: for "on its own side" read "own score the largest", for "on it" a tie.
-    coef, intercept     the hyperplane, unless overlapping: w·x + b > 0 for `classes[1]`; for K > 2 classes K rows of
-                        weights and K intercepts, and the largest score wins. If separable, ‖w‖ is 1 up to rounding
-                        and the augmented margin within a few percent of the largest there is (the search for it is
-                        cut short only with thousands of unknowns).
-    hyperplane          the same (w, b) in exact fractions; `coef` and `intercept` are the nearest floats
-    margin              if separable: min y(w·x + b)/‖w‖, the distance of the nearest row
-    augmented_margin    if separable: min y(w·x + b)/‖(w, b)‖, the γ of Novikoff's bound, for which the intercept is
-                        one more weight. K > 2: for y(w·x + b) read own score minus best rival's; the norm is
-                        Frobenius' of the centred weights. With an intercept, and if the largest |x| lies outside
-                        1e±100, perceptrons measure x in the power of two 2^e above it, and the norm is ‖(w·2^e, b)‖.
-    witness             unless separable: a `Relation` of at most p + 2 rows (K > 2: (K − 1)(p + 1) + 1 pairs of row
-                        and rival); it proves that no hyperplane separates strictly
-    spanning            if overlapping: a `Relation` of at most 2(K − 1)(p + 1) pairs that spans all rows; it proves
-                        that none separates some rows and leaves the others on it
-    separating_columns  unless overlapping: the columns that take part and their weights (K > 2: norms of weights),
-                        by weight times spread; if single columns suffice, only those
-    rules               the single columns that (quasi-)separate two classes on their own, in words
-    stopped_after       if undecided: the budget, in operations
-    index               where X and y are some of more rows: the index of each among those, by which words name it
+    Attributes
+    ----------
+    verdict : {"separable", "quasi-separable", "overlapping", "undecided"}
+        "separable": some hyperplane has every row strictly on its own side. A perceptron converges; the logistic
+        maximum likelihood estimate does not exist.
+        "quasi-separable": some hyperplane has no row on the wrong side and some rows strictly on their own side, but
+        none has all. No perceptron converges; the estimate does not exist.
+        "overlapping": every hyperplane has rows strictly on the wrong side, unless all rows lie on it. No perceptron
+        converges; the estimate exists.
+        "undecided": the search used up its budget. A witness, if present, proves that the classes are not separable.
+        With K > 2 classes, "on its own side" means that the own score is the largest, "on it" means a tie.
+    classes : ndarray of shape (K,)
+        The labels, sorted.
+    names : tuple of str
+        Names of the columns.
+    coef, intercept : ndarray and float, or ndarrays for K > 2, or None
+        The hyperplane, unless overlapping: w·x + b > 0 for ``classes[1]``; for K > 2 classes one row of weights and one
+        intercept per class, and the largest score wins. If separable, ‖w‖ is 1 up to rounding and the augmented margin
+        is within a few percent of the largest possible (the search is cut short only with thousands of unknowns).
+    hyperplane : tuple of tuples of Fraction, or None
+        The same (w, b) as exact fractions. `coef` and `intercept` are the nearest floats.
+    margin : float or None
+        If separable: min y(w·x + b)/‖w‖, the distance of the nearest row.
+    augmented_margin : float or None
+        If separable: min y(w·x + b)/‖(w, b)‖, the γ of Novikoff's bound, which treats the intercept as one more weight.
+        For K > 2, y(w·x + b) is the own score minus the best rival's, and the norm is the Frobenius norm of the centred
+        weights. If the largest |x| lies outside 1e±100, perceptrons with an intercept measure x in the power of two
+        2^e above it, and the norm is ‖(w·2^e, b)‖.
+    witness : Relation or None
+        Unless separable: at most p + 2 rows (K > 2: (K − 1)(p + 1) + 1 pairs of row and rival) that prove that no
+        hyperplane separates strictly.
+    spanning : Relation or None
+        If overlapping: at most 2(K − 1)(p + 1) pairs that span all rows. They prove that no hyperplane separates some
+        rows and has all others on it.
+    separating_columns : tuple of (str, float)
+        Unless overlapping: the columns that take part and their weights (K > 2: norms of weights), ordered by weight
+        times spread. If single columns suffice, only those.
+    rules : tuple of str
+        The single columns that (quasi-)separate two classes alone, in words.
+    stopped_after : float or None
+        If undecided: the budget in operations.
+    index : ndarray or None
+        If X and y are a subset of more rows: the index of each among those, used to name rows.
 
+    See Also
+    --------
+    separability : Make a certificate.
+    error_floor : A proven lower bound on the training errors of any hyperplane.
+
+    References
+    ----------
+    .. [1] Albert, Anderson (1984), On the existence of maximum likelihood estimates in logistic regression models,
+       Biometrika 71.
+    .. [2] Novikoff (1962), On convergence proofs on perceptrons.
+
+    Examples
+    --------
     >>> from linearly.algorithm.separability.decide import separability
     >>> certificate = separability([[0.0], [1.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
     >>> certificate
@@ -140,22 +168,22 @@ class Certificate:
 
     @property
     def witness_rows(self) -> NDArray[np.intp] | None:
-        """Rows of the witness."""
+        """Return the rows of the witness."""
         return None if self.witness is None else self.witness.rows
 
     @property
     def witness_weights(self) -> tuple[Fraction, ...] | None:
-        """Multipliers of the witness."""
+        """Return the weights of the witness."""
         return None if self.witness is None else self.witness.witness_weights
 
     @property
     def spanning_rows(self) -> NDArray[np.intp] | None:
-        """Rows of the relation that spans all rows."""
+        """Return the rows of the relation that spans all rows."""
         return None if self.spanning is None else self.spanning.rows
 
     @property
     def common_hull_point(self) -> Floats | None:
-        """A point in the convex hulls of both classes (two classes with an intercept, not separable)."""
+        """Return a point in the convex hulls of both classes (two classes with an intercept, not separable)."""
         if self.witness is None or len(self.classes) > 2 or not self.fit_intercept:
             return None
         H = self._halfspaces(self.X, self.y)
@@ -165,10 +193,20 @@ class Certificate:
         return np.asarray(weights @ dense(rows))
 
     def check(self, X: Any = None, y: Any = None) -> bool:
-        """Whether everything claimed holds for the data (those it was made from, or X and y), without rounding.
+        """Verify the proof without rounding.
 
-        A sign that float arithmetic decides beyond its rounding error is accepted as decided; everything else is
-        computed in integers.
+        A sign that floating point decides beyond its rounding error is accepted. Everything else is computed in
+        integers.
+
+        Parameters
+        ----------
+        X, y : array-like, optional
+            Data to check the claims against. By default the data that the certificate was made from.
+
+        Returns
+        -------
+        bool
+            True if every claim of the certificate holds.
         """
         if (X is None) != (y is None):
             raise ValueError("check() needs both X and y, or neither.")
@@ -202,11 +240,12 @@ class Certificate:
         return np.array_equal(W.ravel(), np.array(exact))
 
     def mistake_bound(self) -> float:
-        """(R/γ)²: at most so many mistakes does a perceptron make that starts at zero; infinite unless separable.
+        """Return (R/γ)², the most mistakes that a perceptron starting at zero can make; infinite unless separable.
 
-        R is the largest norm of a row (x, 1), γ the augmented margin (A. Novikoff 1962). K > 2 classes: 2R²/γ², for the
-        perceptron that adds x to the true class and takes it from the predicted one. Any γ gives a valid bound. Rows of
-        extraordinary size count as the perceptrons here see them, (x·2^−e, 1): see `augmented_margin`.
+        R is the largest norm of a row (x, 1) and γ the augmented margin (Novikoff 1962). For K > 2 classes the bound
+        is 2R²/γ², for the perceptron that adds x to the true class and subtracts it from the predicted one. Every γ
+        gives a valid bound. Rows of extreme magnitude count as the perceptrons scale them, (x·2^−e, 1); see
+        `augmented_margin`.
         """
         if self.augmented_margin is None:
             return math.inf
@@ -219,12 +258,10 @@ class Certificate:
         return ratio * ratio * (1 + 1e-12) if ratio < 1e150 else math.inf
 
     def describe(self) -> str:
-        """The verdict, its proof and its meaning in words."""
+        """Return the verdict, its proof and its meaning in words."""
         *others, last = map(repr, self.classes.tolist())
         who = f"{', '.join([*others[:8], '…'] if len(others) > 10 else others)} and {last}"
-        two = (
-            len(self.classes) == 2
-        )  # more have no side of a hyperplane to lie on, but scores, of which the largest wins
+        two = len(self.classes) == 2  # K > 2 classes have scores instead of sides of a hyperplane
         by = "a hyperplane" if two else "linear scores, of which the largest wins,"
         if self.verdict == "undecided":
             stopped = f"the search stopped after {self.stopped_after:.3g} operations. Allow more with budget="
@@ -292,7 +329,7 @@ class Certificate:
 
 
 def nearest_float(t: Fraction) -> float:
-    """The float nearest to a fraction; infinite if it is too large."""
+    """Return the float nearest to a fraction; infinity if it is too large."""
     try:
         return float(t)
     except OverflowError:
@@ -300,7 +337,7 @@ def nearest_float(t: Fraction) -> float:
 
 
 def margins(H: Halfspaces, v: Integers) -> tuple[float, float]:
-    """The smallest a·v over ‖w‖ in the units of X, and over ‖(w, b)‖ in a perceptron's, both rounded once."""
+    """Return the smallest a·v over ‖w‖ in the units of X and over ‖(w, b)‖ in a perceptron's, both rounded once."""
     least = _least(H, v)
     W = H.to_data(v)
     weights = [t for row in W for t in row[: H.p]]
@@ -310,7 +347,7 @@ def margins(H: Halfspaces, v: Integers) -> tuple[float, float]:
 
 
 def margin_ratio(least: Fraction, weights: list[Fraction]) -> float:
-    """least / ‖weights‖ without overflow on the way."""
+    """Return least / ‖weights‖ without intermediate overflow."""
     s = max((t.numerator.bit_length() - t.denominator.bit_length() for t in weights if t), default=0)
     unit = Fraction(2) ** s
     norm = math.hypot(*(nearest_float(t / unit) for t in weights))
@@ -318,7 +355,7 @@ def margin_ratio(least: Fraction, weights: list[Fraction]) -> float:
 
 
 def _least(H: Halfspaces, v: Integers) -> Fraction:
-    """The smallest a·v, exactly: floats find the candidates, integers compute them."""
+    """Return the exact smallest a·v: floating point finds the candidates, integers compute them."""
     weight = np.tile(H.top, H.K - 1)
     f, _ = floats(v, weight)
     value = H.scores(f)
@@ -336,7 +373,7 @@ def _least(H: Halfspaces, v: Integers) -> Fraction:
 
 
 def _largest_row(H: Halfspaces) -> tuple[float, int]:
-    """The largest ‖x‖·2^−s, rounded upwards, and s."""
+    """Return the largest ‖x‖·2^−s, rounded upwards, and s."""
     s = int(np.frexp(max(np.abs(H.low).max(), np.abs(H.high).max(), math.ldexp(H.fit_intercept, H.unit)))[1])
     if H.sparse:
         squares = H.X.copy()

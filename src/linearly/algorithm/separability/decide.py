@@ -1,8 +1,7 @@
-"""Can a hyperplane separate these classes? The answer comes with a proof that anyone can check.
+"""Decide whether a hyperplane separates the classes: `separability` and `mistake_bound`.
 
-`separability` gives a `Certificate`: a hyperplane and its margin, or at most p + 2 rows whose convex hulls meet.
-`error_floor` counts disjoint witnesses, a lower bound on the training errors of any hyperplane. `mistake_bound` is
-Novikoff's bound on the mistakes of a perceptron. How it is decided: `relations`; how it is checked: `certificate`.
+`separability` returns a `Certificate`: a hyperplane with its margin, or at most p + 2 rows whose convex hulls meet. The
+module `exact_search` makes the decision and `certificate` checks it.
 """
 
 from __future__ import annotations
@@ -38,14 +37,35 @@ def separability(
     names: Sequence[str] | None = None,
     budget: float | None = DEFAULT_BUDGET,
 ) -> Certificate:
-    """The verdict separable, quasi-separable or overlapping, with its proof.
+    """Decide whether classes are linearly separable, quasi-separable or overlapping, with a proof.
 
-    The search takes at most ``budget`` operations (about a billion per second; None for no limit). A verdict that this
-    does not decide is "undecided", with a witness that no hyperplane separates strictly if one was found.
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_rows, n_features)
+        Numeric features.
+    y : array-like of shape (n_rows,)
+        Two or more labels of any type. With K > 2 classes, separable means that K scores, linear in x, exist of which
+        the true class always has the largest.
+    fit_intercept : bool, default=True
+        Whether hyperplanes may have an intercept.
+    names : sequence of str, optional
+        Names of the columns. By default those of the data frame, or x0, x1, …
+    budget : float or None, default=1e10
+        Largest number of operations (about a billion per second). None means no limit.
 
-    X is an array, a CSR matrix or a data frame of numbers, y holds two or more labels of any type. With K > 2 classes a
-    hyperplane means K scores, linear in x, of which the true class has the largest.
+    Returns
+    -------
+    Certificate
+        The verdict and its proof. If the budget does not suffice, the verdict is "undecided", with a witness against
+        strict separation if one was found.
 
+    See Also
+    --------
+    error_floor : A proven lower bound on the training errors of any hyperplane.
+    mistake_bound : The most mistakes that a perceptron can make.
+
+    Examples
+    --------
     >>> certificate = separability([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
     >>> certificate
     Certificate(overlapping, 4 rows × 2 columns, witness rows 0, 1, 2, 3)
@@ -54,7 +74,7 @@ def separability(
     """
     budget = check_budget(budget)
     H = Halfspaces(X, y, fit_intercept=fit_intercept, names=names)
-    # One column tells at a glance what hundreds of dummies may take minutes to prove.
+    # A single column that separates is found at once; with hundreds of dummy columns the search takes minutes.
     alone = _single_columns(H, strict=False)
     certificate = partial(Certificate, classes=H.classes, names=H.names, fit_intercept=fit_intercept)
     certificate = partial(certificate, X=H.X, y=H.classes[H.codes])
@@ -86,16 +106,39 @@ def separability(
 
 
 def mistake_bound(X: Any, y: ArrayLike, *, fit_intercept: bool = True, budget: float | None = DEFAULT_BUDGET) -> float:
-    """(R/γ)², the most mistakes that a perceptron starting at zero can make; infinite if the classes are not separable.
+    """Return Novikoff's bound (R/γ)² on the mistakes of a perceptron that starts at zero.
 
-    It is infinite, too, where ``budget`` does not decide whether they are: see `separability`. γ is the augmented
-    margin of the certificate's hyperplane, within a few percent of the largest; see `Certificate.mistake_bound`.
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_rows, n_features)
+        Numeric features.
+    y : array-like of shape (n_rows,)
+        Two or more labels.
+    fit_intercept : bool, default=True
+        Whether the perceptron has an intercept.
+    budget : float or None, default=1e10
+        Largest number of operations; see `separability`.
+
+    Returns
+    -------
+    float
+        The bound. It is infinite if the classes are not separable or if the budget does not decide it. γ is the
+        augmented margin of the certificate's hyperplane, within a few percent of the largest.
+
+    References
+    ----------
+    .. [1] Novikoff (1962), On convergence proofs on perceptrons.
+
+    Examples
+    --------
+    >>> round(mistake_bound([[0.0], [1.0], [3.0], [4.0]], ["no", "no", "yes", "yes"]))
+    85
     """
     return separability(X, y, fit_intercept=fit_intercept, budget=budget).mistake_bound()
 
 
 def _shortest(H: Halfspaces, found: Multipliers | None) -> Relation | None:
-    """The relation to show: two equal rows of different labels say more than p + 2 different rows."""
+    """Return the relation to show: two equal rows with different labels if there are any, else the one found."""
     twins = next(duplicate_rows_with_different_labels(H), None)
     if twins is None:
         return Relation.of(H, found) if found else None
@@ -103,9 +146,9 @@ def _shortest(H: Halfspaces, found: Multipliers | None) -> Relation | None:
 
 
 def tied_rows(certificate: Certificate) -> NDArray[np.intp]:
-    """Return the rows of two quasi-separable classes on its hyperplane, and on those of single columns.
+    """Return the rows of two quasi-separable classes that lie on its hyperplane and on those of single columns.
 
-    In the limit of the likelihood the other rows contribute nothing. The tied ones may be quasi-separable themselves.
+    In the limit of the likelihood the other rows contribute nothing. The tied rows may be quasi-separable themselves.
     """
     assert certificate.hyperplane is not None
     H = Halfspaces(certificate.X, certificate.y, fit_intercept=certificate.fit_intercept, classes=certificate.classes)
@@ -151,14 +194,14 @@ def _from_data_units(H: Halfspaces, W: Floats, s: int) -> Floats:
 
 
 def _in_data_units(H: Halfspaces, Z: Floats, s: int) -> Floats:
-    """Rows (x·2^−unit, 1)·2^−s of rows z."""
+    """Return rows (x·2^−unit, 1)·2^−s of rows z."""
     A = Z.copy()
     A[:, : H.p] = np.ldexp(np.ldexp(A[:, : H.p], H.exponent) + H.shift, -H.unit)
     return np.ldexp(A, -s)
 
 
 def _sparsest(H: Halfspaces, decision: Decision, columns: Sequence[SingleColumn]) -> Integers:
-    """A quasi-separating hyperplane in few columns: a single one, or a basis vector of L⊥, or the one found."""
+    """Return a quasi-separating hyperplane with few columns: a single one, a basis vector of L⊥, or the one found."""
     if columns:
         return columns[0].hyperplane(H)
     v, B = decision.v, decision.span.orthogonal
@@ -173,7 +216,7 @@ def _sparsest(H: Halfspaces, decision: Decision, columns: Sequence[SingleColumn]
 
 
 def _rounded(H: Halfspaces, v: Integers, unit: bool) -> tuple[Floats, tuple[tuple[Fraction, ...], ...]]:
-    """(w, b) in floats and exactly: the floats themselves if they separate as v does, else v's own fractions."""
+    """Return (w, b) as floats and as fractions: the floats themselves if they separate as v does, else v's own."""
     W = H.to_data(v)
     largest = max(abs(t) for row in W for t in row)
     W = [[t / largest for t in row] for row in W]
@@ -192,9 +235,9 @@ def _rounded(H: Halfspaces, v: Integers, unit: bool) -> tuple[Floats, tuple[tupl
 
 @dataclass(frozen=True)
 class SingleColumn:
-    """A column that separates two classes alone: the class `above` at or over a threshold, the other one under it.
+    """A column that separates two classes alone: class `above` is at or over the threshold, the other one under it.
 
-    `low` and `high` are the smallest and the largest entry of the column.
+    `low` and `high` are the smallest and largest entry of the column.
     """
 
     j: int
@@ -205,7 +248,7 @@ class SingleColumn:
     strict: bool
 
     def rule(self, H: Halfspaces) -> str:
-        """The separation in words."""
+        """Return the rule in words."""
         up, down = (repr(H.classes.tolist()[k]) for k in (self.above, 1 - self.above))
         name = H.names[self.j]
         if self.strict:
@@ -216,7 +259,7 @@ class SingleColumn:
         return " and ".join(only)
 
     def hyperplane(self, H: Halfspaces) -> Integers:
-        """The same as a hyperplane."""
+        """Return the rule as a hyperplane."""
         w = [Fraction(0)] * H.m
         side = 1 if self.above == 1 else -1
         w[self.j] = Fraction(side)
@@ -247,7 +290,7 @@ def _single_columns(H: Halfspaces, strict: bool) -> list[SingleColumn]:
 
 
 def _between(low: float, high: float) -> float:
-    """The number in (low, high] near the middle with the fewest digits."""
+    """Return the number in (low, high] near the middle that has the fewest digits."""
     middle = low / 2 + high / 2
     short = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
     return next((t for t in short if low < t <= high), high)

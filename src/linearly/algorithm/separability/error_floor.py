@@ -1,4 +1,4 @@
-"""A proven lower bound on the training errors of any hyperplane: disjoint sets of rows, none of which it can get right.
+"""A proven lower bound on the training errors of any hyperplane: disjoint sets of rows that each contain an error.
 
 A witness (Σ λ a = 0, λ > 0) forces a·v ≤ 0 for one of its rows, whatever v. That is an error unless the row lies on
 the hyperplane and ties go its way (sign(0) = +1 for two classes, the first of equal scores for K > 2). With an
@@ -31,9 +31,18 @@ from linearly.kernels.matrices import dense
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorFloor:
-    """At least `value` rows are misclassified by any hyperplane: one in each of the disjoint `witnesses`.
+    """A proven lower bound on the training errors of any hyperplane.
 
-    `stopped_after` is the budget, in operations, that ended the search for more; None if the search came to its end.
+    Attributes
+    ----------
+    value : int
+        The bound: every hyperplane misclassifies at least one row of each witness.
+    witnesses : tuple of Relation
+        Disjoint sets of rows, each of which proves one error.
+    n_rows : int
+        Number of rows.
+    stopped_after : float or None
+        The budget in operations if it ended the search, else None.
     """
 
     witnesses: tuple[Relation, ...]
@@ -46,7 +55,7 @@ class ErrorFloor:
 
     @property
     def value(self) -> int:
-        """The number of errors that nobody can avoid."""
+        """Return the number of errors that every hyperplane makes."""
         return len(self.witnesses)
 
     def __int__(self) -> int:
@@ -59,7 +68,7 @@ class ErrorFloor:
         return f"ErrorFloor({self.value} of {self.n_rows} rows{self._stopped()})"
 
     def describe(self) -> str:
-        """The bound in words."""
+        """Return the bound in words."""
         errors = f"{self.value} error{'s' * (self.value != 1)}"
         return f"Every hyperplane makes at least {errors} on these {self.n_rows} rows{self._stopped()}."
 
@@ -67,7 +76,7 @@ class ErrorFloor:
         return "" if self.stopped_after is None else f"; the search stopped after {self.stopped_after:.3g} operations"
 
     def check(self, X: Any = None, y: Any = None) -> bool:
-        """Whether every witness holds in exact arithmetic, can be an error, and shares no row with another."""
+        """Return whether every witness holds in integers, implies an error, and shares no row with another."""
         if (X is None) != (y is None):
             raise ValueError("check() needs both X and y, or neither.")
         X, y = (self.X, self.y) if X is None else (X, y)
@@ -82,12 +91,35 @@ class ErrorFloor:
 def error_floor(
     X: Any, y: ArrayLike, *, fit_intercept: bool = True, limit: int | None = None, budget: float | None = DEFAULT_BUDGET
 ) -> ErrorFloor:
-    """A lower bound on the training errors of any hyperplane, as disjoint witnesses; at most `limit` of them.
+    """Prove a lower bound on the training errors of any hyperplane.
 
-    The bound is proven, and seldom the best possible: each witness takes up to p + 2 rows and proves one error. The
-    search ends with what it has proven when it has taken ``budget`` operations (about a billion per second); None lets
-    it come to its end.
+    The bound is proven but seldom the best possible: each witness uses up to p + 2 rows and proves one error.
 
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_rows, n_features)
+        Numeric features.
+    y : array-like of shape (n_rows,)
+        Two or more labels.
+    fit_intercept : bool, default=True
+        Whether hyperplanes may have an intercept.
+    limit : int, optional
+        Stop after this many witnesses.
+    budget : float or None, default=1e10
+        Largest number of operations (about a billion per second). None means no limit. The search returns what it has
+        proven within the budget.
+
+    Returns
+    -------
+    ErrorFloor
+        The bound and its witnesses.
+
+    See Also
+    --------
+    separability : Decide whether the bound is 0.
+
+    Examples
+    --------
     >>> floor = error_floor([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
     >>> floor, floor.check()
     (ErrorFloor(1 of 4 rows), True)
@@ -110,7 +142,7 @@ def error_floor(
 
 
 def _witnesses(H: Halfspaces, alive: Mask) -> Iterator[Multipliers]:
-    """Witnesses among the rows that are alive; the caller strikes out the rows of each before asking for the next."""
+    """Yield witnesses among the rows that are alive. The caller removes the rows of each before asking for the next."""
     for i in np.flatnonzero(~H.nonzero_rows()):
         ids = np.arange(i * (H.K - 1), (i + 1) * (H.K - 1))
         if _wins_ties(H, ids).any():
@@ -139,7 +171,7 @@ def _witnesses(H: Halfspaces, alive: Mask) -> Iterator[Multipliers]:
 
 
 def _witness(search: SeparatorSearch, active: Mask) -> Multipliers | None:
-    """A minimal relation among active inequalities that proves an error, or None if a hyperplane makes none."""
+    """Return a minimal relation among active inequalities that proves an error, or None if there is none."""
     H = search.H
     ties = _wins_ties(H, np.arange(H.N))
     span = RelationSpan(H)
@@ -168,7 +200,7 @@ def _witness(search: SeparatorSearch, active: Mask) -> Multipliers | None:
 
 
 def _reduced(H: Halfspaces, found: Multipliers, keep: int) -> Multipliers:
-    """A minimal relation among the inequalities of one, with a given inequality in it (Carathéodory)."""
+    """Return a minimal relation among the inequalities of one that contains inequality `keep` (Carathéodory)."""
     while True:
         ids = list(found)
         B, _ = null_space(H.lattice(np.array(ids, dtype=np.intp))[0].T)
@@ -197,7 +229,7 @@ def _wins_ties(H: Halfspaces, ids: Ids) -> Mask:
 
 
 def duplicate_rows_with_different_labels(H: Halfspaces) -> Iterator[Ids]:
-    """Disjoint pairs of inequalities that are two rows with the same x and different labels."""
+    """Yield disjoint pairs of inequalities of two rows with the same x and different labels."""
     hashes = hash_rows(H.X)
     order = np.lexsort((H.codes, hashes))
     same = hashes[order[1:]] == hashes[order[:-1]]
@@ -215,7 +247,7 @@ def duplicate_rows_with_different_labels(H: Halfspaces) -> Iterator[Ids]:
 
 
 def _pairs(H: Halfspaces, twins: NDArray[np.intp]) -> Iterator[Ids]:
-    """As many disjoint pairs of different labels as equal rows can make."""
+    """Yield as many disjoint pairs of different labels as these equal rows can form."""
     waiting = {k: twins[H.codes[twins] == k].tolist() for k in np.unique(H.codes[twins])}
     while True:
         a, b = sorted(waiting, key=lambda k: len(waiting[k]))[-2:] if len(waiting) > 1 else (0, 0)

@@ -1,4 +1,4 @@
-"""Overlap proven in floats, for a fit that must know whether its classes can be separated and needs no witness.
+"""Prove overlap in floating point, for a fit that needs to know it and needs no certificate.
 
 A relation Σ λ a = 0 among one row more than there are unknowns is the solution of a linear system. An approximate
 inverse bounds how far the system's solution can be from the one in floats (Rump 2010, "Verification methods"): where
@@ -20,7 +20,7 @@ _UNDERFLOW = 2.0**-900  # more than all numbers below float64 can add up to
 
 
 def certify_overlap(H: Halfspaces) -> bool:
-    """Whether floats prove that the classes overlap; False means that they do not, not that the classes do not."""
+    """Return True if overlap is certified in floating point; False is inconclusive."""
     some = max(_SOME_ROWS, _ROWS_EACH * H.m * H.K)
     if H.n >= 2 * some:  # what some rows prove holds for all
         step = H.n // some
@@ -54,7 +54,7 @@ def _two_overlap(H: Halfspaces) -> bool | None:
 
 
 def positive_relation(A: Floats) -> bool:
-    """Whether it is certain that the rows of A, one more than its columns, satisfy λ'A = 0 with every λ positive."""
+    """Return whether the rows of A, one more than its columns, certainly satisfy λ'A = 0 with every λ positive."""
     system = np.vstack([A.T, np.ones(len(A))])
     try:
         inverse = np.linalg.inv(system)

@@ -1,4 +1,4 @@
-"""What floats suggest about separability; `relations` proves it or throws it away."""
+"""Find candidates for a separating hyperplane, or for a witness, in floating point. `exact_search` proves them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from linearly.kernels.matrices import dense
 
 @dataclass
 class FloatHint:
-    """What floats suggest: a direction v, or the inequalities whose hull seems to hold the origin."""
+    """A candidate: a direction v, or the inequalities whose hull seems to contain the origin."""
 
     v: Floats | None
     ids: list[int]
@@ -67,7 +67,7 @@ def search_min_norm_point(
 
 
 def whitening_matrix(H: Halfspaces) -> Floats:
-    """T with Z T of orthonormal columns (up to √n), as many as the rank that floats see."""
+    """Return T such that Z T has orthonormal columns (up to √n), as many as the numerical rank."""
     D = np.ldexp(1.0, -np.frexp(H.top)[1])
     if H.n < H.m:
         Z = H.dense(slice(None)) * D
@@ -101,7 +101,7 @@ def _principal(G: Floats, values: Callable[[Floats], Floats], n: int) -> tuple[F
 
 
 def least_squares_guess(H: Halfspaces, whitening: Floats) -> Floats:
-    """The v of least squares on class indicators: one pass, and often enough to separate."""
+    """Return the v of least squares on class indicators: one pass, and often enough to separate."""
     Y = np.zeros((H.n, H.K))
     Y[np.arange(H.n), H.codes] = 1.0
     return _beyond_first(whitening @ (whitening.T @ _moments(H, Y)) / H.n)
@@ -151,7 +151,7 @@ def logistic_guess(H: Halfspaces, whitening: Floats) -> Floats:
 
 
 def values(H: Halfspaces, V: Floats) -> Floats:
-    """z·v for every row z and every column v of V."""
+    """Return z·v for every row z and every column v of V."""
     F: Floats = H.Z @ V[: H.p]
     return F + V[H.p] if H.fit_intercept else F
 
@@ -162,7 +162,7 @@ def _moments(H: Halfspaces, Y: Floats) -> Floats:
 
 
 def _beyond_first(W: Floats) -> Floats:
-    """v from one column (w, b) a class: what each class has beyond the first."""
+    """Return v from one column (w, b) per class: each class minus the first."""
     return np.asarray((W[:, 1:] - W[:, :1]).T.ravel())
 
 

@@ -1,4 +1,4 @@
-"""What a separating hyperplane must satisfy: one strict inequality a·v > 0 a row and rival class.
+"""Represent separation as inequalities: a·v > 0 for each row and rival class.
 
 Two classes: v = (w, b), z = (x, 1), and a = +z for rows of `classes[1]`, −z for rows of `classes[0]`. K classes: v
 stacks one (w, b) for each class but the first, whose scores are fixed at 0, and row i contributes K − 1 inequalities,
@@ -30,14 +30,14 @@ from linearly.kernels.matrices import dense, is_sparse
 Floats = NDArray[np.float64]
 Ids = NDArray[np.intp]
 
-UNIT = 2.0**-53  # of rounding
+UNIT = 2.0**-53  # unit roundoff of float64
 _CHUNK = 4096
 
 
 class Halfspaces:
-    """The n·(K − 1) inequalities of a data set, their values in floats and their signs without rounding.
+    """The n·(K − 1) inequalities of a data set, with values in floating point and exact signs.
 
-    Inequality `id` belongs to row id // (K − 1); `pair` gives its rival, `index` is the way back.
+    Inequality `id` belongs to row id // (K − 1). `pair` returns its row and rival, `index` is the inverse.
     """
 
     def __init__(
@@ -59,15 +59,15 @@ class Halfspaces:
         self.N = self.n * (self.K - 1)
         self.sparse = is_sparse(self.X)
         self.low, self.high = _extent(self.X, self.names)
-        # A perceptron with an intercept measures rows of extraordinary size in this power of two.
+        # Perceptrons with an intercept divide rows of extreme magnitude by this power of two.
         self.unit = exponent(max(np.abs(self.low).max(), np.abs(self.high).max())) if fit_intercept else 0
-        self.shift, self.exponent = self._gauge()
-        self.Z = self._moved() if self.shift.any() or self.exponent.any() else self.X
+        self.shift, self.exponent = self._shift_and_exponent()
+        self.Z = self._scaled_matrix() if self.shift.any() or self.exponent.any() else self.X
         top = np.maximum(np.abs(self.low - self.shift), np.abs(self.high - self.shift))
         top = np.ldexp(top, -self.exponent)
         self.top: Floats = np.append(top, 1.0) if fit_intercept else top
 
-    def _gauge(self) -> tuple[Floats, NDArray[np.int64]]:
+    def _shift_and_exponent(self) -> tuple[Floats, NDArray[np.int64]]:
         shift = np.zeros(self.p)
         size = np.maximum(np.abs(self.low), np.abs(self.high))
         if self.fit_intercept and not self.sparse:
@@ -80,7 +80,7 @@ class Halfspaces:
         exponent[np.abs(exponent) <= 200] = 0
         return shift, exponent
 
-    def _moved(self) -> Any:
+    def _scaled_matrix(self) -> Any:
         # A column that spans more than 2¹⁰⁰⁰ loses its smallest entries here; `signs` allows for it, and exact
         # rows are taken from X.
         if self.sparse:
@@ -92,38 +92,38 @@ class Halfspaces:
     # --- inequalities and their rows
 
     def pair(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Rows and rival codes of some inequalities."""
+        """Return the rows and the rival codes of some inequalities."""
         rows, r = np.divmod(ids, self.K - 1)
         return rows, r + (r >= self.codes[rows])
 
     def index(self, rows: Ids, rivals: Ids) -> Ids:
-        """The inequalities of some rows against some rival codes."""
+        """Return the ids of the inequalities of some rows against some rival codes."""
         ids: Ids = rows * (self.K - 1) + rivals - (rivals > self.codes[rows])
         return ids
 
     def of_rows(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """A mask over inequalities from a mask over rows."""
+        """Return a mask over inequalities from a mask over rows."""
         return np.repeat(rows, self.K - 1)
 
     def nonzero_rows(self) -> NDArray[np.bool_]:
-        """A mask of the rows with z ≠ 0; only these can be on a side of anything."""
+        """Return a mask of the rows with z ≠ 0. Other rows lie on every hyperplane."""
         if self.fit_intercept:
             return np.ones(self.n, dtype=bool)
         nonzero = (self.X != 0).sum(axis=1) if self.sparse else self.X.any(axis=1)
         return np.asarray(nonzero).ravel().astype(bool)
 
     def dense(self, rows: Any) -> Floats:
-        """z of some rows, the 1 included."""
+        """Return z of some rows, with the constant 1."""
         Z = dense(self.Z[rows])
         return np.column_stack([Z, np.ones(len(Z))]) if self.fit_intercept else Z
 
     def rows(self, ids: Ids) -> Floats:
-        """The vectors a of some inequalities."""
+        """Return the vectors a of some inequalities."""
         rows, _ = self.pair(ids)
         return self._signed(ids, self.dense(rows))
 
     def lattice(self, ids: Ids) -> tuple[Integers, NDArray[np.int64]]:
-        """The vectors a as integers N and exponents e of columns: a[j] = N[j]·2^e[j] exactly."""
+        """Return the vectors a as integers N and column exponents e: a[j] = N[j]·2^e[j] exactly."""
         rows, _ = self.pair(ids)
         N, e = self._integers(rows)
         return self._signed(ids, N), np.tile(e, self.K - 1)
@@ -140,7 +140,7 @@ class Halfspaces:
         return A.reshape(len(ids), self.M)
 
     def _integers(self, rows: Any, columns: Ids | None = None) -> tuple[Integers, NDArray[np.int64]]:
-        """z of some rows (and columns) as integers and exponents of columns."""
+        """Return z of some rows (and columns) as integers and column exponents."""
         if columns is None:
             columns = np.arange(self.m)
         some = columns[columns < self.p]
@@ -154,14 +154,14 @@ class Halfspaces:
         return N, e
 
     def finest(self) -> int:
-        """The exponent of the finest grid 2^e that holds every number in the data."""
+        """Return the exponent e of the finest grid 2^e that contains every number of the data."""
         chunks = (slice(i, i + _CHUNK) for i in range(0, self.n, _CHUNK))
         return min(int(self._integers(c)[1].min(initial=0)) for c in chunks)
 
     # --- values and signs
 
     def scores(self, v: Floats) -> Floats:
-        """a·v for every inequality, in floats; for every column of v if it is a matrix."""
+        """Return a·v for every inequality in floating point; for each column of v if it is a matrix."""
         V = v.reshape(self.K - 1, self.m, -1)
         spend_work(self.n * V.size + 8 * self.n * self.K * V.shape[2] + 50_000)
         F = np.stack([self.Z @ W[: self.p] for W in V], axis=1)
@@ -170,7 +170,7 @@ class Halfspaces:
         return self._against_rivals(F, slice(None)).reshape(self.N, *v.shape[1:])
 
     def _against_rivals(self, F: NDArray[Any], rows: Any) -> NDArray[Any]:
-        """Own score minus each rival's along axis 1, from the scores F of all classes but the first."""
+        """Return the own score minus each rival's along axis 1, from the scores F of all classes but the first."""
         own = self.codes[rows].reshape(-1, *(1 for _ in F.shape[1:]))
         if self.K == 2:
             return np.where(own == 1, F, -F)
@@ -183,9 +183,9 @@ class Halfspaces:
         return rivals
 
     def signs(self, v: Integers, among: NDArray[np.bool_] | None = None) -> NDArray[np.int8]:
-        """The sign of a·v for every inequality, exactly; v in integers. Outside `among` the sign is given as 0.
+        """Return the exact sign of a·v for every inequality, v in integers; 0 outside the mask `among`.
 
-        Floats decide every inequality whose value exceeds its rounding error; the few others are computed in
+        Floating point decides every inequality whose value exceeds its rounding error. The few others are computed in
         integers.
         """
         f, _ = floats(v, self._weights())
@@ -207,7 +207,7 @@ class Halfspaces:
         return np.tile(self.top, self.K - 1)
 
     def _rounding(self, V: Floats, Z: Floats, rows: Any) -> Floats:
-        """A bound on the rounding errors in scores: |fl(z·v) − z·v| ≤ γ |z|·|v| in any order of summation."""
+        """Return a bound on the rounding error of scores: |fl(z·v) − z·v| ≤ γ |z|·|v| in any order of summation."""
         gamma = 1.01 * (self.m + 4) * UNIT
         E = gamma * (Z @ V.T) + (self.m + 4) * 2.0**-600
         if self.K == 2:
@@ -219,7 +219,7 @@ class Halfspaces:
         return np.asarray(1.01 * (np.take_along_axis(E, own, 1) + np.take_along_axis(E, self._rivals(own), 1)))
 
     def _sharper_signs(self, rows: Ids, v: Integers, f: Floats) -> NDArray[np.int8]:
-        """Signs of the inequalities of some rows: with each row's own error bound first, then in integers."""
+        """Return the signs of the inequalities of some rows: by each row's own error bound, else in integers."""
         F = f.reshape(self.K - 1, self.m)
         Z = self.dense(rows)
         value = self._against_rivals(Z @ F.T, rows)
@@ -240,7 +240,7 @@ class Halfspaces:
     # --- hyperplanes in the units of X
 
     def to_data(self, v: Integers) -> list[list[Fraction]]:
-        """Exact (w, b) in the units of X: one row for two classes, K rows that sum to zero for K classes."""
+        """Return exact (w, b) in the units of X: one row for two classes, K rows that sum to zero for K classes."""
         V = [[Fraction(int(t)) for t in row] for row in v.reshape(self.K - 1, self.m)]
         for row in V:
             for j in range(self.p):
@@ -254,7 +254,7 @@ class Halfspaces:
         return [[t - c for t, c in zip(row, mean, strict=True)] for row in V]
 
     def from_data(self, W: Sequence[Sequence[Fraction]]) -> Integers:
-        """Integers v, a positive multiple of the hyperplane W given in the units of X."""
+        """Return integers v, a positive multiple of the hyperplane W that is given in the units of X."""
         V = [list(W[0])] if self.K == 2 else [[t - c for t, c in zip(row, W[0], strict=True)] for row in W[1:]]
         for row in V:
             if self.fit_intercept:
@@ -266,7 +266,7 @@ class Halfspaces:
 
 
 def floats(v: Integers, weight: Floats | None = None) -> tuple[Floats, int]:
-    """v·2^−s in floats, and s, chosen so that the largest of weight·|v| is near 1; no integer is too large."""
+    """Return v·2^−s in floating point and s, chosen so that the largest weight·|v| is near 1."""
     size = [int(abs(t)).bit_length() for t in v]
     extra = np.zeros(len(v)) if weight is None else np.frexp(weight)[1]
     s = max((b + int(t) for b, t in zip(size, extra, strict=True) if b), default=0)
@@ -333,7 +333,7 @@ def _labels(y: ArrayLike, n: int, classes: NDArray[Any] | None) -> tuple[NDArray
 
 
 def _extent(X: Any, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """Smallest and largest entry of each column; NaN and infinity are refused by name."""
+    """Return the smallest and largest entry of each column; raise a ValueError for NaN and infinity."""
     if is_sparse(X):
         low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     else:

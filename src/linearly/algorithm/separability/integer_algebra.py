@@ -1,4 +1,4 @@
-"""Linear algebra in integers: a float is one, times a power of two, so nothing need be rounded.
+"""Linear algebra in integers. A float is an integer times a power of two, so nothing is rounded.
 
 `integers` turns columns of floats into integers, `null_space` solves R v = 0 in integers. The solver lifts the solution
 digit by digit in base q, q a prime (J. D. Dixon 1982): one inverse modulo q, then a matrix times a vector a digit, all
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from linearly.algorithm.separability.budget import spend_work
 
 Integers = NDArray[Any]
-"""Whole numbers: int64 where they fit, Python integers (dtype object) where they do not."""
+"""Integers: int64 where they fit, Python integers (dtype object) otherwise."""
 
 # The largest primes below 2²⁶. One is enough unless it happens to divide a pivot; then the next is tried.
 _PRIMES = (67108859, 67108837, 67108819, 67108777, 67108763, 67108757)
@@ -25,7 +25,7 @@ _DIGIT = 26
 
 
 def as_integers(M: NDArray[np.float64]) -> tuple[Integers, NDArray[np.int64]]:
-    """Integers N and exponents e with M[i, j] = N[i, j]·2^e[j] exactly, e as large as can be."""
+    """Return integers N and exponents e with M[i, j] = N[i, j]·2^e[j] exactly, e as large as possible."""
     mantissa, exponent = np.frexp(M)
     N = np.ldexp(mantissa, 53).astype(np.int64)
     low = np.frexp((N & -N).astype(np.float64))[1] - 1  # trailing zero bits; −1 where N = 0
@@ -42,13 +42,13 @@ def as_integers(M: NDArray[np.float64]) -> tuple[Integers, NDArray[np.int64]]:
 
 
 def to_python_ints(N: Integers, shift: NDArray[np.int64]) -> Integers:
-    """N[:, j]·2^shift[j] as Python integers, which cannot overflow."""
+    """Return N[:, j]·2^shift[j] as Python integers, which cannot overflow."""
     wide: Integers = N.astype(object) << shift.astype(object)
     return wide
 
 
 def product(A: Integers, B: Integers) -> Integers:
-    """A B, in int64 when no sum can overflow and in Python integers otherwise."""
+    """Return A B, in int64 if no sum can overflow, else in Python integers."""
     if A.dtype != object and B.dtype != object:
         bound = np.abs(A).astype(np.float64).max(axis=0, initial=0) @ np.abs(B).astype(np.float64)
         if np.max(bound, initial=0) < 2.0**62:
@@ -58,13 +58,13 @@ def product(A: Integers, B: Integers) -> Integers:
 
 
 def divide_by_gcd(v: Integers) -> Integers:
-    """The same direction in the smallest integers."""
+    """Return v divided by the greatest common divisor of its entries."""
     d = math.gcd(*(int(t) for t in v))
     return v if d <= 1 else v // d
 
 
 def null_space(R: Integers) -> tuple[Integers, NDArray[np.intp]]:
-    """Integer columns B that span {v : R v = 0} exactly, and the pivot columns of R (as many as its rank).
+    """Return integer columns B that span {v : R v = 0} exactly, and the pivot columns of R (as many as its rank).
 
     Column f of B belongs to the f-th column that is no pivot: positive there and zero at the other free columns.
     The rank is proven: modulo a prime it can only be too small, and then some column of B would not satisfy R v = 0.
@@ -87,7 +87,7 @@ def null_space(R: Integers) -> tuple[Integers, NDArray[np.intp]]:
 
 
 def _eliminate(R: NDArray[np.int64], q: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
-    """Pivot rows and columns of R modulo q, and the inverse modulo q of the block where they cross."""
+    """Return pivot rows and columns of R modulo q, and the inverse modulo q of the block where they cross."""
     r, c = R.shape
     # Carrying the identity along records the row operations; pivot rows are only ever mixed with pivot rows.
     R = np.hstack([R, np.eye(r, dtype=np.int64)])
@@ -115,7 +115,7 @@ def _eliminate(R: NDArray[np.int64], q: int) -> tuple[NDArray[np.intp], NDArray[
 
 
 def _hensel_lift(N: Integers, F: Integers, inverse: NDArray[np.int64], q: int) -> tuple[Integers, Integers]:
-    """Integers S and d > 0 (one d a column) with N S = F d; N has an inverse modulo q."""
+    """Return integers S and d > 0 (one d per column) with N S = F d; N has an inverse modulo q."""
     k = len(N)
     if not k:
         return np.zeros((0, F.shape[1]), dtype=object), np.full(F.shape[1], 1, dtype=object)
@@ -151,7 +151,7 @@ def _hensel_lift(N: Integers, F: Integers, inverse: NDArray[np.int64], q: int) -
 
 
 def _limbs(N: Integers, bits: int) -> list[NDArray[np.float64]]:
-    """Float64 matrices below 2^bits with N = Σ limb·2^(bits·index)."""
+    """Return float64 matrices below 2^bits with N = Σ limb·2^(bits·index)."""
     sign = np.where(N < 0, -1, 1)
     rest = np.abs(N)
     limbs = []
@@ -163,7 +163,7 @@ def _limbs(N: Integers, bits: int) -> list[NDArray[np.float64]]:
 
 
 def _rational(digits: list[NDArray[np.float64]], q: int) -> tuple[Integers, Integers] | None:
-    """Numerators and one denominator a column of the fractions that the digits in base q spell, if they are short."""
+    """Return numerators and one denominator per column of the fractions with these digits in base q, if short."""
     places = [digit.astype(np.int64).astype(object) for digit in digits]
     base = q
     while len(places) > 1:  # neighbours first: long numbers meet only at the end
@@ -197,7 +197,7 @@ def _centred(t: int, modulus: int) -> int:
 
 
 def _denominator(t: int, modulus: int, short: int) -> int:
-    """The d for which d·t is short modulo the modulus, by Euclid's algorithm; 0 if there is none."""
+    """Return the d for which d·t is short modulo the modulus, by Euclid's algorithm; 0 if there is none."""
     a, b, u, v = modulus, t, 0, 1
     while b > short:
         quotient = a // b

@@ -1,9 +1,10 @@
-"""The point of a convex hull nearest to the origin (P. Wolfe 1976), in floats and in exact integers.
+"""Find the point of a convex hull nearest to the origin (Wolfe 1976), in floating point and in integers.
 
-Rows a with a·v > 0 for some v, or a convex combination Σ λ a = 0: the nearest point x tells which. If x ≠ 0 then every
-a·x ≥ ‖x‖² > 0, and no v has a larger margin min a·v / ‖v‖; if x = 0 the combination is at hand. The algorithm keeps a
-corral, affinely independent rows with x inside their hull, adds the row that opposes x most and drops rows whose
-multiplier would turn negative; ‖x‖ falls at every step, so it cannot cycle, in degenerate data neither.
+The nearest point x decides whether some v has a·v > 0 for all rows a, or some convex combination Σ λ a is 0. If x ≠ 0,
+every a·x ≥ ‖x‖² > 0, and no v has a larger margin min a·v / ‖v‖. If x = 0, its weights are the combination. The
+algorithm keeps a *corral* (Wolfe's term): affinely independent rows whose hull contains x in its interior. Each step
+adds the row that opposes x most and drops rows whose weight would become negative. ‖x‖ decreases at every step, so the
+algorithm cannot cycle, even on degenerate data.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _ROUNDING = 1e-13
 
 
 class Corral:
-    """A float search for the nearest point of the hull of rows that arrive in batches.
+    """Search the nearest point in floating point, for rows that arrive in batches.
 
-    `x` is the current point, `members` the rows that carry it, `weights` their multipliers. The triangle of the
-    members with a 1 appended is updated row by row, O(d²) a step.
+    `x` is the current point, `members` are the rows of the corral and `weights` their weights. The QR factorisation of
+    the members, with a 1 appended, is updated row by row in O(d²) per step.
     """
 
     def __init__(self, d: int) -> None:
@@ -44,12 +45,12 @@ class Corral:
         self._age = 0
 
     def add(self, rows: Floats) -> None:
-        """More rows to look at."""
+        """Add rows to the search."""
         self.rows = np.vstack([self.rows, rows])
         self._sizes = np.linalg.norm(self.rows, axis=1)
 
     def run(self, gap: float | None = None, steps: int = 10**9) -> bool:
-        """Approach until every row has a·x > 0 (a·x ≥ (1 − gap)‖x‖² if a gap is given) or x = 0; False if stuck."""
+        """Iterate until every a·x > 0 (with a gap, a·x ≥ (1 − gap)‖x‖²) or x = 0. Return False if rounding stops it."""
         if not self.members:
             self._enter(int(np.argmin(self._sizes)))
         last, stalls = math.inf, 0
@@ -76,7 +77,7 @@ class Corral:
 
     def _enter(self, j: int) -> None:
         column = np.append(self.rows[j], 1.0)
-        if self._age % (64 + self.d) == 0:  # updates lose digits slowly; start afresh now and then
+        if self._age % (64 + self.d) == 0:  # updates lose digits slowly: factorise anew now and then
             columns = [np.append(self.rows[i], 1.0) for i in self.members]
             self._Q, self._R = np.linalg.qr(np.column_stack([*columns, column]), mode="complete")
         else:
@@ -86,7 +87,7 @@ class Corral:
         self.weights = np.append(self.weights, 0.0 if len(self.members) > 1 else 1.0)
 
     def _minor_cycles(self) -> bool:
-        """Move to the nearest point of the members' affine hull, dropping members on the way; False on breakdown."""
+        """Move to the nearest point of the members' affine hull, dropping members. Return False on breakdown."""
         while True:
             k = len(self.members)
             # min ‖Σ α a‖² with Σ α = 1 is, up to scale, least squares of (0, …, 0, 1) on the columns (a, 1).
@@ -118,10 +119,9 @@ class Corral:
 
 
 class ExactCorral:
-    """The same search in exact arithmetic, one step at a time: slow, and never wrong.
+    """Run the same search in integers, one step at a time: slow and exact.
 
-    `enter` a point that opposes the current one, `x` is then the nearest point of the hull of `points`, all of whose
-    multipliers `weights` are positive.
+    After `enter`, `x` is the nearest point of the hull of `points`, and all `weights` are positive.
     """
 
     def __init__(self) -> None:
@@ -130,14 +130,14 @@ class ExactCorral:
         self.weights: list[Fraction] = []
 
     def enter(self, i: int, point: Integers) -> None:
-        """Take in a point a with a·x ≤ 0 (any point at first) and move to the nearest point."""
+        """Add a point a with a·x ≤ 0 (any point at first) and move to the nearest point."""
         self.ids.append(i)
         self.points.append(point)
         self.weights.append(Fraction(0) if len(self.ids) > 1 else Fraction(1))
         self._minor_cycles()
 
     def start(self, ids: list[int], points: Integers, weights: Floats) -> None:
-        """Begin from members that a float search left, as far as they are affinely independent."""
+        """Start from the affinely independent ones among the members of a floating-point search."""
         ones = np.ones((1, len(points)), dtype=object)
         _, independent = null_space(np.vstack([points.T, ones]))
         self.ids = [ids[i] for i in independent]
@@ -148,7 +148,7 @@ class ExactCorral:
 
     @property
     def x(self) -> Integers:
-        """The nearest point times a positive integer."""
+        """Return the nearest point times a positive integer."""
         d = math.lcm(*(w.denominator for w in self.weights))
         return np.asarray(sum(int(w * d) * a for w, a in zip(self.weights, self.points, strict=True)))
 

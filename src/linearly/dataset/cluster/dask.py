@@ -1,4 +1,4 @@
-"""Rows on Dask: arrays, data frames and bags of blocks, folded by the workers that hold them.
+"""Rows on Dask: arrays, data frames and bags of blocks, reduced by the workers that hold them.
 
 Every partition is one block. Its worker applies the function, neighbours are added up on the workers, and only the sum
 comes here. A `distributed.Client` in use is used; without one Dask's threads are. A worker that dies takes nothing
@@ -67,7 +67,7 @@ Bring = Callable[..., list[Any]]
 
 
 def dask_rows(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False) -> DaskRows:
-    """What `linearly.dataset.cluster.partitions.from_dask` says; without ``labels``, y must be numbers."""
+    """Return the rows of a Dask collection as `from_dask` describes; without ``labels``, y must be numbers."""
     if isinstance(X, (list, tuple)) or type(X).__name__ == "Bag":
         if y is not None or weight is not None:
             raise ValueError("Blocks bring their own targets and weights: leave y and weight out.")
@@ -87,7 +87,7 @@ def dask_rows(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False
 
 
 def _checked(X: Any) -> tuple[Any, tuple[str, ...]]:
-    """A data frame, or an array that is not cut between columns, with the names of its columns."""
+    """Return a data frame, or an array with one chunk of columns, and the names of its columns."""
     if hasattr(X, "columns"):
         as_rows(X._meta)  # refuses what is not numeric by name
         return X, tuple(map(str, X.columns))
@@ -100,8 +100,8 @@ def _checked(X: Any) -> tuple[Any, tuple[str, ...]]:
     return X.rechunk({1: -1}), default_names(X.shape[1])
 
 
-def dask_answers(X: Any, ask: Callable[[Rows], NDArray[Any]], labels: Callable[[int], Sequence[Any]]) -> Any:
-    """What an estimator answers for the rows of X, computed where they are when it is asked for.
+def dask_predictions(X: Any, ask: Callable[[Rows], NDArray[Any]], labels: Callable[[int], Sequence[Any]]) -> Any:
+    """Return an estimator's predictions for the rows of X as a lazy Dask collection.
 
     An array has the chunks of X, a series or data frame its partitions and its index.
     """
@@ -116,15 +116,15 @@ def dask_answers(X: Any, ask: Callable[[Rows], NDArray[Any]], labels: Callable[[
         meta = (
             pd.Series(none, index) if columns is None else pd.DataFrame(dict(zip(columns, none.T, strict=True)), index)
         )
-        return X.map_partitions(_answered_frame, **sent, like=meta, meta=meta, enforce_metadata=False)
+        return X.map_partitions(_predict_frame, **sent, like=meta, meta=meta, enforce_metadata=False)
     shape = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (X.chunks[0], (example.shape[1],))}
-    return X.map_blocks(_answered_array, **sent, **shape, dtype=example.dtype, meta=example[:0])
+    return X.map_blocks(_predict_array, **sent, **shape, dtype=example.dtype, meta=example[:0])
 
 
 def _rows_of_blocks(blocks: Any) -> DaskRows:
     parts = list(blocks) if isinstance(blocks, (list, tuple)) else list(blocks.to_delayed())
     if not parts:
-        raise ValueError("There are no rows: nothing to fold over.")
+        raise ValueError("There are no rows to reduce.")
     first: list[Any] = next((found for part in parts if (found := _as_list(_run(part)))), [])
     if not first or not isinstance(first[0], Block):
         raise TypeError(f"A bag of rows holds linearly blocks, not {type(first[0]).__name__ if first else 'nothing'}.")
@@ -134,7 +134,7 @@ def _rows_of_blocks(blocks: Any) -> DaskRows:
 
 
 class DaskRows:
-    """Rows in partitions on Dask; each is one block (a bag's may be several)."""
+    """Rows in partitions on Dask. Each partition is one block; that of a bag may be several."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class DaskRows:
 
     @property
     def n_partitions(self) -> int:
-        """How many partitions there are."""
+        """Return the number of partitions."""
         return len(self._partitions)
 
     def __iter__(self) -> Iterator[Block]:
@@ -160,13 +160,13 @@ class DaskRows:
         value: S = self._partitions.reduce(ReducePartition(f))
         return value
 
-    def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
-        """The sum of f over the partitions, each given as its blocks in order."""
+    def reduce_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+        """Return the sum of f over the partitions, each given as its blocks in order."""
         return self._partitions.reduce(f)
 
 
 class DaskTables:
-    """A Dask data frame, one chunk a partition."""
+    """A Dask data frame, one chunk per partition."""
 
     def __init__(self, frame: Any) -> None:
         if not hasattr(frame, "columns"):
@@ -180,7 +180,7 @@ class DaskTables:
 
     @property
     def n_partitions(self) -> int:
-        """How many partitions there are."""
+        """Return the number of partitions."""
         return int(self.frame.npartitions)
 
     def select(self, columns: Sequence[str]) -> DaskTables:
@@ -193,21 +193,21 @@ class DaskTables:
         value: S = self._partitions().reduce(ReducePartition(f))
         return value
 
-    def fold_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
-        """The sum of f over the partitions, each given as its chunks in order."""
+    def reduce_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
+        """Return the sum of f over the partitions, each given as its chunks in order."""
         return self._partitions().reduce(f)
 
-    def answered(
+    def with_predictions(
         self, f: Callable[[Chunk], NDArray[Any]], kinds: Mapping[str, NDArray[Any]], keep: Sequence[str] = ()
     ) -> Any:
-        """A data frame of some columns and what f answers for each row, with the partitions and index of this one.
+        """Return a data frame of some columns and the results of f per row, with the same partitions and index.
 
         ``kinds`` are the names of the answers, with examples of them. A single one without columns is a series.
         """
         columns, answers = list(keep), {name: kind[:0] for name, kind in kinds.items()}
         meta = self.frame._meta[columns].assign(**answers)
         found = self.frame.map_partitions(
-            _answered_chunk, f=f, keep=columns, like=meta, meta=meta, enforce_metadata=False
+            _predict_chunk, f=f, keep=columns, like=meta, meta=meta, enforce_metadata=False
         )
         return found if columns or len(answers) > 1 else found[next(iter(answers))]
 
@@ -249,7 +249,7 @@ class _Partitions:
 
     def _graph(self, task: bytes) -> Delayed:
         # Written out by hand: the same graph by `dask.delayed` takes twice the time at 4096 partitions.
-        name = f"linearly-fold-{uuid4().hex}"
+        name = f"linearly-reduce-{uuid4().hex}"
         sent = (name, "task")
         graph: dict[Any, Any] = {sent: DataNode(sent, task)}
         leaves = []
@@ -284,7 +284,7 @@ def _run(delayed: Any) -> Any:
 
 
 class Beside(NamedTuple):
-    """The rows of a partition of X, with their targets and weights where there are any."""
+    """The rows of a partition of X, with their targets and weights if there are any."""
 
     X: Any
     y: Any = None
@@ -292,7 +292,7 @@ class Beside(NamedTuple):
 
 
 def _beside(X: Any, y: Any, weight: Any) -> list[tuple[Any, ...]]:
-    """The parts of each partition: all in one, or those of X, of y and of the weights."""
+    """Return the parts of each partition: all in one, or those of X, of y and of the weights."""
     named = {name: one for name, one in (("y", y), ("weight", weight)) if one is not None}
     if all(hasattr(one, "divisions") and one.npartitions == X.npartitions for one in (X, *named.values())):
         # One expression of all: a file is read once for X, y and weights.
@@ -329,7 +329,7 @@ def _refuse_lengths(name: str, given: int, rows: int) -> None:
 
 
 def _recut(name: str, parts: list[Any], own: list[Any]) -> list[Any]:
-    """The rows of y or of the weights in the partitions of X: Dask's optimizer cuts columns of one frame differently.
+    """Return y or the weights cut into the partitions of X; Dask's optimizer cuts columns of one frame differently.
 
     Row i belongs to row i of X. Where both have an index, a worker compares them.
     """
@@ -351,7 +351,7 @@ def _known(collection: Any) -> bool:
 
 
 def _parts(collection: Any) -> list[Any]:
-    """The partitions of a collection as it is cut, whatever columns are asked of it.
+    """Return the partitions of a collection as it is cut, whatever columns are selected.
 
     Dask's optimizer would join partitions of few columns: X and y of one frame no longer had the same ones, nor had the
     columns of two passes. Simplifying leaves the partitions alone, and reads no column that is not needed.
@@ -364,7 +364,7 @@ def _parts(collection: Any) -> list[Any]:
 
 
 def _refuse_lost(parts: list[Delayed]) -> None:
-    """Refuse partitions that nobody computes: Dask may lose some where it joins those of Parquet files and persists."""
+    """Raise if Dask has lost partitions, as it may when it joins those of Parquet files and persists."""
     graph = dict(parts[0].__dask_graph__()) if parts else {}
     lost = any(part.key not in graph for part in parts)
     if lost or any(not graph.keys() >= getattr(task, "dependencies", set()) for task in graph.values()):
@@ -384,7 +384,7 @@ def _leaf(task: bytes, bring: Bring, k: int, start: int, *parts: Any) -> Any:
     return capture_error(lambda: cloudpickle.loads(task)(bring(k, start, *parts)))
 
 
-def _answered_chunk(
+def _predict_chunk(
     frame: Any, *, f: Callable[[Chunk], NDArray[Any]], keep: list[str], like: Any, partition_info: Any = None
 ) -> Any:
     if not len(frame):
@@ -397,16 +397,16 @@ def _answered_chunk(
     return frame[keep].assign(**answers).astype(kinds)
 
 
-def _answered_frame(X: Any, *, like: Any, partition_info: Any = None, **sent: Any) -> Any:
-    found = _answered_block(partition_info["number"], X, **sent)
+def _predict_frame(X: Any, *, like: Any, partition_info: Any = None, **sent: Any) -> Any:
+    found = _predict_block(partition_info["number"], X, **sent)
     return type(like)(found, index=X.index, **({"columns": like.columns} if found.ndim == 2 else {}))
 
 
-def _answered_array(X: Any, *, block_id: Any = None, **sent: Any) -> NDArray[Any]:
-    return _answered_block(block_id[0], X, **sent)
+def _predict_array(X: Any, *, block_id: Any = None, **sent: Any) -> NDArray[Any]:
+    return _predict_block(block_id[0], X, **sent)
 
 
-def _answered_block(
+def _predict_block(
     k: int, X: Any, *, ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...], none: NDArray[Any]
 ) -> NDArray[Any]:
     if not len(X):

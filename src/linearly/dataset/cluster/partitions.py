@@ -1,12 +1,12 @@
-"""Elsewhere: what rows on a cluster have in common, whoever runs it.
+"""What rows on a cluster have in common, whatever runs them.
 
-They lie in partitions. A fold sends a function to each partition, and the answers meet two by two in the tree of
-`MergeTree` over the numbers of the partitions, so the bits are those of a local fold over the same blocks, whatever the
-workers did and in which order.
+Rows are stored in partitions. A reduction sends a function to each partition and merges the results pairwise in the
+tree of `MergeTree`. The bits are those of a local reduction over the same blocks, whatever the workers did and in
+which order.
 
-How many rows there are before a partition is known only after a pass, and few functions ask. So blocks come with an
-`UnknownStart`; a function that asks for it is answered by `StartsNeeded`, the partitions are counted, once, and the
-fold is made again.
+The number of rows before a partition is known only after a pass, and few functions need it. Blocks therefore have an
+`UnknownOffset`. A function that uses it raises `OffsetsNeeded`; the partitions are then counted once and the reduction
+is repeated.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ S = TypeVar("S")
 
 
 def partitions_of(rows: Any) -> int | None:
-    """The number of partitions of rows on a cluster; None for rows that are here."""
+    """Return the number of partitions of rows on a cluster; None for rows in this process."""
     return getattr(rows, "n_partitions", None)
 
 
 @dataclass(frozen=True)
 class ReducePartition:
-    """f of every block of a partition, added up."""
+    """The sum of f over the blocks of a partition."""
 
     f: Callable[[Any], Any]
 
@@ -50,7 +50,7 @@ class ReducePartition:
 
 @dataclass(frozen=True)
 class MapPartition:
-    """f of the blocks that a function makes of those of a partition."""
+    """f of the blocks of a partition, each passed through a function first."""
 
     change: Callable[[Any], Any]
     f: Callable[[Iterable[Any]], Any]
@@ -61,9 +61,9 @@ class MapPartition:
 
 @dataclass(frozen=True)
 class PredictChunk:
-    """What an estimator answers for the rows of a chunk, one answer for each.
+    """The predictions of an estimator for the rows of a chunk, one per row.
 
-    Where rows with missing values are dropped, they keep their place: their answer is NaN, or None.
+    Rows that are dropped because of missing values keep their place: their prediction is NaN or None.
     """
 
     design: Any
@@ -82,16 +82,16 @@ class PredictChunk:
 
 @dataclass(frozen=True)
 class Failure:
-    """What is wrong with the rows of a partition: an answer like another, of which the first one counts.
+    """An error of the rows of a partition, returned like a result; the first one is raised.
 
-    It would be wrong again on any worker, so it is told, not tried again; other failures are for the cluster to mend.
+    It would occur on any worker, so it is reported and not retried. The cluster retries other failures.
     """
 
     cause: Exception
 
     @staticmethod
     def of(cause: Exception) -> Failure:
-        """The failure, in a form that can travel."""
+        """Return the failure in a form that can be pickled."""
         try:
             pickle.loads(pickle.dumps(cause))
         except Exception:
@@ -100,7 +100,7 @@ class Failure:
 
 
 def capture_error(f: Callable[[], Any]) -> Any:
-    """f(), or why the rows do not let it."""
+    """Return f(), or the failure if the rows make it raise."""
     with single_threaded_blas():
         try:
             return f()
@@ -109,25 +109,25 @@ def capture_error(f: Callable[[], Any]) -> Any:
 
 
 def merge_results(a: Any, b: Any) -> Any:
-    """The sum of two answers."""
+    """Return the sum of two results, or the first failure."""
     if isinstance(a, Failure) or isinstance(b, Failure):
         return a if isinstance(a, Failure) else b
     return capture_error(lambda: a + b)
 
 
 def unwrap_result(answer: Any) -> Any:
-    """The answer, or the failure raised."""
+    """Return a result, or raise the failure."""
     if isinstance(answer, Failure):
         raise answer.cause
     return answer
 
 
 class OffsetsNeeded(Exception):
-    """A function asked for the index of a row, and the rows before its partition were not counted yet."""
+    """A function needs the index of a row, and the rows before its partition are not counted yet."""
 
 
 class UnknownOffset:
-    """The index of a first row that nobody has counted up to: whoever computes with it, or prints it, is told."""
+    """The unknown index of a first row: computing with it or printing it raises `OffsetsNeeded`."""
 
     def _needed(self, *_: Any) -> NoReturn:
         raise OffsetsNeeded
@@ -140,34 +140,34 @@ UNKNOWN = cast(int, UnknownOffset())
 
 
 def after(start: int, n: int) -> int:
-    """The index n rows after a start that may be unknown."""
+    """Return the index n rows after a start that may be unknown."""
     return start if isinstance(start, UnknownOffset) else start + n
 
 
 class PartitionOffsets:
-    """The first row of each partition: unknown, until a fold needs them and they are counted."""
+    """The first row of each partition, counted when a reduction needs it."""
 
     def __init__(self, count: Callable[[], Sequence[int]], lengths: Sequence[int] | None = None) -> None:
         self._count, self._starts = count, None if lengths is None else _starts(lengths)
 
     @property
     def known(self) -> bool:
-        """Whether they have been counted."""
+        """Return whether the partitions have been counted."""
         return self._starts is not None
 
     def of(self, k: int) -> int:
-        """Rows before partition k, or `UNKNOWN`."""
+        """Return the number of rows before partition k, or `UNKNOWN`."""
         return UNKNOWN if self._starts is None else self._starts[k]
 
-    def __call__(self, fold: Callable[[], S]) -> S:
-        """fold(), and once more with known starts if it asks for them."""
+    def __call__(self, reduce: Callable[[], S]) -> S:
+        """Return reduce(), called again with known offsets if it needs them."""
         try:
-            return fold()
+            return reduce()
         except OffsetsNeeded:
             if self.known:
                 raise
             self._starts = _starts(self._count())
-            return fold()
+            return reduce()
 
 
 def _starts(lengths: Sequence[int]) -> list[int]:
@@ -175,7 +175,7 @@ def _starts(lengths: Sequence[int]) -> list[int]:
 
 
 def merge_pairwise(summaries: Sequence[S], plus: Callable[[S, S], S]) -> S:
-    """The sum of some summaries by neighbours, the odd one passing up: the tree of `MergeTree`, level by level."""
+    """Return the sum of summaries, merged by neighbours level by level, as `MergeTree` does."""
     while len(summaries) > 1:
         merged = [plus(*two) for two in zip(summaries[::2], summaries[1::2], strict=False)]
         summaries = [*merged, summaries[-1]] if len(summaries) % 2 else merged
@@ -183,7 +183,7 @@ def merge_pairwise(summaries: Sequence[S], plus: Callable[[S, S], S]) -> S:
 
 
 def not_empty(blocks: Iterable[S]) -> Iterator[S]:
-    """The blocks that have rows; the last one if none has any."""
+    """Yield the blocks that have rows; the last one if none has any."""
     block, found = None, False
     for block in blocks:
         if len(block):  # type: ignore[arg-type]
@@ -250,18 +250,18 @@ def rows_from_cluster(X: Any, y: Any = None, weight: Any = None, *, labels: bool
 def predictions_on_cluster(
     X: Any, ask: Callable[[Rows], NDArray[Any]], what: str, labels: Callable[[int], Sequence[Any]]
 ) -> Any | None:
-    """What an estimator answers for rows on a cluster, as a collection there that keeps answers with their rows.
+    """Return an estimator's predictions for rows on a cluster, as a collection there that stays with its rows.
 
     It is an array or a data frame on Dask for one on Dask, and for columns of a table (`from_spark`) that table with
     ``what``, or what[label] for each of k labels; None for all other rows.
     """
     home = type(X).__module__.partition(".")[0]
     if home in ("dask", "dask_expr") and hasattr(X, "ndim"):
-        from linearly.dataset.cluster.dask import dask_answers
+        from linearly.dataset.cluster.dask import dask_predictions
 
-        return dask_answers(X, ask, labels)
+        return dask_predictions(X, ask, labels)
     tables: Any = getattr(X, "tables", None)
-    if not hasattr(tables, "answered"):
+    if not hasattr(tables, "with_predictions"):
         return None
     rows: Any = X
     design = rows.design.without_target()
@@ -269,16 +269,16 @@ def predictions_on_cluster(
     if example.ndim == 2:
         names = [f"{what}[{label}]" for label in labels(example.shape[1])]
     kinds = dict(zip(names, example.T if example.ndim == 2 else [example], strict=True))
-    return tables.answered(PredictChunk(design, ask), kinds)
+    return tables.with_predictions(PredictChunk(design, ask), kinds)
 
 
 def prediction_of_zeros(ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...]) -> NDArray[Any]:
-    """What an estimator answers for one row: what its answers look like, before any row is read."""
+    """Return the prediction for one row of zeros: the form of predictions before any row is read."""
     return ask(SingleBlockRows(Block(np.zeros((1, len(names))), names=names)))
 
 
 def raise_workers_lack_package(cluster: str, cause: BaseException) -> NoReturn:
-    """Say that workers lack the package."""
+    """Raise an ImportError because the workers cannot import linearly."""
     raise ImportError(
         f"The {cluster} workers cannot import linearly: install it, in the same version as here, in the Python that "
         "they run."

@@ -1,4 +1,4 @@
-"""Rows on Spark: the partitions of a DataFrame, folded in its executors.
+"""Rows on Spark: the partitions of a DataFrame, reduced in its executors.
 
 The function goes to each partition with `mapInArrow`, is applied there to stretches of up to 65,536 rows, and one
 summary a partition comes out. Where there are many partitions their summaries are added up in the executors, sixteen
@@ -46,11 +46,11 @@ S = TypeVar("S")
 _ROWS = 2**16  # in a chunk
 _GROUP = 16  # summaries that are merged in one task: four levels of the tree
 _FEW = 64  # summaries that may come here
-_ANSWER = "partition int, rows long, answer binary"
+_RESULT_SCHEMA = "partition int, rows long, answer binary"
 
 
 class SparkTables:
-    """A Spark DataFrame, its partitions in order; of a selection, `whole` is the DataFrame with all columns.
+    """A Spark DataFrame with its partitions in order; `whole` is the DataFrame with all columns.
 
     Spark may deal rows out to partitions differently for each selection of columns, so their order says nothing about
     which row is which: answers for rows are columns beside them.
@@ -72,16 +72,16 @@ class SparkTables:
 
     @cached_property
     def n_partitions(self) -> int:
-        """How many partitions there are."""
+        """Return the number of partitions."""
         return int(self.frame.rdd.getNumPartitions())
 
     def select(self, columns: Sequence[str]) -> SparkTables:
         return SparkTables(self.frame.select(*map(_quoted, columns)), self.whole)
 
-    def answered(
+    def with_predictions(
         self, f: Callable[[Chunk], NDArray[Any]], kinds: Mapping[str, NDArray[Any]], keep: Sequence[str] = ()
     ) -> Any:
-        """The whole DataFrame, or some columns of it, with what f answers for each row of these tables.
+        """Return the whole DataFrame, or some columns of it, with the results of f per row.
 
         ``kinds`` are the names of the answers, with examples of them.
         """
@@ -97,7 +97,7 @@ class SparkTables:
         types = [as_arrow(kind).type for kind in kinds.values()]
         told = [*(field.dataType for field in sent.schema[: len(kept)]), *map(from_arrow_type, types)]
         schema = StructType([StructField(str(i), kind) for i, kind in enumerate(told)])
-        task = _Answer(cloudpickle.dumps(f), to_arrow_schema(sent.schema), self._arrow.names, types)
+        task = _PredictTask(cloudpickle.dumps(f), to_arrow_schema(sent.schema), self._arrow.names, types)
         return sent.mapInArrow(task, schema).toDF(*kept, *kinds)
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -106,7 +106,7 @@ class SparkTables:
     def _in_order(self) -> Iterator[Chunk]:
         # One job a partition, when its turn comes: only its rows are ever here.
         start, before, at = 0, 0, -1
-        for row in self._numbered.mapInArrow(_Pack(self._arrow), _ANSWER).toLocalIterator():
+        for row in self._numbered.mapInArrow(_PackTask(self._arrow), _RESULT_SCHEMA).toLocalIterator():
             before = 0 if row.partition != at else before
             at = row.partition
             table = pa.ipc.open_stream(bytes(row.answer)).read_all()
@@ -114,22 +114,22 @@ class SparkTables:
             start, before = start + len(table), before + len(table)
 
     def reduce(self, f: Callable[[Chunk], S]) -> S:
-        value: S = self.fold_partitions(ReducePartition(f))
+        value: S = self.reduce_partitions(ReducePartition(f))
         return value
 
-    def fold_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
-        """The sum of f over the partitions, each given as its chunks in order."""
+    def reduce_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
+        """Return the sum of f over the partitions, each given as its chunks in order."""
         task = cloudpickle.dumps(f)
-        value: S = self._starts(lambda: self._folded(task))
+        value: S = self._starts(lambda: self._reduced(task))
         return value
 
-    def _folded(self, task: bytes) -> Any:
+    def _reduced(self, task: bytes) -> Any:
         n = self.n_partitions
         starts = [self._starts.of(k) for k in range(n)] if self._starts.known else None
-        answers = self._numbered.mapInArrow(_Fold(task, starts, self._arrow), _ANSWER)
+        answers = self._numbered.mapInArrow(_ReduceTask(task, starts, self._arrow), _RESULT_SCHEMA)
         while n > _FEW:
             group = sql.floor(sql.col("partition") / _GROUP).cast("int")
-            answers = answers.groupBy(group.alias("group")).applyInArrow(_merged, _ANSWER)
+            answers = answers.groupBy(group.alias("group")).applyInArrow(_merged, _RESULT_SCHEMA)
             n = -(-n // _GROUP)
         found = sorted(_run(answers), key=lambda row: row.partition)
         total = (
@@ -140,7 +140,7 @@ class SparkTables:
         return total
 
     def _lengths(self) -> list[int]:
-        found = {row.partition: row.rows for row in _run(self._numbered.mapInArrow(_counted, _ANSWER))}
+        found = {row.partition: row.rows for row in _run(self._numbered.mapInArrow(_counted, _RESULT_SCHEMA))}
         return [found.get(k, 0) for k in range(self.n_partitions)]
 
 
@@ -163,8 +163,8 @@ def _run(frame: Any) -> list[Any]:
 # --- what runs in the executors -------------------------------------------------------------------
 
 
-class _Fold:
-    """A task: the pickled function of a partition, applied to it."""
+class _ReduceTask:
+    """A task that applies a pickled function to a partition."""
 
     def __init__(self, task: bytes, starts: list[int] | None, schema: Any) -> None:
         self.task, self.starts, self.schema = task, starts, schema
@@ -193,8 +193,8 @@ def _counted(batches: Iterator[Any]) -> Iterator[Any]:
     yield from _table(_partition(), sum(len(batch) for batch in batches), b"").to_batches()
 
 
-class _Pack:
-    """A task: the rows of a partition as they are, a stretch at a time."""
+class _PackTask:
+    """A task that returns the rows of a partition, some at a time."""
 
     def __init__(self, schema: Any) -> None:
         self.schema = schema
@@ -208,8 +208,8 @@ class _Pack:
             yield from _table(k, len(table), sink.getvalue().to_pybytes()).to_batches()
 
 
-class _Answer:
-    """A task: the columns that are kept of a partition, with what a pickled function answers for its rows."""
+class _PredictTask:
+    """A task that returns some columns of a partition with the results of a pickled function."""
 
     def __init__(self, task: bytes, schema: Any, needed: list[str], types: list[Any]) -> None:
         self.task, self.schema, self.needed, self.types = task, schema, needed, types

@@ -329,10 +329,10 @@ class DesignRows:
         """How many partitions there are; None for rows that are here."""
         return partitions_of(self.tables)
 
-    def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+    def reduce_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
         """The sum of f over the partitions, each given as its blocks in order."""
         tables: Any = self.tables
-        value: S = tables.fold_partitions(MapPartition(self.design.block, f))
+        value: S = tables.reduce_partitions(MapPartition(self.design.block, f))
         return value
 
 

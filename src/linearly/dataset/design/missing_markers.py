@@ -63,12 +63,12 @@ class MarkedTables:
         value: S = self.tables.reduce(Cleaned(self._clean(), f))
         return value
 
-    def fold_partitions(self, f: Callable[[Any], S]) -> S:
+    def reduce_partitions(self, f: Callable[[Any], S]) -> S:
         """The sum of f over the partitions, each given as its chunks in order."""
         from linearly.dataset.cluster.partitions import MapPartition
 
         tables: Any = self.tables
-        value: S = tables.fold_partitions(MapPartition(self._clean(), f))
+        value: S = tables.reduce_partitions(MapPartition(self._clean(), f))
         return value
 
     @property

@@ -1,4 +1,4 @@
-"""Features of handwritten digits (S1): from every pixel to four numbers that say what the eye sees."""
+"""Features of handwritten digits: four numbers per image that describe what the eye sees."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class DigitFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _images(images: Any, shape: tuple[int, int] | None) -> NDArray[Any]:
-    """n × height × width, not copied."""
+    """Return the images as n × height × width, without a copy."""
     pixels = as_array(images, "images")
     if pixels.dtype.kind not in "biuf":
         raise ValueError(f"Pixels must be numbers, not {pixels.dtype}.")

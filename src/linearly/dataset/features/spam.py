@@ -1,4 +1,4 @@
-"""Features of e-mails (S2): counts of chosen words, and what the writing and its links look like."""
+"""Features of e-mails: counts of chosen words, and properties of the writing and its links."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _texts(texts: Any) -> list[str]:
 
 
 def _whole_word(phrase: str) -> re.Pattern[str]:
-    """The phrase with no letter or digit on either side, in any case, its words separated by any blanks."""
+    """Return a pattern for the phrase as whole words, in any case, separated by any blanks."""
     return re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, phrase.split())) + r"(?!\w)", re.IGNORECASE)
 
 
@@ -183,7 +183,7 @@ def _structure(text: str, seen: str) -> list[float]:
 
 
 def _links(text: str) -> list[tuple[str, str]]:
-    """(text shown, target) of each link: HTML anchors, Markdown links, then bare addresses outside both."""
+    """Return (text, target) of each link: HTML anchors, Markdown links, then bare addresses outside both."""
     anchors = _Anchors()
     anchors.feed(text.replace("<![", " "))  # the parser gives up on a marked section that it does not know
     anchors.close()
@@ -194,7 +194,7 @@ def _links(text: str) -> list[tuple[str, str]]:
 
 
 class _Anchors(HTMLParser):
-    """The links of an HTML text, and the text outside them. What is not HTML is text."""
+    """The links of an HTML text, and the text outside them. Text that is not HTML stays text."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -234,7 +234,7 @@ def _host(url: str) -> str:
 
 
 def _mismatched(shown: str, target: str) -> bool:
-    """Whether the text of a link names a site, and another one than the link leads to."""
+    """Return whether the text of a link names another site than its target."""
     named = _HOST.match(shown.strip())
     if named is None or not target.lower().strip().startswith(("http:", "https:", "//")):
         return False

@@ -1,4 +1,4 @@
-"""Numbers: from whatever people pass for an array to an array of real numbers, or a refusal that names the place.
+"""Convert whatever users pass for an array to real numbers, or raise an error that names the place.
 
 NumPy converts more than it should: a masked cell becomes the number behind the mask, a date the nanoseconds since 1970,
 a missing date −2⁶³, a whole number beyond 2⁵³ its neighbour, text that looks like a number that number. SciPy trusts
@@ -26,7 +26,7 @@ _LONGEST = 40  # characters of a value in a message
 
 
 def as_numeric_array(X: Any, what: str = "X") -> Any:
-    """X as an array or sparse matrix of real numbers; nothing is copied that is one, and NaN is not searched for."""
+    """Return X as an array or sparse matrix of real numbers, without a copy if it is one. NaN is not searched for."""
     if is_sparse(X):
         return _sound(X)
     array = as_array(X, what)
@@ -46,19 +46,19 @@ def as_numeric_array(X: Any, what: str = "X") -> Any:
 
 
 def has_inexact_integers(values: NDArray[Any]) -> bool:
-    """Whether there is an integer that float64 would round; without a copy, as this is asked of every block."""
+    """Return whether float64 would round some integer. No copy is made, because every block is checked."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
         return False
     return bool(values.max() > LARGEST_EXACT_INTEGER or values.min() < -LARGEST_EXACT_INTEGER)
 
 
 def beyond_float64(integers: Any) -> Any:
-    """Which integers, of an array or a column, float64 would round."""
+    """Return a mask of the integers, of an array or a column, that float64 would round."""
     return (integers > LARGEST_EXACT_INTEGER) | (integers < -LARGEST_EXACT_INTEGER)
 
 
 def check_weight_range(weight: NDArray[np.float64], where: Callable[[int], str], name: str) -> None:
-    """Refuse weights whose sums or squares would leave float64."""
+    """Raise a ValueError if sums or squares of the weights would exceed the float64 range."""
     extreme = (weight > _LARGEST_WEIGHT) | ((weight < 1 / _LARGEST_WEIGHT) & (weight > 0))
     if extreme.any():
         i = int(np.argmax(extreme))
@@ -69,7 +69,7 @@ def check_weight_range(weight: NDArray[np.float64], where: Callable[[int], str],
 
 
 def as_array(X: Any, what: str) -> NDArray[Any]:
-    """X as an array of whatever it holds; what is no array, rows of different lengths and masked cells are refused."""
+    """Return X as an array of any dtype; raise for ragged rows, masked cells and non-arrays."""
     if isinstance(X, np.ma.MaskedArray):
         return _unmasked(X, what)
     if isinstance(X, np.ndarray):
@@ -87,7 +87,7 @@ def as_array(X: Any, what: str) -> NDArray[Any]:
 
 
 def as_integer_array(values: Sequence[Any]) -> NDArray[Any] | None:
-    """Whole numbers in an array of 64 bits each, which NumPy makes floats of beyond 2⁶³; None if they do not fit."""
+    """Return integers as a 64-bit array, which NumPy turns into floats beyond 2⁶³; None if they do not fit."""
     for kind in (np.int64, np.uint64):
         try:
             return np.array(values, dtype=kind)
@@ -97,7 +97,7 @@ def as_integer_array(values: Sequence[Any]) -> NDArray[Any] | None:
 
 
 def as_labels(values: Sequence[Any]) -> NDArray[Any]:
-    """Labels of one kind as an array."""
+    """Return labels of one type as an array."""
     whole = as_integer_array(values) if all(type(value) is int for value in values) else None
     return np.array(values) if whole is None else whole
 
@@ -143,8 +143,8 @@ def _of_objects(array: NDArray[Any], what: str) -> NDArray[np.float64]:
             result[at] = _number(value)
         except TypeError:
             raise TypeError(
-                f"{_cell(at).capitalize()} of {what} holds {short_repr(value)} ({type(value).__name__}). The argument must "
-                "be free of strings, dates and other objects: encode each as a number, or drop its column."
+                f"{_cell(at).capitalize()} of {what} holds {short_repr(value)} ({type(value).__name__}). The argument "
+                "must be free of strings, dates and other objects: encode each as a number, or drop its column."
             ) from None
         except (ValueError, OverflowError):
             raise ValueError(
@@ -171,7 +171,7 @@ def _number(value: Any) -> float:
 
 
 def short_repr(value: Any) -> str:
-    """A value for a message, its beginning if it is long."""
+    """Return the repr of a value for a message, cut if it is long."""
     try:
         text = repr(value)
     except ValueError:  # a whole number of more digits than Python prints
@@ -180,7 +180,7 @@ def short_repr(value: Any) -> str:
 
 
 def _sound(X: Any) -> Any:
-    """A sparse matrix as CSR of real numbers, refused if an index points outside it."""
+    """Return a sparse matrix as CSR of real numbers; raise if an index points outside it."""
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got a sparse array of {X.ndim} dimensions: X must have rows and columns.")
     kind = X.dtype.kind

@@ -1,8 +1,8 @@
-"""Rows: what every fit folds over, wherever they live.
+"""Rows: blocks of numbers that every fit reduces, wherever they are stored.
 
-A `Block` is the only thing the mathematics sees: numbers. A `Rows` hands out blocks in order (`for block in rows`)
-or sends a function to them and adds up the answers (`rows.reduce(f)`). `as_rows` makes one of arrays, sparse
-matrices and data frames without copying the whole.
+The algorithms see only a `Block`, which contains numbers. `Rows` yields blocks in order (`for block in rows`) or
+applies a function to each and adds the results (`rows.reduce(f)`). `as_rows` makes `Rows` of arrays, sparse matrices
+and data frames without copying the whole.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from linearly.kernels.double_double import DoubleDouble
 from linearly.kernels.matrices import is_sparse
 
 S = TypeVar("S")
-RowLocator = Callable[[int], str]  # row i of some rows, in words
+RowLocator = Callable[[int], str]  # row i of some rows in words
 
 ROW: RowLocator = "row {}".format
 
-_PIECES = 16  # blocks, at least, of data large enough: so that threads end together
+_PIECES = 16  # minimum number of blocks of large data, so that threads finish together
 _PIECES_OF_FEW = 8
-_FEWEST = 8192  # rows, at least, before blocks become smaller for that
+_FEWEST = 8192  # rows below which blocks do not become smaller for that
 
 
 @dataclass(frozen=True, slots=True)
 class RowOrigin:
-    """Where rows come from, for messages: a file or partition, and the number of the first of them there."""
+    """Where rows come from, for messages: a file or partition, and the number of its first row there."""
 
     name: str
     first: int = 0
     unit: str = "row"  # or line, of a text file
 
     def where(self, i: int) -> str:
-        """The i-th of these rows, in words."""
+        """Return the i-th of these rows in words."""
         return f"{self.unit} {self.first + i} of {self.name}"
 
     def after(self, rows: int) -> RowOrigin:
-        """The place of what comes after so many of these rows."""
+        """Return the origin of what follows so many of these rows."""
         return replace(self, first=self.first + rows)
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedOrigin(RowOrigin):
-    """Where rows were before they were picked out of others, to be counted by themselves."""
+    """The original place of rows that were selected from others."""
 
     before: RowLocator = ROW  # of the others
     rows: Any = ()  # which of them
@@ -68,27 +68,26 @@ class SelectedOrigin(RowOrigin):
 
 
 class ColumnMatrix:
-    """A matrix whose columns, float64, lie apart in memory, each of them together: as tables have them."""
+    """A float64 matrix stored as separate contiguous columns."""
 
     def __init__(self, columns: Sequence[NDArray[np.float64]]) -> None:
         self.columns = columns
         self.shape = (len(columns[0]), len(columns))
 
     def __getitem__(self, rows: Any) -> NDArray[np.float64]:
-        """Some of the rows, as an array."""
+        """Return some of the rows as an array."""
         part: NDArray[np.float64] = np.array([column[rows] for column in self.columns])
         return part.T
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some consecutive rows: X (n × p numbers), targets, weights, and the index of the first row.
+    """Consecutive rows: X (n × p numbers), targets, weights, and the index of the first row.
 
-    X is a float64 or float32 array, a CSR matrix, double-double numbers, or, for functions that say `takes_columns`,
-    `Columns`. `names`, `place` and `target`, what y is called, are for messages only.
-    Where rows were left out, `kept` says which of the consecutive ones these are. `unknown` are rows of weight 0 whose
-    levels nobody knows: what stands for those in X means nothing. `group` are labels of what rows belong to, for a
-    clustered covariance.
+    X is a float64 or float32 array, a CSR matrix, double-double numbers or, for functions that declare
+    `takes_columns`, a `ColumnMatrix`. `names`, `place` and `target` (the name of y) are for messages only. If rows
+    were left out, `kept` contains the positions of those that remain. `unknown` marks rows of weight 0 with unknown
+    levels, whose X is meaningless. `group` contains the cluster labels for a clustered covariance.
     """
 
     X: Any
@@ -106,15 +105,15 @@ class Block:
         return int(self.X.shape[0])
 
     def describe_row(self, i: int) -> str:
-        """Row i of the block, in words."""
+        """Return row i of the block in words."""
         return in_words(i, self.start, self.place, self.kept)
 
     def global_index(self, i: Any) -> Any:
-        """The index of row i, or of several, in the whole data set."""
+        """Return the index of row i, or of several rows, in the whole data set."""
         return self.start + (i if self.kept is None else self.kept[i])
 
     def take(self, rows: Any) -> Block:
-        """Some of the rows, by a slice or by their numbers in the block."""
+        """Return some of the rows, by a slice or by their positions in the block."""
         y = None if self.y is None else self.y[rows]
         weight = None if self.weight is None else np.ascontiguousarray(self.weight[rows])
         kept = (np.arange(len(self)) if self.kept is None else self.kept)[rows]
@@ -123,35 +122,35 @@ class Block:
         return replace(self, X=self.X[rows], y=y, weight=weight, kept=kept, unknown=unknown, group=group)
 
     def rows_of_fold(self, K: int, j: int) -> Any:
-        """Which rows come to j where rows are dealt out to K in turn, by their index in the whole data set."""
+        """Return the rows of fold j if row i of the whole data set belongs to fold i mod K."""
         if self.kept is None:
             return slice((j - self.start) % K, None, K)
         return np.flatnonzero(self.global_index(slice(None)) % K == j)
 
 
 def in_words(i: int, start: int, place: RowOrigin | None, kept: NDArray[np.intp] | None) -> str:
-    """Row i of some rows that begin at an index and a place, of which some may have been left out."""
+    """Return row i of rows that start at an index and an origin, of which some may have been left out, in words."""
     i = i if kept is None else int(kept[i])
     return f"row {start + i}" if place is None else place.where(i)
 
 
 @runtime_checkable
 class Rows(Protocol):
-    """A data set that can be walked in order or folded where it lives."""
+    """A data set that can be walked in order or reduced where it is stored."""
 
     names: tuple[str, ...]
 
     def __iter__(self) -> Iterator[Block]:
-        """The blocks in order; each call is a new pass."""
+        """Yield the blocks in order; each call is a new pass."""
         ...
 
     def reduce(self, f: Callable[[Block], S]) -> S:
-        """The sum of f over the blocks, in a fixed order of merging."""
+        """Return the sum of f over the blocks, merged in a fixed order."""
         ...
 
 
 class InMemoryRows:
-    """Rows in this process: block boundaries depend on the shape alone, so results do not depend on threads."""
+    """Rows in this process. Block boundaries depend on the shape alone, so results do not depend on threads."""
 
     def __init__(
         self,
@@ -174,7 +173,7 @@ class InMemoryRows:
         return self.n
 
     def block(self, start: int, stop: int) -> Block:
-        """Rows start … stop − 1."""
+        """Return rows start … stop − 1."""
         rows = slice(start, stop)
         y = None if self.y is None else self.y[rows]
         weight = None if self.weight is None else self.weight[rows]
@@ -182,18 +181,18 @@ class InMemoryRows:
         return Block(self._cut(rows), y, weight, start, self.names, place)
 
     def with_targets(self, y: NDArray[Any] | None, weight: NDArray[np.float64] | None = None) -> InMemoryRows:
-        """The same features with other targets and weights."""
+        """Return the same features with other targets and weights."""
         return InMemoryRows(self._cut, (self.n, len(self.names)), y, weight, self.names, self._numbers)
 
     def every_nth(self, step: int) -> InMemoryRows:
-        """Every step-th row: where it lies if its numbers lie together, else a copy, so as not to fetch all rows."""
+        """Return every step-th row, as a view if its numbers are contiguous, else as a copy."""
         X = self._cut(slice(0, self.n, step))
         X = X.copy() if isinstance(X, np.ndarray) and X.strides[1] != X.itemsize else X
         pick = slice(None, None, step)
         y = None if self.y is None else np.ascontiguousarray(self.y[pick])
         weight = None if self.weight is None else np.ascontiguousarray(self.weight[pick])
         numbers = range(0, self.n, step)
-        # Rows worth thinning have much to be done with each: a few blocks for each thread, however few they are.
+        # Subsampled rows are expensive ones: make a few blocks per thread, however few rows there are.
         fewest = -(-len(numbers) // _PIECES_OF_FEW)
         return InMemoryRows(
             lambda rows: X[rows], (len(numbers), len(self.names)), y, weight, self.names, numbers, fewest
@@ -209,7 +208,7 @@ class InMemoryRows:
 
 
 class SingleBlockRows:
-    """Rows that are one block."""
+    """Rows that consist of one block."""
 
     def __init__(self, block: Block) -> None:
         self.block, self.names = block, block.names
@@ -222,18 +221,18 @@ class SingleBlockRows:
 
 
 def takes_columns(f: Callable[..., Any]) -> bool:
-    """Whether a function of blocks says that it takes `Columns` too, which saves tables a copy."""
+    """Return whether a function of blocks also accepts a `ColumnMatrix`, which saves tables a copy."""
     return bool(getattr(f, "takes_columns", False))
 
 
 @lru_cache(maxsize=16)
 def default_names(p: int) -> tuple[str, ...]:
-    """x0, x1, …: what columns without names are called."""
+    """Return x0, x1, …: the names of columns without names."""
     return tuple(f"x{j}" for j in range(p))
 
 
 def rows_in_block(p: int) -> int:
-    """Rows in a block of p columns: about 16 MB, more where a p × p summary has to be earned, never over 64 MB."""
+    """Return the rows of a block of p columns: about 16 MB, more for a p × p summary, at most 64 MB."""
     p = max(p, 1)
     rows = min(max(2**21 // p, 16 * p), 2**23 // p)
     return max(256, rows // 256 * 256)
@@ -245,7 +244,7 @@ def as_rows(
     weight: NDArray[np.float64] | None = None,
     names: Iterable[str] | None = None,
 ) -> Rows:
-    """Rows of a NumPy array, a sparse matrix, a pandas, polars or Arrow table, or anything already `Rows`.
+    """Return rows of a NumPy array, sparse matrix or pandas, polars or Arrow table, or X itself if it is `Rows`.
 
     Nothing is copied whole: integers, booleans and data frames become float64 one block at a time.
     """
@@ -267,19 +266,19 @@ def as_rows(
 
 
 def is_rows(X: Any) -> TypeGuard[Rows]:
-    """Whether X is `Rows` already; a data frame with columns called names and fold is not."""
+    """Return whether X is `Rows` already; a data frame with columns called names and reduce is not."""
     return not isinstance(X, np.ndarray) and isinstance(X, Rows) and not is_frame(X)
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a data frame that narwhals knows (pandas, polars, Arrow, …)."""
+    """Return whether X is a data frame that narwhals supports (pandas, polars, Arrow, …)."""
     if isinstance(X, np.ndarray):
         return False
     return bool(nw.dependencies.is_into_dataframe(X))
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any]:
-    """A data frame for narwhals, refused if a name stands for several columns."""
+    """Return a narwhals data frame; raise a ValueError if several columns have one name."""
     try:
         frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
         _ = frame.schema
@@ -290,7 +289,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any]:
 
 
 def names_of(X: Any) -> list[str] | None:
-    """The names of the columns of a data frame, None of what has none; `.columns` of an Arrow table are its values."""
+    """Return the column names of a data frame, None for other X; `.columns` of an Arrow table are its values."""
     return as_frame(X).columns if is_frame(X) else None
 
 
@@ -320,7 +319,7 @@ def _refuse(cells: NDArray[Any], what: str, block: Block, names: tuple[str, ...]
 
 
 def _row_with(X: Any, bad: NDArray[np.bool_]) -> tuple[int, NDArray[Any]]:
-    """The first row of a CSR matrix that has an entry of which `bad` holds: its number and its cells, if there is one.
+    """Return the number and cells of the first row of a CSR matrix with an entry for which `bad` holds.
 
     The other rows stay sparse: 4000 rows of 500 000 columns are 15 GiB of cells.
     """
@@ -337,7 +336,7 @@ def _cut_array(X: NDArray[Any]) -> Callable[[slice], NDArray[Any]]:
     def cut(rows: slice) -> NDArray[Any]:
         part = X[rows]
         check_integer_range(part, _rows_of(rows))
-        with np.errstate(over="ignore"):  # of a long double: refused as infinity
+        with np.errstate(over="ignore"):  # a long double that overflows is refused as infinity
             return np.array(part, dtype=np.float64)
 
     return cut
@@ -355,7 +354,7 @@ def _cut_sparse(X: Any) -> Callable[[slice], Any]:
 
 
 def _lies_in_elements(X: NDArray[Any]) -> bool:
-    """Whether numbers are whole numbers of elements apart; those of a field of records may not be."""
+    """Return whether strides are multiples of the element size; those of a field of records may not be."""
     return X.flags.aligned and all(stride % X.itemsize == 0 for stride in X.strides)
 
 
@@ -372,7 +371,7 @@ def check_integer_range(part: NDArray[Any], where: RowLocator = ROW, name: str |
 
 
 def integer_refused(where: str, column: str | int) -> ValueError:
-    """What is said of an integer that float64 cannot hold."""
+    """Return the error for an integer that float64 cannot hold."""
     return ValueError(
         f"The integer in {where}, column {column!r} is beyond 2**53 and would lose digits as a float64. "
         "Subtract an offset, convert the column, or leave it out."
@@ -388,7 +387,7 @@ def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
 
     def cut(rows: slice) -> NDArray[Any]:
         part = frame[rows.start : rows.stop]
-        if rows.step is not None:  # which a slice of an Arrow table cannot have
+        if rows.step is not None:  # slices of Arrow tables have no step
             part = part.gather_every(rows.step)
         block = np.empty((len(part), part.shape[1]), order="F")
         for j in range(part.shape[1]):
@@ -399,7 +398,7 @@ def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
 
 
 def _first_word(column: nw.Series[Any]) -> tuple[int, str] | None:
-    """The first text of a column that is no number, beside others that are; None where all are words, or none is."""
+    """Return the first text of a column that is not a number, beside others that are; None otherwise."""
     if column.dtype != nw.String:
         return None
     found, numbers = None, 0
@@ -413,7 +412,7 @@ def _first_word(column: nw.Series[Any]) -> tuple[int, str] | None:
 
 
 def float_column(column: nw.Series[Any], where: RowLocator) -> NDArray[np.float64]:
-    """A numeric or boolean column as float64, gaps as NaN; integers that float64 cannot hold are refused by row."""
+    """Return a numeric or boolean column as float64, missing values as NaN; raise for inexact integers."""
     if is_object_column(column):
         column = convert_object_column(column)
     if column.dtype == nw.Categorical and holds_numbers(column, truths=True):
@@ -421,7 +420,7 @@ def float_column(column: nw.Series[Any], where: RowLocator) -> NDArray[np.float6
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         if is_object_column(column):
             check_object_column(column, where)
-        if column.null_count() == len(column):  # without a value there is no kind
+        if column.null_count() == len(column):  # an empty column has no type
             return np.full(len(column), np.nan)
         word = _first_word(column)
         if word is not None:
@@ -432,7 +431,7 @@ def float_column(column: nw.Series[Any], where: RowLocator) -> NDArray[np.float6
             )
         raise ValueError(f"Column {column.name!r} is {column.dtype}, not numeric. Give it as numbers.")
     if column.dtype in (nw.Int64, nw.UInt64):
-        whole = column.drop_nulls().to_numpy()  # integers with gaps would arrive as floats, already rounded
+        whole = column.drop_nulls().to_numpy()  # integers with missing values would arrive as rounded floats
         if has_inexact_integers(whole):
             check_integer_range(column.fill_null(0).to_numpy()[:, None], where, column.name)
     if column.dtype in (nw.Int128, nw.UInt128):

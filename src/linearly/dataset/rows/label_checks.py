@@ -1,4 +1,4 @@
-"""Labels of any kind: which are missing, and which are the same."""
+"""Labels of any type: missing ones, and distinct ones."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a label is none: None, NaN, or a gap as pandas and NumPy write it."""
+    """Return whether a label is missing: None, NaN, or a missing value of pandas or NumPy."""
     if isinstance(label, (float, np.floating, Decimal, np.datetime64, np.timedelta64)):
         return bool(label != label)
     return label is None or type(label).__name__ in ("NAType", "NaTType")  # pandas' NA does not say whether it is equal
 
 
 def first_missing(labels: NDArray[Any]) -> int | None:
-    """The row of the first label that is missing, if there is one."""
+    """Return the row of the first missing label; None if there is none."""
     kind = labels.dtype.kind
     if kind in "biuUS":
         return None
@@ -28,7 +28,7 @@ def first_missing(labels: NDArray[Any]) -> int | None:
 
 
 def unique_with_codes(labels: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The labels that occur, in order, and the position of each row's among them; types without order are refused."""
+    """Return the distinct labels in order and the code of each row; raise for types without an order."""
     try:
         return np.unique(labels, return_inverse=True)
     except TypeError:

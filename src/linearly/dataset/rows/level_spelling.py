@@ -1,4 +1,4 @@
-"""Spelling: one text for a level, whatever container holds it.
+"""One spelling for each level, whatever container holds it.
 
 Categories need not be text. pandas would write True and 1.0 where Arrow writes true and 1, and a model fitted on the
 one would not find its levels in the other. Here True is "True", 1 and 1.0 are "1", and 2.5 is "2.5". Texts are kept
@@ -23,7 +23,7 @@ _WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))\.0+")
 
 
 def spell_levels(value: Any) -> str:
-    """A level as text."""
+    """Return a level as text."""
     if isinstance(value, (float, np.floating, Decimal)):
         number = float(value)
         return str(int(number)) if number.is_integer() and abs(number) <= LARGEST_EXACT_INTEGER else repr(number)
@@ -31,7 +31,7 @@ def spell_levels(value: Any) -> str:
 
 
 def _key(value: Any) -> str:
-    """What two spellings of one level have in common."""
+    """Return a key that is the same for all spellings of one level."""
     text = spell_levels(value)
     if text.lower() in ("true", "false"):
         return text.capitalize()
@@ -40,7 +40,7 @@ def _key(value: Any) -> str:
 
 
 def level_positions(values: Iterable[Any], levels: Sequence[Any]) -> dict[Any, int | None]:
-    """For each value the number of its level, None if it is none of them."""
+    """Return the index of each value's level, None if it is not one of them."""
     exact = {level: k for k, level in enumerate(levels)}
     alike: dict[str, int | None] = {}
     for k, level in enumerate(levels):
@@ -52,7 +52,7 @@ def level_positions(values: Iterable[Any], levels: Sequence[Any]) -> dict[Any, i
 
 
 def categories_of(column: nw.Series[Any]) -> list[Any] | None:
-    """The categories of a pandas column, or the dictionary of an Arrow column; None of any other column."""
+    """Return the categories of a pandas column or the dictionary of an Arrow column; None for other columns."""
     native = column.to_native()
     if column.dtype not in (nw.Categorical, nw.Enum):
         return None
@@ -65,7 +65,7 @@ def categories_of(column: nw.Series[Any]) -> list[Any] | None:
 
 
 def text_of(column: nw.Series[Any]) -> nw.Series[Any]:
-    """A categorical column as text; others as they are."""
+    """Return a categorical column as text; other columns unchanged."""
     if column.dtype not in (nw.Categorical, nw.Enum):
         return column
     native = column.to_native()
@@ -94,7 +94,7 @@ def _arrow_text(native: Any) -> Any:
 
 
 def declared_order(column: nw.Series[Any]) -> tuple[str, ...]:
-    """The order of a column's categories, where one was declared; nothing where none was.
+    """Return the declared order of a column's categories; empty if none was declared.
 
     A polars Enum and an ordered Arrow dictionary declare theirs, and so do pandas categories, as in R's factor().
     Other dictionaries are in the order in which values happened to appear.
@@ -109,7 +109,7 @@ def declared_order(column: nw.Series[Any]) -> tuple[str, ...]:
 
 
 def numbers_of(column: nw.Series[Any]) -> nw.Series[Any]:
-    """A categorical column whose categories are numbers or truth values, as these."""
+    """Return a categorical column of numbers or booleans as those."""
     native = column.to_native()
     if nw.dependencies.is_pyarrow_chunked_array(native):
         return nw.from_native(native.cast(native.type.value_type), series_only=True)
@@ -118,7 +118,7 @@ def numbers_of(column: nw.Series[Any]) -> nw.Series[Any]:
 
 
 def holds_numbers(column: nw.Series[Any], *, truths: bool = False) -> bool:
-    """Whether the categories of a categorical column are numbers, or, with `truths`, truth values."""
+    """Return whether the categories of a categorical column are numbers or, with `truths`, booleans."""
     native = column.to_native()
     if nw.dependencies.is_pyarrow_chunked_array(native) and column.dtype == nw.Categorical:
         empty = native[:0].cast(native.type.value_type)

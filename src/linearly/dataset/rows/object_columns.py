@@ -1,4 +1,4 @@
-"""Columns of Python objects, as pandas holds Decimals, or integers and truth values beside None.
+"""Columns of Python objects, as pandas stores Decimals, or integers and booleans beside None.
 
 Numbers are numbers whatever their box: a frame is unboxed once, when it becomes a table. A column that mixes numbers
 and text stays as it is, and is refused by its row where it is used.
@@ -24,7 +24,7 @@ _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.ti
 
 
 def convert_object_columns(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """The frame with its object columns of numbers as numbers, and those of truth values as such."""
+    """Return the frame with object columns of numbers or booleans converted to those types."""
     if not frame.implementation.is_pandas():
         return frame
     kinds = zip(frame.columns, frame.to_native().dtypes, strict=True)
@@ -33,12 +33,12 @@ def convert_object_columns(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
 
 
 def is_object_column(column: nw.Series[Any]) -> bool:
-    """Whether a column of pandas holds Python objects; text did so too before pandas 3."""
+    """Return whether a pandas column holds Python objects; before pandas 3 text columns did too."""
     return column.implementation.is_pandas() and bool(column.to_native().dtype == "object")
 
 
 def convert_object_column(column: nw.Series[Any]) -> nw.Series[Any]:
-    """An object column as numbers or truth values if it holds nothing else; as it is if it does."""
+    """Return an object column as numbers or booleans if it holds nothing else, otherwise unchanged."""
     from pandas.api.types import infer_dtype
 
     native = column.to_native()
@@ -57,7 +57,7 @@ def convert_object_column(column: nw.Series[Any]) -> nw.Series[Any]:
 
 
 def _floats(objects: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Numbers as float64, missing ones as NaN; None if something else is among them, or float64 cannot hold one."""
+    """Return numbers as float64, missing ones as NaN; None if a value is not a number or does not fit."""
     values = objects.tolist()
     kinds = set(map(type, values))
     if not all(kind is type(None) or _kind_of(kind) in ("a number", "missing") for kind in kinds):
@@ -68,7 +68,7 @@ def _floats(objects: NDArray[Any]) -> NDArray[np.float64] | None:
 
 
 def _kind_of(kind: type) -> str:
-    """What values of a type are, in words."""
+    """Return what values of a type are, in words."""
     if issubclass(kind, (bool, np.bool_)):
         return "a truth value"
     if issubclass(kind, (numbers.Real, Decimal)):
@@ -81,7 +81,7 @@ def _kind_of(kind: type) -> str:
 
 
 def _unfit(value: Any) -> str:
-    """Why float64 cannot hold a number; nothing if it can."""
+    """Return why float64 cannot hold a number; "" if it can."""
     if is_missing(value):
         return ""
     if isinstance(value, numbers.Integral):
@@ -94,7 +94,7 @@ def _unfit(value: Any) -> str:
 
 
 def check_object_column(column: nw.Series[Any], where: Callable[[int], str]) -> None:
-    """Refuse an object column that does not hold text alone, by the row that does not fit."""
+    """Raise a ValueError that names the first row of an object column that is not text."""
     from pandas.api.types import infer_dtype
 
     native = column.to_native()
@@ -109,8 +109,8 @@ def check_object_column(column: nw.Series[Any], where: Callable[[int], str]) -> 
             raise date_error(column.name)
         if kind == "an object":
             raise ValueError(
-                f"{name} holds neither numbers nor text: {short_repr(value)} in {where(i)}. Leave it out, or turn it into "
-                "numbers or text."
+                f"{name} holds neither numbers nor text: {short_repr(value)} in {where(i)}. Leave it out, or turn it "
+                "into numbers or text."
             )
         if kind == "a number" and _unfit(value):
             raise ValueError(
@@ -119,18 +119,18 @@ def check_object_column(column: nw.Series[Any], where: Callable[[int], str]) -> 
         first = first or (i, kind, value)
         if kind != first[1]:
             raise ValueError(
-                f"{name} holds {first[1]}, {short_repr(first[2])}, in {where(first[0])} and {kind}, {short_repr(value)}, in "
-                f"{where(i)}. Make all of them numbers, or all of them text."
+                f"{name} holds {first[1]}, {short_repr(first[2])}, in {where(first[0])} and {kind}, "
+                f"{short_repr(value)}, in {where(i)}. Make all of them numbers, or all of them text."
             )
     if first is not None and first[1] != "text":
         raise ValueError(
-            f"{name} holds {short_repr(first[2])} in {where(first[0])}, but its type, object, stands for text. Convert it: "
-            f"frame[{column.name!r}].astype(float)."
+            f"{name} holds {short_repr(first[2])} in {where(first[0])}, but its type, object, stands for text. "
+            f"Convert it: frame[{column.name!r}].astype(float)."
         )
 
 
 def date_error(name: str) -> ValueError:
-    """What is said of a column of dates or times."""
+    """Return the error for a column of dates or times."""
     return ValueError(
         f"Column {name!r} is a date or time. Turn it into numbers first (days since a date, month, hour), or leave it "
         "out."

@@ -42,12 +42,12 @@ class Polynomial:
         return f"<polynomial of degree {self.degree} in {self.name!r}, {len(self.x)} rows>"
 
     def cut(self, rows: slice) -> DoubleDouble:
-        """The powers of some rows, n × degree, in double-double."""
+        """Return the powers of some rows, n × degree, in double-double."""
         return powers_of(self.x[rows], self.degree)
 
 
 def powers_of(x: NDArray[np.float64], degree: int) -> DoubleDouble:
-    """x, x², …, x^degree, n × degree, in double-double."""
+    """Return x, x², …, x^degree, n × degree, in double-double."""
     first = DoubleDouble.of(x)
     powers = [first]
     for _ in range(degree - 1):

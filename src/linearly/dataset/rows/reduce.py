@@ -1,7 +1,7 @@
-"""The fold: each block says what it has to say, and what blocks say adds up with `+`.
+"""Reduce blocks to one summary: apply a function to each block and add the results with `+`.
 
-Blocks are taken by a few sleeping threads. Results meet in a binary tree that depends only on the order of the
-blocks, so the same blocks give the same bits on one thread or many.
+A few threads, which sleep between reductions, process the blocks. Results are merged in a binary tree that depends
+only on the order of the blocks, so the same blocks give the same bits on any number of threads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _pool_lock = threading.Lock()
 
 
 def n_threads() -> int:
-    """How many threads a fold may use: LINEARLY_NUM_THREADS, or the cores this process may run on."""
+    """Return how many threads a reduction may use: LINEARLY_NUM_THREADS, or the cores of this process."""
     asked = os.environ.get("LINEARLY_NUM_THREADS", "")
     if asked:
         if not asked.isdigit() or int(asked) < 1:
@@ -42,11 +42,11 @@ def n_threads() -> int:
 
 
 def reduce_blocks(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
-    """The sum of f over the blocks. A block is a function that brings it, called on the thread that needs it."""
+    """Return the sum of f over the blocks. Each block is a function that loads it on the thread that needs it."""
     source: Iterator[tuple[int, Callable[[], B]]] = enumerate(blocks)
     tree: MergeTree[S] = MergeTree()
     turn = threading.Condition()
-    busy = 0  # blocks that are being worked on
+    busy = 0  # blocks in progress
     failures: dict[int, BaseException] = {}
 
     def work() -> None:
@@ -74,7 +74,7 @@ def reduce_blocks(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
 
     first = next(source, None)
     if first is None:
-        raise ValueError("There are no rows: nothing to fold over.")
+        raise ValueError("There are no rows to reduce.")
     second = next(source, None)
     if second is None:
         with single_threaded_blas():
@@ -85,14 +85,14 @@ def reduce_blocks(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
         try:
             others = _helpers(work, n_threads() - 1)
             work()
-            # Blocks are waited for, not threads: one that never starts is no loss, and a fold inside a fold cannot
-            # wait for itself.
+            # Wait for blocks, not for threads: a thread that never starts does no harm, and a nested reduction
+            # cannot wait for itself.
             with turn:
                 turn.wait_for(lambda: busy == 0)
             for other in others:
                 other.cancel()
         except BaseException as interrupted:
-            failures[_LAST] = interrupted  # nobody begins another block
+            failures[_LAST] = interrupted  # no thread begins another block
             raise
     if failures:
         raise failures[min(failures)]
@@ -101,14 +101,14 @@ def reduce_blocks(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
 
 def _helpers(work: Callable[[], None], more: int) -> list[Future[None]]:
     others: list[Future[None]] = []
-    with contextlib.suppress(RuntimeError):  # no memory for another thread: those that run do all the work
+    with contextlib.suppress(RuntimeError):  # no memory for another thread: the running ones do all the work
         for _ in range(more):
             others.append(_pool_of(more).submit(work))
     return others
 
 
 class MergeTree(Generic[S]):
-    """Sums by a fixed binary tree over indices 0, 1, 2, …, whatever the order in which they arrive.
+    """Add summaries in a fixed binary tree over indices 0, 1, 2, …, whatever the order in which they arrive.
 
     At most one summary for each level and each late neighbour is held.
     """
@@ -118,10 +118,10 @@ class MergeTree(Generic[S]):
         self._lock = threading.Lock()
 
     def add(self, index: int, value: S) -> None:
-        """Take the value of block `index`; where its neighbour is there already, they merge."""
+        """Add the value of block `index`; it merges with its neighbour if that is there already."""
         if isinstance(value, (tuple, list, str, bytes)):
             raise TypeError(
-                f"A fold adds summaries with +, and + of {type(value).__name__} joins instead of adding. "
+                f"Reducing adds summaries with +, and + of {type(value).__name__} joins instead of adding. "
                 "Return numbers, arrays or a class of your own."
             )
         level = 0
@@ -135,7 +135,7 @@ class MergeTree(Generic[S]):
             level, index = level + 1, index >> 1
 
     def total(self) -> S:
-        """The sum of all: what waits is merged from the right, small subtrees first."""
+        """Return the sum of all values: what is left is merged from the right, small subtrees first."""
         parts = [self._waiting[key] for key in sorted(self._waiting)]
         total = parts[0]
         for part in parts[1:]:
@@ -148,7 +148,7 @@ def _plus(a: Any, b: Any) -> Any:
 
 
 def _pool_of(size: int) -> ThreadPoolExecutor:
-    """The pool, with so many threads or more. Folds at the same time share it: each works on its own thread too."""
+    """Return the pool with at least so many threads. Concurrent reductions share it."""
     global _pool, _pool_size
     with _pool_lock:
         if _pool is None or _pool_size < size:
@@ -157,11 +157,11 @@ def _pool_of(size: int) -> ThreadPoolExecutor:
 
 
 class single_threaded_blas(contextlib.ContextDecorator):
-    """BLAS on one thread, in this process, while it lasts.
+    """Limit BLAS to one thread in this process.
 
-    Two pools at once cost 100 times on small blocks, and two BLAS threads lose on p × p matrices of ordinary size. The
-    last bits of a large product depend on the number of its threads, so everything that computes runs inside this, or
-    `quiet_unless_few`.
+    Two thread pools at once are 100 times slower on small blocks, and two BLAS threads are slower on p × p matrices of
+    ordinary size. The last bits of a large product depend on the number of threads, so all computation runs inside this
+    context or `single_threaded_blas_unless_small`.
     """
 
     _lock = threading.Lock()
@@ -172,10 +172,10 @@ class single_threaded_blas(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         with single_threaded_blas._lock:
             if single_threaded_blas._controller is None:
-                import scipy.linalg  # noqa: F401  (brings a BLAS of its own, which must be found too)
+                import scipy.linalg  # noqa: F401  (loads its own BLAS, which must be limited too)
                 import threadpoolctl
 
-                # Looking for the libraries takes 10 ms, so it is done once.
+                # Finding the libraries takes 10 ms, so it is done once.
                 single_threaded_blas._controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
             if single_threaded_blas._depth == 0:
                 single_threaded_blas._limits = single_threaded_blas._controller.limit(limits=1)
@@ -189,12 +189,12 @@ class single_threaded_blas(contextlib.ContextDecorator):
 
 
 def single_threaded_blas_unless_small(numbers: int) -> contextlib.AbstractContextManager[None]:
-    """`quiet_blas`, which takes 6 µs, unless a product has so few numbers that BLAS takes one thread anyway."""
+    """Return `single_threaded_blas()` (6 µs), unless the product is so small that BLAS uses one thread."""
     return single_threaded_blas() if numbers > _FEW else _AS_IT_IS
 
 
 def _start_anew() -> None:
-    # A forked child has none of its parent's threads, and a lock that one of them held would never open.
+    # A forked child has none of its parent's threads, so a lock that one of them held would stay locked.
     global _pool, _pool_lock
     _pool, _pool_lock = None, threading.Lock()
     single_threaded_blas._lock, single_threaded_blas._depth = threading.Lock(), 0

@@ -1,4 +1,4 @@
-"""A number for each row that depends on its values alone: not on its place, nor on what holds it.
+"""Hash rows by their values alone, not by their position or container.
 
 The bits of the float64 values are multiplied by one odd number per column, added up modulo 2⁶⁴, and mixed (multilinear
 hashing; Carter & Wegman 1979). 0 contributes nothing, so a sparse row has the hash of the same row as an array. Adding
@@ -29,7 +29,7 @@ def hash_rows(X: Any, y: NDArray[Any] | None = None) -> Hashes:
 
 
 def _sums(X: Any, first: int) -> Hashes:
-    """Σ bits · key over the columns, the first of which has number `first`."""
+    """Return Σ bits · key over the columns, of which the first has number `first`."""
     if is_sparse(X):
         if not X.has_canonical_format:
             X = X.copy()
@@ -46,7 +46,7 @@ def _sums(X: Any, first: int) -> Hashes:
 
 
 def _bits(X: NDArray[Any]) -> Hashes:
-    """The bits of numbers, 0 for both zeros; those of round numbers are all at the top, where products lose them."""
+    """Return the bits of numbers, 0 for both zeros, mixed because round numbers have all bits at the top."""
     bits: Hashes = np.add(X, 0.0, dtype=np.float64).view(np.uint64)
     bits ^= bits >> np.uint64(32)
     return bits

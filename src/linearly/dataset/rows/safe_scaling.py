@@ -1,4 +1,4 @@
-"""Rows of ordinary size: what keeps the products of a perceptron from overflowing or vanishing.
+"""Scale rows of extreme magnitude, so that products of a perceptron neither overflow nor underflow.
 
 A perceptron compares sums of products of two rows, so it runs on the user's own numbers as long as the largest |x| is
 between 1e-100 and 1e100, and a worked example comes out digit for digit. Beyond that all features together are
@@ -26,16 +26,16 @@ _LARGEST_EXPONENT = 1000
 
 
 class UnsafeMagnitude(Exception):
-    """Rows so large or so small that their products would not fit a float64."""
+    """Rows are so large or so small that their products do not fit a float64."""
 
 
 def is_safe_magnitude(largest: float) -> bool:
-    """Whether rows with this largest |x| can be multiplied with each other as they are."""
+    """Return whether rows with this largest |x| can be multiplied with each other unchanged."""
     return largest == 0 or SMALL <= largest <= LARGE
 
 
 def with_safe_scaling(rows: Rows, learn: Callable[[Rows, int], T]) -> tuple[T, int]:
-    """learn(rows, 0) and 0; or, where it raises ExtraordinarySize, learn(rows · 2^−e, e) and that e."""
+    """Return learn(rows, 0) and 0; if it raises `UnsafeMagnitude`, learn(rows · 2^−e, e) and that e."""
     try:
         return learn(rows, 0), 0
     except UnsafeMagnitude:
@@ -44,25 +44,25 @@ def with_safe_scaling(rows: Rows, learn: Callable[[Rows, int], T]) -> tuple[T, i
 
 
 def exponent(size: float) -> int:
-    """The power of two just above a size, 0 if the size is ordinary."""
+    """Return the exponent of the power of two just above a magnitude, 0 if the magnitude is safe."""
     if is_safe_magnitude(size):
         return 0
     return int(np.clip(np.frexp(size)[1], -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
 
 def fits_scale(size: float, e: int) -> bool:
-    """Whether rows of this size are not too large for rows that are measured in 2^e."""
+    """Return whether rows of this magnitude are not too large beside rows that are measured in 2^e."""
     with np.errstate(over="ignore"):
         return bool(np.ldexp(size, -e) <= LARGE)
 
 
 def scaled_rows(rows: Rows, e: int) -> Rows:
-    """The rows with X · 2^−e in place of X."""
+    """Return the rows with X · 2^−e in place of X."""
     return rows if e == 0 else MappedRows(rows, lambda block: replace(block, X=times_power(block.X, -e)))
 
 
 def times_power(X: Any, e: int) -> Any:
-    """X · 2^e, exactly unless it under- or overflows."""
+    """Return X · 2^e, exact unless it under- or overflows."""
     if not is_sparse(X):
         return np.ldexp(X, e)
     result = X.copy()
@@ -71,7 +71,7 @@ def times_power(X: Any, e: int) -> Any:
 
 
 def max_abs(rows: Rows) -> float:
-    """The largest |x|, in one fold that also refuses NaN and infinity by row and column."""
+    """Return the largest |x|, in one reduction that also raises for NaN and infinity."""
     return rows.reduce(_largest_of).value
 
 

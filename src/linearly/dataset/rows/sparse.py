@@ -1,4 +1,4 @@
-"""Rows of a CSR matrix, for models that never need a p × p summary: blocks by entries, cut without copying.
+"""Rows of a CSR matrix for models that need no p × p summary: blocks by stored entries, without copies.
 
 `as_rows` sizes blocks by columns, as if they were dense. With a million features that is 256 rows at a time, each
 block a copy and each feature named; here a block is about a million stored entries, and only given names are kept.
@@ -23,7 +23,7 @@ ENTRIES = 2**20  # in a block: about 12 MB
 
 
 class SparseRows:
-    """Rows of a CSR matrix in this process; block boundaries depend on the matrix alone."""
+    """Rows of a CSR matrix in this process. Block boundaries depend on the matrix alone."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class SparseRows:
         return int(self.X.shape[0])
 
     def block(self, start: int, stop: int) -> Block:
-        """Rows start … stop − 1."""
+        """Return rows start … stop − 1."""
         rows = slice(start, stop)
         y = None if self.y is None else self.y[rows]
         weight = None if self.weight is None else self.weight[rows]
@@ -55,7 +55,7 @@ class SparseRows:
 
 
 def part(X: Any, start: int, stop: int) -> Any:
-    """Rows start … stop − 1 of a CSR matrix, sharing its memory."""
+    """Return rows start … stop − 1 of a CSR matrix, sharing its memory."""
     if start == 0 and stop == X.shape[0]:
         return X
     entries = slice(int(X.indptr[start]), int(X.indptr[stop]))
@@ -67,7 +67,7 @@ def part(X: Any, start: int, stop: int) -> Any:
 
 
 def in_floats(X: Any, start: int = 0) -> Any:
-    """A CSR matrix in float64 or float32; integers that a float64 would round are refused by row and column."""
+    """Return a CSR matrix in float64 or float32; raise for integers that float64 would round."""
     if X.dtype in (np.float64, np.float32):
         return X
     if has_inexact_integers(X.data):
@@ -81,7 +81,7 @@ def in_floats(X: Any, start: int = 0) -> Any:
 
 
 def _cuts(indptr: NDArray[Any]) -> list[tuple[int, int]]:
-    """Ranges of rows of about ENTRIES entries each, an empty range if there are no rows."""
+    """Return ranges of rows of about ENTRIES entries each; one empty range if there are no rows."""
     n = len(indptr) - 1
     at = np.arange(int(indptr[0]) + ENTRIES, int(indptr[-1]) + ENTRIES, ENTRIES)
     stops = np.unique(np.concatenate([np.searchsorted(indptr, at), [n]]).clip(0, n))

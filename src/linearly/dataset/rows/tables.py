@@ -1,4 +1,4 @@
-"""Tables: columns with names, as users have them, wherever they live.
+"""Tables: named columns as users have them, wherever they are stored.
 
 A `Chunk` is some consecutive rows of a table, as a narwhals data frame. `Tables` hands out chunks in order, or sends a
 function to them and adds up the answers, just as `Rows` does with blocks of numbers; a `Design` makes the one of the
@@ -28,7 +28,7 @@ _ROWS = 2**16  # in a chunk of a frame
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some consecutive rows: a data frame, the index of its first row, and where that row is for messages.
+    """Consecutive rows of a table: a data frame, the index of its first row, and the origin of that row.
 
     Where rows were left out, `kept` says which of the consecutive ones these are. Rows of weight 0 are `absent`: they
     keep their place, and may have levels that nobody knows.
@@ -44,11 +44,11 @@ class Chunk:
         return len(self.frame)
 
     def where(self, i: int) -> str:
-        """Row i of the chunk, in words."""
+        """Return row i of the chunk in words."""
         return in_words(i, self.start, self.place, self.kept)
 
     def pieces(self, step: int) -> Iterator[Chunk]:
-        """The chunk in pieces of so many rows; itself if it has no more."""
+        """Yield the chunk in pieces of `step` rows; itself if it has no more."""
         if len(self) <= step:
             yield self
             return
@@ -58,31 +58,31 @@ class Chunk:
             yield Chunk(self.frame[at : at + step], self.start + at, place, kept)
 
     def rows(self, keep: Any) -> Chunk:
-        """The chunk with only the rows where `keep` holds."""
+        """Return the chunk with only the rows where `keep` holds."""
         kept = np.flatnonzero(keep) if self.kept is None else self.kept[keep]
         return replace(self, frame=self.frame.filter(keep.tolist()), kept=kept)
 
 
 class Tables(Protocol):
-    """Columns with names and kinds that can be walked in order or folded where they live."""
+    """Named, typed columns that can be walked in order or reduced where they are stored."""
 
     schema: dict[str, nw.dtypes.DType]
 
     def __iter__(self) -> Iterator[Chunk]:
-        """The chunks in order; each call is a new pass."""
+        """Yield the chunks in order; each call is a new pass."""
         ...
 
     def reduce(self, f: Callable[[Chunk], S]) -> S:
-        """The sum of f over the chunks, in a fixed order of merging."""
+        """Return the sum of f over the chunks, merged in a fixed order."""
         ...
 
     def select(self, columns: Sequence[str]) -> Tables:
-        """The same rows with some of the columns: the others are not read."""
+        """Return the same rows with some of the columns; the others are not read."""
         ...
 
 
 class FrameTables:
-    """A data frame in this process: pandas, polars, Arrow, or anything else that narwhals knows."""
+    """A data frame in this process: pandas, polars, Arrow, or any other that narwhals supports."""
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame if isinstance(frame, nw.DataFrame) else convert_object_columns(as_frame(_named(frame)))
@@ -105,14 +105,14 @@ class FrameTables:
 
 
 def _named(frame: Any) -> Any:
-    """The frame with text for names: pandas has numbers, and tuples of several levels, too."""
+    """Return the frame with strings as column names; pandas may have numbers, or tuples of several levels."""
     if nw.dependencies.is_pandas_dataframe(frame) and not all(isinstance(name, str) for name in frame.columns):
         return frame.set_axis(list(map(str, frame.columns)), axis=1)
     return frame
 
 
 def with_text(tables: Tables, columns: Sequence[str]) -> Tables:
-    """The same rows, with some columns as text: files without types guess them from the rows that they have.
+    """Return the same rows with some columns as text; files without types guess them from their own rows.
 
     Of the levels 1, 2 and X a file may hold 1 and 2 only, and these are text too. Columns that are not there, and
     tables that know their types, are left as they are.
@@ -122,12 +122,12 @@ def with_text(tables: Tables, columns: Sequence[str]) -> Tables:
 
 
 def _spelt_alike(name: str, known: str) -> bool:
-    """Whether somebody may have meant the other name: 'yy' for 'y', but not 'target' for 'age'."""
+    """Return whether a user may have meant the other name: 'yy' for 'y', but not 'target' for 'age'."""
     return name[:1].lower() == known[:1].lower() or SequenceMatcher(None, name, known).ratio() >= 0.7
 
 
 def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "column") -> None:
-    """Refuse a column that is not there, naming the ones that are spelt alike."""
+    """Raise a ValueError for a column that does not exist, with similar names."""
     if isinstance(wanted, str):
         raise TypeError(f"Columns are given as a list of names, not as one text: write [{wanted!r}].")
     for name in wanted:
@@ -146,7 +146,7 @@ def _listed(schema: dict[str, Any]) -> str:
 
 
 def missing_in(column: nw.Series[Any], *, search: bool) -> NDArray[np.bool_] | None:
-    """Where a column is missing, None if nowhere. NaN among floats is looked for only if `search`: a fit finds it."""
+    """Return a mask of missing values, None if there are none. NaN in floats is searched only if `search`."""
     gaps: NDArray[np.bool_] | None = None
     if column.null_count():
         gaps = np.asarray(column.is_null().to_numpy(), dtype=bool)

@@ -1,4 +1,4 @@
-"""Rows seen through a function of their blocks: labels as codes, numbers in another unit; and rows that are counted."""
+"""Views of rows: blocks passed through a function, and a counter of passes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ S = TypeVar("S")
 
 
 class MappedRows:
-    """The blocks of other rows, each passed through `change` where it is needed."""
+    """The blocks of other rows, each passed through `change`."""
 
     def __init__(self, rows: Rows, change: Callable[[Block], Block]) -> None:
         self.rows, self.change, self.names = rows, change, rows.names
 
     @property
     def one_shot(self) -> bool:
-        """Whether the rows can be had once only."""
+        """Return whether the rows can be read only once."""
         return getattr(self.rows, "one_shot", False)
 
     def __iter__(self) -> Iterator[Block]:
@@ -31,18 +31,18 @@ class MappedRows:
 
     @property
     def n_partitions(self) -> int | None:
-        """How many partitions there are; None for rows that are here."""
+        """Return the number of partitions; None for rows in this process."""
         return partitions_of(self.rows)
 
-    def fold_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
-        """The sum of f over the partitions, each given as its blocks in order."""
+    def reduce_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+        """Return the sum of f over the partitions, each given as its blocks in order."""
         rows: Any = self.rows
-        value: S = rows.fold_partitions(MapPartition(self.change, f))
+        value: S = rows.reduce_partitions(MapPartition(self.change, f))
         return value
 
 
 class PassCounter:
-    """Other rows as they are; `passes` says how often they were folded or walked."""
+    """Other rows, unchanged; `passes` counts how often they were reduced or walked."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows, self.names, self.passes = rows, rows.names, 0
