@@ -455,7 +455,7 @@ widget.render({ model, el: document.getElementById("cell") });
 
         def do_POST(self):
             content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            widget._heard(widget, content, [])
+            widget._on_message(widget, content, [])
             self.answer(json.dumps(sent.pop()), "application/json")
 
         def log_message(self, *args):

@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from linearly.algorithm.least_squares.gram import Gram, diagonal
 from linearly.checks.column_profile import Column, Profile
 from linearly.checks.sentinel_values import codes_of
-from linearly.cli.errors import in_options
-from linearly.cli.options import option
-from linearly.cli.terminal import compact, count, percent, short
+from linearly.cli.errors import with_option_names as in_options
+from linearly.cli.options import format_names as option
+from linearly.cli.terminal import format_count as count
+from linearly.cli.terminal import format_number as compact
+from linearly.cli.terminal import format_percent as percent
+from linearly.cli.terminal import shorten as short
 from linearly.dataset.design.design import DesignRows, design_of
 from linearly.dataset.design.numeric_text import detect_numeric_text, is_number
 from linearly.dataset.design.numeric_text_checks import leading_zeros

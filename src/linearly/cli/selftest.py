@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.options import common
-from linearly.cli.terminal import duration, print_err, print_out, put_json, saved, width
+from linearly.cli.options import common_options
+from linearly.cli.terminal import format_duration, print_err, print_json, print_out, print_saved, terminal_width
 from linearly.selftest import AREAS
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ COLOURS = {"passed": "green", "FAILED": "bold red", "not run": "yellow"}
 @click.option("--long", "long", is_flag=True, help="The full runs: the better part of an hour instead of a minute.")
 @click.option("--jobs", "-j", type=click.IntRange(1, 64), default=1, help="Areas at once, each in its own process.")
 @click.option("--output", "-o", metavar="FILE", help="A page (.md) with the results; areas it has from before stay.")
-@common
+@common_options
 def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, as_json: bool) -> int:
     """See whether the installed package is right on this machine.
 
@@ -60,11 +60,12 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
     verdicts = [result.verdict for results in found.values() for result in results]
     counts = {verdict.lower(): verdicts.count(verdict) for verdict in COLOURS}
     if as_json:
-        put_json({"long": long, "counts": counts, "seconds": seconds, "results": _rows(found)})
+        print_json({"long": long, "counts": counts, "seconds": seconds, "results": _rows(found)})
     else:
         _draw(found)
         print_out(
-            ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) + f"   {duration(sum(seconds.values()))}"
+            ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+            + f"   {format_duration(sum(seconds.values()))}"
         )
     if output is not None:
         _write(output, found, seconds, long, jobs)
@@ -80,7 +81,7 @@ def _write(output: str, found: dict[str, list[Result]], seconds: dict[str, float
     old = kept(Path(output).read_text(encoding="utf-8")) if Path(output).exists() else {}
     new = {area: measured(area, found[area], seconds[area], long=long, jobs=jobs) for area in found}
     write_atomic(output, page({**old, **new}).encode("utf-8"))
-    saved(output)
+    print_saved(output)
 
 
 def _looked_at(areas: list[str], long: bool, jobs: int) -> Iterator[tuple[list[Result], float]]:
@@ -160,4 +161,4 @@ def _draw(found: dict[str, list[Result]]) -> None:
             told = (area if k == 0 else "", result.what, result.figure, result.required)
             table.add_row(*map(Text, told), Text(result.verdict, style=COLOURS[result.verdict]))
         table.add_section()
-    Console(width=width()).print(table)
+    Console(width=terminal_width()).print(table)
