@@ -340,7 +340,7 @@ def _film(state: State, quick: bool) -> Animation:
     if task == "curve":
         if len(np.unique(X[:, 0])) < 2:
             raise ValueError("Put down two points or more, at different x.")
-        make: Any = getattr(curve_animations, f"{state.algorithm}_film")
+        make: Any = getattr(curve_animations, f"{state.algorithm}_animation")
         return make(X[:, 0], X[:, 1], state.view, state.names[0], settings)  # type: ignore[no-any-return]
     if len(np.unique(labels)) < 2:
         raise ValueError("Put down points of two colours.")
@@ -349,7 +349,7 @@ def _film(state: State, quick: bool) -> Animation:
         return perceptron_animation(state.algorithm, X, y, state.names, settings)
     if state.algorithm == "logistic":
         return classifier_animations.logistic_animation(X, y, state.names, settings, quick)
-    make = getattr(classifier_animations, f"{state.algorithm}_film")
+    make = getattr(classifier_animations, f"{state.algorithm}_animation")
     return make(X, y, state.names, settings)  # type: ignore[no-any-return]
 
 
