@@ -126,7 +126,7 @@ def _body(facts: Facts) -> list[str]:
 def _term_table(facts: Facts) -> list[str]:
     import numpy as np
 
-    from linearly.table import p_value
+    from linearly.formatting import format_p as p_value
 
     shown, gap = _shown(facts["terms"])
     unidentified = facts.get("unidentified") or []
@@ -225,7 +225,7 @@ def _against(term: dict[str, Any]) -> str:
 def _group_table(facts: Facts) -> list[str]:
     import numpy as np
 
-    from linearly.table import numbers
+    from linearly.formatting import align_numbers as numbers
 
     groups = facts["groups"][:LONGEST]
     columns: list[Column] = [
@@ -246,7 +246,7 @@ def _group_table(facts: Facts) -> list[str]:
 def _score_table(facts: Facts) -> list[str]:
     import numpy as np
 
-    from linearly.table import numbers
+    from linearly.formatting import align_numbers as numbers
 
     shown, gap = _shown(facts["coefficients"])
     columns: list[Column] = [("term", False, [row["term"] for row in shown])]
