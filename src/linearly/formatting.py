@@ -115,6 +115,24 @@ def pluralize(n: int, noun: str, plural: str = "", *, zero: str = "0") -> str:
     return f"{f'{n:,}' if n else zero} {noun if n == 1 else plural or noun + 's'}"
 
 
+def format_compact(value: float) -> str:
+    """Return a number with at least four digits, and without an exponent from 1e4 up to 1e10.
+
+    >>> format_compact(1234567.8), format_compact(0.123456)
+    ('1,234,568', '0.12346')
+    """
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e10 else f"{value:.5g}"
+
+
+def shorten(name: str, width: int = 50) -> str:
+    """Return a name of at most `width` characters, cut in the middle.
+
+    >>> shorten("mean_radius_worst", 9)
+    'mean_…rst'
+    """
+    return name if len(name) <= width else f"{name[: width - width // 3 - 1]}…{name[-(width // 3) :]}"
+
+
 def join_names(names: Sequence[Any], limit: int = 5, last: str = " and ") -> str:
     """Return names as an enumeration, the first `limit` of them and how many more there are.
 

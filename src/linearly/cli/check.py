@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.errors import one_line
+from linearly.cli.errors import in_options, one_line
 from linearly.cli.inputs import read
 from linearly.cli.options import common, data_argument, na_option, names, option
 from linearly.cli.progress import Progress
@@ -28,6 +29,7 @@ from linearly.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from linearly.checks import Finding
     from linearly.dataset.rows.tables import Tables
 
 COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
@@ -54,8 +56,7 @@ def check(
     Example:
       linearly check carseats.csv --target Sales
     """
-    from linearly.checks.column_profile import profile
-    from linearly.checks.data_checks import findings
+    from linearly.checks import inspect_table
     from linearly.dataset.design.missing_markers import without_markers
     from linearly.dataset.rows.tables import known_columns
 
@@ -67,10 +68,10 @@ def check(
             if name in without:
                 raise click.UsageError(f"{role} {name} and --without {name} contradict each other: leave one out.")
         tables = tables.select([name for name in tables.schema if name not in without])
-        found = profile(tables, counted=target)
-        told = list(findings(tables, found, target, weight))
-    columns = [_row(name, column) for name, column in found.columns.items()]
-    n = next(iter(found.columns.values())).n
+        inspected = inspect_table(tables, target, weight)
+    told = [with_options(finding) for finding in inspected.findings]
+    columns = [_row(name, column) for name, column in inspected.profile.columns.items()]
+    n = inspected.profile.n
     if as_json:
         tally = {level: sum(one.level == level for one in told) for level in COLOURS}
         put_json({"rows": n, "columns": columns, "findings": [one._asdict() for one in told], "counts": tally})
@@ -90,6 +91,17 @@ def check(
     )
     if target is not None and data != "-" and not any(one.stops for one in told):
         print_err(f"next: {next_command(data, target, without, weight, told, na)}")
+
+
+def with_options(finding: Finding) -> Finding:
+    """Return a finding whose remedy and options are written as options of `linearly fit`."""
+    column = dict(finding.options).get("without", finding.about)
+    remedy = (
+        in_options(finding.remedy).replace("ridge: RidgeCV", "ridge: --cv").replace("in a formula", "in a --formula")
+    )
+    remedy = re.sub(r"\bleave (it|the column) out\b", lambda found: f"{found[0]}: --without {option(column)}", remedy)
+    remedy += ": --without" if remedy.startswith("leave out those") else ""
+    return finding._replace(remedy=remedy, options=tuple((f"--{word}", value) for word, value in finding.options))
 
 
 def next_command(
