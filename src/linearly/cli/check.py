@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.errors import as_sentence
+from linearly.cli.errors import as_sentence, with_option_names
 from linearly.cli.fit_view import Column, layout_table, shorten_apart, table_width
 from linearly.cli.inputs import read_tables
 from linearly.cli.options import (
@@ -22,21 +23,20 @@ from linearly.cli.progress import Progress
 from linearly.cli.terminal import (
     bold,
     dim,
-    format_count,
-    format_number,
     print_err,
     print_json,
     print_out,
     quote_word,
-    shorten,
     shorten_words,
     style,
     terminal_width,
     visible_width,
     wrap_text,
 )
+from linearly.formatting import format_compact, pluralize, shorten
 
 if TYPE_CHECKING:
+    from linearly.checks import Finding
     from linearly.dataset.rows.tables import Tables
 
 _COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
@@ -63,8 +63,7 @@ def check(
     Example:
       linearly check carseats.csv --target Sales
     """
-    from linearly.checks.column_profile import profile
-    from linearly.checks.data_checks import findings
+    from linearly.checks import inspect_table
     from linearly.dataset.design.missing_markers import without_markers
     from linearly.dataset.rows.tables import known_columns
 
@@ -76,22 +75,33 @@ def check(
             if name in without:
                 raise click.UsageError(f"{role} {name} and --without {name} contradict each other: leave one out.")
         tables = tables.select([name for name in tables.schema if name not in without])
-        profiles = profile(tables, counted=target)
-        found = list(findings(tables, profiles, target, weight))
-    columns = [_describe_column(name, column) for name, column in profiles.columns.items()]
-    n = next(iter(profiles.columns.values())).n
+        inspected = inspect_table(tables, target, weight)
+    found = [_with_options(finding) for finding in inspected.findings]
+    columns = [_describe_column(name, column) for name, column in inspected.profile.columns.items()]
+    n = inspected.profile.n
     counts = {level: sum(one.level == level for one in found) for level in _COLOURS}
     if as_json:
         print_json({"rows": n, "columns": columns, "findings": [one._asdict() for one in found], "counts": counts})
         return
-    print_out(f"{bold(data)}   {format_count(n, 'row')}   {format_count(len(columns), 'column')}\n")
+    print_out(f"{bold(data)}   {pluralize(n, 'row')}   {pluralize(len(columns), 'column')}\n")
     print_out("\n".join([*_column_table(columns, target, weight), ""]))
     for finding in sorted(found, key=lambda one: list(_COLOURS).index(one.level)):
         print_out(_format_finding(finding))
-    total = f"{format_count(counts['problem'], 'problem')}, {format_count(counts['note'], 'note')}"
+    total = f"{pluralize(counts['problem'], 'problem')}, {pluralize(counts['note'], 'note')}"
     print_out(f"\n{total if counts['problem'] + counts['note'] else 'nothing stands in the way'}")
     if target is not None and data != "-" and not any(one.stops for one in found):
         print_err(f"next: {_fit_command(data, target, without, weight, found, na)}")
+
+
+def _with_options(finding: Finding) -> Finding:
+    """Return a finding whose remedy and options are written as options of `linearly fit`."""
+    column = dict(finding.options).get("without", finding.about)
+    remedy = with_option_names(finding.remedy)
+    remedy = remedy.replace("ridge: RidgeCV", "ridge: --cv").replace("in a formula", "in a --formula")
+    without = f": --without {format_names(column)}"
+    remedy = re.sub(r"\bleave (it|the column) out\b", lambda match: match[0] + without, remedy)
+    remedy += ": --without" if remedy.startswith("leave out those") else ""
+    return finding._replace(remedy=remedy, options=tuple((f"--{flag}", value) for flag, value in finding.options))
 
 
 def _fit_command(
@@ -145,7 +155,7 @@ def _column_table(rows: list[dict[str, Any]], target: str | None, weight: str | 
 
 def _format_values(row: dict[str, Any]) -> str:
     if "low" in row:
-        low, high, mean = (format_number(row[name]) for name in ("low", "high", "mean"))
+        low, high, mean = (format_compact(row[name]) for name in ("low", "high", "mean"))
         return f"{low} to {high}, mean {mean}"
     more = " …" if row["many"] or (row["levels"] or 0) > 5 else ""
     return ", ".join(one if one == " ".join(one.split()) else repr(one) for one in row.get("examples", ())) + more

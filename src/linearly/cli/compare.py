@@ -22,16 +22,8 @@ from linearly.cli.options import (
     design_options,
 )
 from linearly.cli.progress import Progress
-from linearly.cli.terminal import (
-    bold,
-    dim,
-    format_columns,
-    format_count,
-    format_duration,
-    print_note,
-    print_result,
-    wrap_text,
-)
+from linearly.cli.terminal import bold, dim, format_columns, format_duration, print_note, print_result, wrap_text
+from linearly.formatting import pluralize
 from linearly.models.registry import MODELS, classifies, estimator_of
 
 if TYPE_CHECKING:
@@ -220,7 +212,7 @@ def _compare_screen(facts: dict[str, Any]) -> str:
     title = [
         bold(facts["target"]),
         f"on {format_columns(facts['features'], facts['columns'])}",
-        format_count(facts["rows"], "row"),
+        pluralize(facts["rows"], "row"),
         f"{facts['folds']} folds, the same for all",
     ]
     columns = [

@@ -13,18 +13,14 @@ from linearly.cli.terminal import (
     dim,
     flow_parts,
     format_columns,
-    format_count,
     format_duration,
-    format_number,
-    format_p,
     format_percent,
-    shorten,
     shorten_words,
     terminal_width,
     visible_width,
     wrap_text,
 )
-from linearly.formatting import visible
+from linearly.formatting import align_numbers, format_compact, format_p, format_p_clause, pluralize, shorten, visible
 
 if TYPE_CHECKING:
     from linearly.api import Model
@@ -77,8 +73,8 @@ def _heading(facts: Facts) -> str:
     parts = [bold(facts["kind"]), facts["formula"] or f"{facts['target']} on {on}"]
     if facts["rows"] is not None:
         dropped = f" ({facts['dropped']:,} left out)" if facts["dropped"] else ""
-        parts.append(format_count(facts["rows"], "row") + dropped)
-    passes = [format_count(facts["passes"], "pass", "passes")] if facts["passes"] is not None else []
+        parts.append(pluralize(facts["rows"], "row") + dropped)
+    passes = [pluralize(facts["passes"], "pass", "passes")] if facts["passes"] is not None else []
     time = [format_duration(facts["seconds"])] if "seconds" in facts else []
     return flow_parts([*parts, ", ".join(passes + time)] if passes + time else parts, indent="  ")
 
@@ -91,15 +87,15 @@ def _statistics(facts: Facts) -> list[str]:
     if "r_squared" in found:
         if alpha and facts.get("folds") and facts["alpha_chosen"]:
             alpha[0] += f", chosen by {facts['folds']} folds"
-        sigma = format_number(float(f"{found['sigma']:.4g}")) if not math.isnan(found["sigma"]) else "–"
-        f_test = [f"F {found['f_statistic']:.4g}, {format_p(found['p_value'])}"]
+        sigma = format_compact(float(f"{found['sigma']:.4g}")) if not math.isnan(found["sigma"]) else "–"
+        f_test = [f"F {found['f_statistic']:.4g}, {format_p_clause(found['p_value'])}"]
         parts = [
             f"R² {_three_decimals(found['r_squared'])}",
             f"adjusted {_three_decimals(found['adj_r_squared'])}",
             f"σ {sigma} on {_degrees_of_freedom(found['df_residual'])} df",
             *(f_test if not math.isnan(found["f_statistic"]) else []),
             *alpha,
-            f"{format_count(int(found['digits']), 'digit')} to trust",
+            f"{pluralize(int(found['digits']), 'digit')} to trust",
         ]
         return [flow_parts(parts, indent="  ")]
     classes = facts["classes"]
@@ -125,7 +121,7 @@ def _training(facts: Facts) -> list[str]:
     elif "training_error" in facts:
         lines.append(f"right on {format_percent(1 - facts['training_error'])} of the training rows")
     if "stopped_because" in facts:
-        lines.append(wrap_text(facts["stopped_because"], f"{format_count(facts['updates'], 'update')}, stopped: "))
+        lines.append(wrap_text(facts["stopped_because"], f"{pluralize(facts['updates'], 'update')}, stopped: "))
     return lines
 
 
@@ -152,8 +148,6 @@ def _tables(facts: Facts) -> list[str]:
 
 def _term_table(facts: Facts) -> list[str]:
     """Return the table of terms with standard errors, intervals and p-values."""
-    from linearly.table import p_value
-
     terms, n_hidden = _head_and_tail(facts["terms"])
     columns = []
     if "label" in terms[0]:
@@ -162,7 +156,7 @@ def _term_table(facts: Facts) -> list[str]:
         columns.append(Column("label", shorten_apart(changed, _MAX_LABEL)))
     columns.append(Column("term", [str(term["term"]) for term in terms]))
     columns += _estimate_columns(terms)
-    columns.append(Column("p", [p_value(term["p_value"]) for term in terms], right=True))
+    columns.append(Column("p", [format_p(term["p_value"]) for term in terms], right=True))
     if any(column.heading == "odds ratio" for column in columns) and _excess_width(columns) > 0:
         columns = [column for column in columns if column.heading != "std. error"]
     columns, below = _with_term_remarks(columns, terms, _not_estimated(facts))
@@ -260,7 +254,7 @@ def _group_table(groups: list[dict[str, Any]]) -> list[str]:
     names = list(groups[0]["means"])
     means = [(f"mean {name}", [group["means"][name] for group in groups]) for name in names]
     columns, rest = _append_fitting(columns, means)
-    more = [dim(f"and the means of {format_count(rest, 'more column')}")] if rest else []
+    more = [dim(f"and the means of {pluralize(rest, 'more column')}")] if rest else []
     return [*layout_table(columns), *more]
 
 
@@ -274,20 +268,16 @@ def _score_table(coefficients: list[dict[str, Any]]) -> list[str]:
     columns, rest = _append_fitting([Column("term", [row["term"] for row in shown])], scores)
     if not rest:
         return _with_gap(layout_table(_shorten_names(columns)), n_hidden)
-    more = dim(f"and the scores of {format_count(rest, 'more class', 'more classes')}; --json has them all")
+    more = dim(f"and the scores of {pluralize(rest, 'more class', 'more classes')}; --json has them all")
     return [*_with_gap(layout_table(columns), n_hidden), more]
 
 
 def _append_fitting(columns: list[Column], numbers: Iterable[tuple[str, list[float]]]) -> tuple[list[Column], int]:
     """Return the table with as many columns of numbers as fit, and how many do not."""
-    import numpy as np
-
-    from linearly.table import numbers as format_numbers
-
     remaining = list(numbers)
     while remaining:
         heading, values = remaining[0]
-        longer = [*columns, Column(heading, format_numbers(np.array(values, dtype=np.float64)), True)]
+        longer = [*columns, Column(heading, align_numbers(values), True)]
         if _excess_width(longer) > 0:
             break
         columns = longer
@@ -359,11 +349,11 @@ def _with_gap(lines: list[str], n_hidden: int) -> list[str]:
 def _remarks(facts: Facts) -> list[str]:
     lines = []
     if facts.get("constant") is not None:
-        always = f"{facts['target']} is {format_number(facts['constant'])} in every row: there is nothing to explain"
+        always = f"{facts['target']} is {format_compact(facts['constant'])} in every row: there is nothing to explain"
         lines.append(wrap_text(always, "target      "))
     clusters = facts.get("statistics", {}).get("n_clusters")
     if clusters is not None:
-        by = f"{format_count(clusters, 'cluster')} by {facts['groups_column']}: t on {clusters - 1} df"
+        by = f"{pluralize(clusters, 'cluster')} by {facts['groups_column']}: t on {clusters - 1} df"
         lines.append(wrap_text(by, "clustered   "))
     residuals = _residual_remarks(facts)
     if residuals:
@@ -382,11 +372,11 @@ def _residual_remarks(facts: Facts) -> list[str]:
     remarks = []
     if "shapiro_wilk" in tests:
         normal = "no evidence against normality" if tests["shapiro_wilk"] >= 0.05 else "not normal"
-        remarks.append(f"{normal} (Shapiro-Wilk {format_p(tests['shapiro_wilk'])})")
+        remarks.append(f"{normal} (Shapiro-Wilk {format_p_clause(tests['shapiro_wilk'])})")
     if "breusch_pagan" in tests:
         equal = tests["breusch_pagan"] >= 0.05
         variance = "no evidence against equal variance" if equal else "unequal variance"
-        remarks.append(f"{variance} (Breusch-Pagan {format_p(tests['breusch_pagan'])})")
+        remarks.append(f"{variance} (Breusch-Pagan {format_p_clause(tests['breusch_pagan'])})")
         if not equal and facts["covariance"] == "classical":
             settable = facts["covariance_settable"]
             remarks.append("try --param covariance=HC3" if settable else "take the intervals with care")

@@ -13,16 +13,8 @@ from linearly.cli.fit_summary import model_facts
 from linearly.cli.fit_view import fit_screen
 from linearly.cli.inputs import check_output, load_model
 from linearly.cli.options import check_suffix, common_options, model_argument
-from linearly.cli.terminal import (
-    bold,
-    format_count,
-    print_err,
-    print_json,
-    print_out,
-    print_result,
-    print_saved,
-    wrap_text,
-)
+from linearly.cli.terminal import bold, print_err, print_json, print_out, print_result, print_saved, wrap_text
+from linearly.formatting import pluralize
 
 
 @click.command()
@@ -153,4 +145,4 @@ def export(
     elif text is not None:
         print_out(text.rstrip("\n"))
         if sys.stdout is not None and sys.stdout.isatty():
-            print_err(f"{kind} of {fitted.target} on {format_count(len(fitted.design.features), 'column')}")
+            print_err(f"{kind} of {fitted.target} on {pluralize(len(fitted.design.features), 'column')}")

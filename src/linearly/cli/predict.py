@@ -12,16 +12,8 @@ from linearly.cli.fit_view import format_evaluation
 from linearly.cli.inputs import check_output, load_model, read_tables
 from linearly.cli.options import common_options, data_argument, level_option, model_argument, names_option
 from linearly.cli.progress import Progress
-from linearly.cli.terminal import (
-    check_stdout_open,
-    format_count,
-    print_err,
-    print_json,
-    print_note,
-    print_out,
-    print_saved,
-    shorten,
-)
+from linearly.cli.terminal import check_stdout_open, print_err, print_json, print_note, print_out, print_saved
+from linearly.formatting import pluralize, shorten
 
 if TYPE_CHECKING:
     from linearly.api import Model
@@ -80,7 +72,7 @@ def predict(
         return
     if output is not None:
         print_saved(output)
-    print_err(missing.describe(rows) if missing.rows else f"{format_count(rows, 'prediction')} of {fitted.target}")
+    print_err(missing.describe(rows) if missing.rows else f"{pluralize(rows, 'prediction')} of {fitted.target}")
 
 
 class MissingCounter:

@@ -36,7 +36,6 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
       splits        any blocks, threads, files; Dask and Spark with --long
       laws          what must not change a model, on random data
       digits        claimed digits after + and −, and of weighted fits
-      inputs        bad inputs to every estimator, each refused by name
       separability  verdicts and proofs, against exact fractions
       files         kill -9 while saving, Ctrl-C, hostile and damaged files
       server        what the lab's server refuses
@@ -63,10 +62,8 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
         print_json({"long": long, "counts": counts, "seconds": seconds, "results": _rows(found)})
     else:
         _draw(found)
-        print_out(
-            ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-            + f"   {format_duration(sum(seconds.values()))}"
-        )
+        total = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        print_out(f"{total}   {format_duration(sum(seconds.values()))}")
     if output is not None:
         _write(output, found, seconds, long, jobs)
     return 1 if counts["failed"] or not counts["passed"] else 0
@@ -76,11 +73,11 @@ def _write(output: str, found: dict[str, list[Result]], seconds: dict[str, float
     from pathlib import Path
 
     from linearly.export.atomic_file import write_atomic
-    from linearly.selftest.page import kept, measured, page
+    from linearly.selftest.page import measured, parse_page, render_page
 
-    old = kept(Path(output).read_text(encoding="utf-8")) if Path(output).exists() else {}
+    old = parse_page(Path(output).read_text(encoding="utf-8")) if Path(output).exists() else {}
     new = {area: measured(area, found[area], seconds[area], long=long, jobs=jobs) for area in found}
-    write_atomic(output, page({**old, **new}).encode("utf-8"))
+    write_atomic(output, render_page({**old, **new}).encode("utf-8"))
     print_saved(output)
 
 
@@ -107,10 +104,11 @@ def _looked_at(areas: list[str], long: bool, jobs: int) -> Iterator[tuple[list[R
 
 
 def _results(area: str, long: bool, tell: Callable[[int, int], None] | None = None) -> tuple[list[Result], float]:
-    from linearly.selftest import run, silent
+    from linearly.selftest import run
 
     begun = monotonic()
-    return [result for _, result in run([area], long=long, tell=tell or silent)], monotonic() - begun
+    more = {} if tell is None else {"progress": tell}
+    return [result for _, result in run([area], long=long, **more)], monotonic() - begun
 
 
 @contextmanager

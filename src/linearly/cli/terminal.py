@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from linearly.cli.errors import as_sentence, with_option_names
-from linearly.formatting import HIDDEN, visible
+from linearly.formatting import HIDDEN, pluralize, shorten, visible
 
 MIN_WIDTH = 60
 _FILE_WIDTH = 100  # of text that goes to a file or a pipe
@@ -173,11 +173,6 @@ def flow_parts(parts: Sequence[str], gap: str = "   ", indent: str = "") -> str:
     return "\n".join(lines)
 
 
-def shorten(name: str, most: int = 50) -> str:
-    """Return a name of at most so many letters, cut in the middle."""
-    return name if len(name) <= most else f"{name[: most - most // 3 - 1]}…{name[-(most // 3) :]}"
-
-
 def shorten_words(text: str, most: int = 50) -> str:
     """Return text in one line, with long words and long levels in brackets cut in the middle."""
     text = _LEVEL.sub(lambda match: f"[{shorten(match[1], most)}]", text)
@@ -195,15 +190,10 @@ def quote_word(word: str) -> str:
 # --- numbers
 
 
-def format_count(n: int, thing: str, several: str | None = None) -> str:
-    """Return 1 row, 2,000 rows."""
-    return f"{n:,} {thing if n == 1 else several or thing + 's'}"
-
-
 def format_columns(columns: int, terms: int) -> str:
     """Return 3 columns; or 3 columns, 5 terms, if levels of text have terms of their own."""
-    count = format_count(columns, "column")
-    return count if terms == columns else f"{count}, {format_count(terms, 'term')}"
+    count = pluralize(columns, "column")
+    return count if terms == columns else f"{count}, {pluralize(terms, 'term')}"
 
 
 def format_duration(seconds: float) -> str:
@@ -211,18 +201,6 @@ def format_duration(seconds: float) -> str:
     if seconds < 0.9995:
         return f"{1000 * seconds:.0f} ms" if seconds >= 0.0005 else "< 1 ms"
     return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds / 60:.0f} min"
-
-
-def format_number(value: float) -> str:
-    """Return a number with at least four digits, without an exponent if possible."""
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e10 else f"{value:.5g}"
-
-
-def format_p(p: float) -> str:
-    """Return p < 1e-16, p 0.023."""
-    if math.isnan(p):
-        return "p –"
-    return "p < 1e-16" if p < 1e-16 else f"p {p:.2g}"
 
 
 def format_percent(share: float) -> str:

@@ -174,12 +174,6 @@ def format_fit(estimator: str, parameters: dict[str, Any]) -> str:
     return f"model = ly.{estimator}({arguments}).fit(X, y)"
 
 
-def format_count(n: int, noun: str) -> str:
-    """Return 1 point, 2 points, no points."""
-    plural = "es" if noun.endswith("s") else "s"
-    return f"{n or 'no'} {noun}{plural * (n != 1)}"
-
-
 def format_number(value: float, digits: int = 3) -> str:
     """Return a number for a sentence, with a typographic minus: 0.251, 1e−6."""
     return re.sub(r"e\+?(−?)0*", r"e\1", f"{value:.{digits}g}".replace("-", "−"))

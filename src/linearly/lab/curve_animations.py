@@ -12,8 +12,9 @@ from linearly.algorithm.least_squares.gradient_descent import gradient_descent
 from linearly.algorithm.least_squares.ridge_cv import RidgePath
 from linearly.dataset.rows.polynomial import polynomial_features
 from linearly.evaluation.bias_variance import bias_variance
+from linearly.formatting import pluralize
 from linearly.inference.tidy import tidy
-from linearly.lab.animation import Animation, Array, FrameDetails, capture_warnings, format_count, format_number
+from linearly.lab.animation import Animation, Array, FrameDetails, capture_warnings, format_number
 from linearly.models.linear_regression import LinearRegression
 from linearly.models.ridge_cv import RidgeCV
 
@@ -60,7 +61,7 @@ def least_squares_animation(x: Array, y: Array, view: Any, name: str, settings: 
         model = LinearRegression().fit(_powers(x, degree, name), y)
     at = np.linspace(view[0], view[1], _CURVE_POINTS if degree > 1 else 2)
     total = format_number(model.training_error_ * len(x), 4)
-    words = f"The sum of the {format_count(len(x), 'square')} is {total}: no other curve of this degree has less."
+    words = f"The sum of the {pluralize(len(x), 'square')} is {total}: no other curve of this degree has less."
     features = f"ly.polynomial_features(X[:, 0], {degree})" if degree > 1 else "X"
     curve = Curve(lambda x: model.predict(_powers(x, degree, name)))
     code = f"model = ly.LinearRegression().fit({features}, y)"

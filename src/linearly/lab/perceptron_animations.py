@@ -15,13 +15,13 @@ from linearly.algorithm.separability.certificate import Certificate
 from linearly.algorithm.separability.decide import separability
 from linearly.algorithm.separability.error_floor import error_floor
 from linearly.dataset.rows.block import as_rows
+from linearly.formatting import pluralize
 from linearly.lab.animation import (
     Animation,
     Array,
     FixedClassifier,
     FrameDetails,
     capture_warnings,
-    format_count,
     format_fit,
     linear_terms,
     stack_weights,
@@ -148,14 +148,14 @@ class PerceptronAnimator:
 
     def _describe(self, t: int) -> tuple[str, str]:
         """Return a sentence about frame t, and the code that computes its weights."""
-        after = f"After {format_count(t, 'pass' if self.name == 'batch' else 'update')}"
+        after = f"After {pluralize(t, *(('pass', 'passes') if self.name == 'batch' else ('update',)), zero='no')}"
         share = f"{int(self.errors[t])} of {len(self.certificate.y)}"
         words = f"{after} {'the line gets' if self.two else 'the scores get'} {share} points wrong."
         if not self.walk[t].any():
             words = self._describe_start()
         at_zero = _AT_ZERO.format(vectors=self.walk.shape[1])
         if self.name == "voted":
-            who = format_count(t + 1, "line") if self.two else f"{t + 1} sets of scores"
+            who = pluralize(t + 1, "line") if self.two else f"{t + 1} sets of scores"
             return f"{after}, {who} vote." if t else self._describe_start(), self._log_code(t) + "votes = log.vote(X)"
         if self.name == "averaged":
             if t:
@@ -175,7 +175,7 @@ class PerceptronAnimator:
     def _describe_pocket(self, t: int, words: str) -> tuple[str, str]:
         best = int(self.best[t])
         kept = f"{'the line' if self.two else 'those'} after update {best}" if best else "the start"
-        words = f"{words} In the pocket: {kept}, with {format_count(int(self.errors[best]), 'error')}."
+        words = f"{words} In the pocket: {kept}, with {pluralize(int(self.errors[best]), 'error', zero='no')}."
         if t == len(self.walk) - 1:
             return words, "w, b = model.coef_, model.intercept_  # from the pocket"
         if best:
