@@ -37,10 +37,10 @@ _SCRUB = """async (seconds) => {
     root.addEventListener('linearly:drawn', () => { drawn += 1; });
     const begun = performance.now();
     while (performance.now() - begun < 1000 * seconds) {
-        lab.seek(((performance.now() - begun) / (1000 * seconds)) * lab.film.count);
+        lab.seek(((performance.now() - begun) / (1000 * seconds)) * lab.animation.count);
         await new Promise(requestAnimationFrame);
     }
-    return [lab.film.count, drawn / seconds];
+    return [lab.animation.count, drawn / seconds];
 }"""
 
 
@@ -102,7 +102,7 @@ def _url(server: subprocess.Popen[str]) -> str:
 
 
 def _choose(page: Any, name: str) -> None:
-    page.evaluate("(name) => document.querySelector('.linearly-lab').lab.send({ do: 'algorithm', name })", name)
+    page.evaluate("(name) => document.querySelector('.linearly-lab').lab.send({ do: 'choose_algorithm', name })", name)
     page.wait_for_function("(name) => document.querySelector('.linearly-lab').lab.state.algorithm === name", arg=name)
 
 

@@ -27,7 +27,7 @@ from matplotlib import pyplot as plt
 from pyarrow import parquet
 
 import linearly as ly
-from linearly.cli.terminal import quoted
+from linearly.cli.terminal import quote_word
 from linearly.export.python import to_python
 from linearly.formatting import HIDDEN, visible
 from linearly.table import Summary, Table
@@ -134,10 +134,10 @@ def test_the_command_that_check_advises_is_visible_and_runs(folder):
 @pytest.mark.parametrize("word", ["plain", "two words", "it's", "n\nm", "\x1b[31m\\'", "\u202e", "=1+1"])
 def test_a_quoted_word_is_the_word_again_in_bash(word):
     done = subprocess.run(
-        ["bash", "-c", f"printf %s {quoted(word)}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
+        ["bash", "-c", f"printf %s {quote_word(word)}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
     )
     assert done.stdout.decode() == word
-    assert _clean(quoted(word).replace("\n", ""))
+    assert _clean(quote_word(word).replace("\n", ""))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,23 @@
-"""Wording: values as messages show them, however long they are; what is wrong with a row of so many fields."""
+"""Format numbers, counts, p-values and names for people: the one home that tables, pages, plots and screens use.
+
+visible, shown        text and values of the user's data, made safe and short
+format_number …       one number: to so many digits, as a count, as a p-value
+align_numbers         the numbers of one column with the same decimals
+pluralize             a count with its noun
+join_names …          several names in a sentence or a narrow column
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-_LONGEST = 80  # characters
+MISSING = "–"
+MINUS = "−"
+THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
+MAX_SHOWN_CHARACTERS = 80
 # Control characters but for tab and newline, marks that turn the direction of text, and what XML cannot hold. A
 # terminal obeys the first: a header may move its cursor or rename its window.
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
@@ -22,24 +33,145 @@ def visible(text: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: as Python writes it, cut short where it is long."""
-    if isinstance(value, str) and len(value) > _LONGEST:
-        return f"{value[:_LONGEST]!r}… ({len(value)} characters)"
+    """Return the repr of a value, cut at `MAX_SHOWN_CHARACTERS` if it is a long text."""
+    if isinstance(value, str) and len(value) > MAX_SHOWN_CHARACTERS:
+        return f"{value[:MAX_SHOWN_CHARACTERS]!r}… ({len(value)} characters)"
     return repr(value)
 
 
+def format_number(value: float | None, digits: int = 4) -> str:
+    """Return a number to so many digits, without an exponent from 1e-4 up to 1e7, with a typographic minus.
+
+    >>> format_number(-0.123456), format_number(1234567.8), format_number(2.5e-7), format_number(None)
+    ('−0.1235', '1\u202f234\u202f568', '2.500e−7', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    size = abs(value)
+    if size and not 1e-4 <= size < 1e7:
+        return re.sub(r"e\+?(-?)0", r"e\1", f"{value:.{digits - 1}e}").replace("-", MINUS)
+    return _group_digits(f"{value:,.0f}" if size >= 10 ** (digits - 1) else f"{value:.{digits}g}")
+
+
+def format_count(n: float | None) -> str:
+    """Return a count in groups of three digits; a sum of weights that is not an integer to six digits.
+
+    >>> format_count(12345), format_count(2.5)
+    ('12\u202f345', '2.5')
+    """
+    return _group_digits(f"{n:,.0f}") if n is not None and float(n).is_integer() else format_number(n, 6)
+
+
+def _group_digits(text: str) -> str:
+    return text.replace("-", MINUS).replace(",", THIN_SPACE)
+
+
+def format_p(p: float) -> str:
+    """Return a p-value with four decimals, with two digits below 1e-4, and as "< 1e-16" below that.
+
+    >>> format_p(0.01234), format_p(2.43e-5), format_p(0.0)
+    ('0.0123', '2.4e-05', '< 1e-16')
+    """
+    if math.isnan(p):
+        return MISSING
+    return "< 1e-16" if p < 1e-16 else f"{p:.1e}" if p < 1e-4 else f"{p:.4f}"
+
+
+def format_p_clause(p: float, digits: int = 2) -> str:
+    """Return a p-value as part of a sentence.
+
+    >>> format_p_clause(0.0514), format_p_clause(0.0)
+    ('p 0.051', 'p < 1e-16')
+    """
+    return f"p {MISSING}" if math.isnan(p) else "p < 1e-16" if p < 1e-16 else f"p {p:.{digits}g}"
+
+
+def align_numbers(values: Iterable[float]) -> list[str]:
+    """Return the numbers of a column with as many decimals as show 4 digits of the largest and 3 of the smallest.
+
+    If that takes more than 10 characters, each number has 4 digits of its own.
+
+    >>> align_numbers([1234.5678, 0.0123, float("nan")])
+    ['1234.5678', '0.0123', '–']
+    """
+    numbers = list(map(float, values))
+    sizes = [abs(v) for v in numbers if math.isfinite(v) and v]
+    form = "{:.0f}"
+    if not all(size.is_integer() for size in sizes):
+        largest, smallest = (math.floor(math.log10(size)) for size in (max(sizes), min(sizes)))
+        decimals = max(3 - largest, 2 - smallest, 0)
+        form = f"{{:.{decimals}f}}" if max(largest, 0) + 1 + decimals <= 10 else "{:.4g}"
+    elif max(sizes, default=0.0) >= 1e10:
+        form = "{:.4g}"
+    return [MISSING if math.isnan(v) else form.format(v) for v in numbers]
+
+
+def pluralize(n: int, noun: str, plural: str = "", *, zero: str = "0") -> str:
+    """Return a count with its noun.
+
+    >>> pluralize(1, "row"), pluralize(2000, "row"), pluralize(0, "class", "classes", zero="no")
+    ('1 row', '2,000 rows', 'no classes')
+    """
+    return f"{f'{n:,}' if n else zero} {noun if n == 1 else plural or noun + 's'}"
+
+
+def format_compact(value: float) -> str:
+    """Return a number with at least four digits, and without an exponent from 1e4 up to 1e10.
+
+    >>> format_compact(1234567.8), format_compact(0.123456)
+    ('1,234,568', '0.12346')
+    """
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e10 else f"{value:.5g}"
+
+
+def shorten(name: str, width: int = 50) -> str:
+    """Return a name of at most `width` characters, cut in the middle.
+
+    >>> shorten("mean_radius_worst", 9)
+    'mean_…rst'
+    """
+    return name if len(name) <= width else f"{name[: width - width // 3 - 1]}…{name[-(width // 3) :]}"
+
+
+def join_names(names: Sequence[Any], limit: int = 5, last: str = " and ") -> str:
+    """Return names as an enumeration, the first `limit` of them and how many more there are.
+
+    >>> join_names("abc"), join_names("abc", last=", "), join_names("abcdefgh", 3), join_names([])
+    ('a, b and c', 'a, b, c', 'a, b, c and 5 more', 'none')
+    """
+    *others, final = list(map(str, names[:limit])) or ["none"]
+    if len(names) > limit:
+        return f"{', '.join([*others, final])} and {len(names) - limit} more"
+    return f"{', '.join(others)}{last}{final}" if others else final
+
+
+def shorten_names(names: Sequence[str], width: int) -> list[str]:
+    """Return names of at most `width` characters, cut where most of them stay different.
+
+    They are cut at the end, else in the middle, else at the start.
+
+    >>> shorten_names(["mean_radius_worst", "mean_radius_best"], 8)
+    ['mean…rst', 'mean…est']
+    """
+
+    def cut(name: str, head: int) -> str:
+        return name if len(name) <= width else f"{name[:head]}…{name[len(name) - (width - 1 - head) :]}"
+
+    ways = [[cut(visible(name), head) for name in names] for head in (width - 1, (width - 1) * 2 // 3, 0)]
+    return max(ways, key=lambda way: len(set(way)))
+
+
 def miscounted(where: str, fields: Sequence[str], names: Sequence[str], delimiter: str, *, top: bool) -> str:
-    """What is wrong with a row that has not a field for each column, and the remedy; `top` is just below the names."""
+    """Return what is wrong with a row that has too many or too few fields, and how to fix it.
+
+    `top` says that the row is the first below the column names.
+    """
     if len(fields) == len(names) + 1 and not fields[-1].strip():
         return f"{where} ends with the delimiter {delimiter!r}, the row of column names does not: make them alike."
-    told = f"{where} has {_count(len(fields), 'field')}, but the first row "
+    problem = f"{where} has {pluralize(len(fields), 'field')}, but the first row "
     mark = names[0][:1]
     if mark in ("#", "%") and (len(names) == 1 or names[0][1:2] == " "):  # else #id may be the name of a column
-        return f"{told}is a remark, {shown(names[0])}: remove the lines with {mark} above the column names."
-    told += f"names {_count(len(names), 'column')} (delimiter {delimiter!r}). "
+        return f"{problem}is a remark, {shown(names[0])}: remove the lines with {mark} above the column names."
+    problem += f"names {pluralize(len(names), 'column')} (delimiter {delimiter!r}). "
     above = "Remove what stands above the column names, if that is it, or correct the line."
-    return told + (above if top else "Correct the line; a field that holds the delimiter stands in quotes.")
-
-
-def _count(n: int, thing: str) -> str:
-    return f"{n} {thing}" + ("s" if n != 1 else "")
+    return problem + (above if top else "Correct the line; a field that holds the delimiter stands in quotes.")

@@ -1,11 +1,12 @@
-"""Tables of results: ordered named columns that read well in a terminal and in a notebook, and go anywhere.
+"""Hold a result as ordered named columns and show it in a terminal, in a notebook or as a data frame.
 
-Every result of more than one number is a `Table`; `summary()` returns a `Summary`: some tables under a title.
-Rendering takes two steps: columns → grids of strings, grid → text or HTML.
+Every result of more than one number is a `Table`. `summary()` returns a `Summary`: tables under a title, with notes.
+A table is rendered in two steps: columns to grids of strings, then a grid to text or HTML.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import sys
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.formatting import visible
+from linearly.formatting import MISSING, align_numbers, format_p, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,21 +27,43 @@ if TYPE_CHECKING:
 
 __all__ = ["Summary", "Table"]
 
-WIDTH = 100  # of text; wider tables go on below
-LONGEST = 40  # rows shown in full; of longer tables, the first HEAD and the last TAIL
+MAX_WIDTH = 100  # characters of a line; the columns of wider tables continue below
+MAX_ROWS = 40  # rows shown in full; longer tables show the first HEAD and the last TAIL
 HEAD, TAIL = 20, 5
-MISSING = "–"
 
 
 class Table:
-    """Named columns of equal length, in order, not to be changed.
+    """Immutable named columns of equal length, in order.
 
     Parameters
     ----------
-    columns: name → one-dimensional array (not copied) or list, of numbers or strings; None is missing
-    title: a line above
-    notes: lines below
+    columns : mapping of str to array-like of shape (n_rows,)
+        Numbers or texts of each column. Arrays are not copied. None is a missing value.
+    title : str, default=""
+        Line above the table.
+    notes : iterable of str, default=()
+        Lines below the table.
 
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the columns.
+    title : str
+        Line above the table.
+    notes : tuple of str
+        Lines below the table.
+
+    Raises
+    ------
+    ValueError
+        If the columns have different lengths or more than one dimension.
+
+    See Also
+    --------
+    tidy, glance, augment : Functions that return tables.
+
+    Examples
+    --------
     >>> table = Table({"term": ["Intercept", "x"], "estimate": [2.5, -0.125], "p_value": [3e-20, 0.0123]})
     >>> table
     term       estimate  p_value
@@ -75,7 +98,7 @@ class Table:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
+        """Return the names of the columns."""
         return tuple(self._columns)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -87,18 +110,18 @@ class Table:
         return len(next(iter(self._columns.values()), ()))
 
     def row(self, i: int) -> dict[str, Any]:
-        """Row i as a dict of plain Python values."""
-        return {name: _plain(array[i]) for name, array in self._columns.items()}
+        """Return row i as a dict of Python values."""
+        return {name: to_python_value(array[i]) for name, array in self._columns.items()}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (self.row(i) for i in range(len(self)))
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Column name → list of plain Python values."""
+        """Return the columns as lists of Python values, by name."""
         return {name: array.tolist() for name, array in self._columns.items()}
 
     def to_json(self, indent: int | None = None) -> str:
-        """`to_dict` as standard JSON, which has no NaN and no infinity: both become null.
+        """Return `to_dict` as standard JSON, in which NaN and infinity become null.
 
         >>> Table({"term": ["x"], "estimate": [float("nan")]}).to_json()
         '{"term": ["x"], "estimate": [null]}'
@@ -111,23 +134,20 @@ class Table:
         return json.dumps(columns, indent=indent, ensure_ascii=False, allow_nan=False)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Copy to a pandas DataFrame."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("Table.to_pandas needs pandas: pip install pandas") from error
-        return pd.DataFrame(self._frame_columns())
+        """Return a copy as a pandas DataFrame."""
+        return self._to_frame("pandas")
 
     def to_polars(self) -> pl.DataFrame:
-        """Copy to a polars DataFrame."""
-        try:
-            import polars as pl
-        except ImportError as error:
-            raise ImportError("Table.to_polars needs polars: pip install polars") from error
-        return pl.DataFrame(self._frame_columns())
+        """Return a copy as a polars DataFrame."""
+        return self._to_frame("polars")
 
-    def _frame_columns(self) -> dict[str, Any]:
-        return {name: a.copy() if a.dtype.kind in "biuf" else a.tolist() for name, a in self._columns.items()}
+    def _to_frame(self, library: str) -> Any:
+        try:
+            module = importlib.import_module(library)
+        except ImportError as error:
+            raise ImportError(f"Table.to_{library} needs {library}: pip install {library}") from error
+        columns = {name: a.copy() if a.dtype.kind in "biuf" else a.tolist() for name, a in self._columns.items()}
+        return module.DataFrame(columns)
 
     def __str__(self) -> str:
         body = [line for grid in self._grids() for line in ["", *grid.text()]][1:]
@@ -136,20 +156,20 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        # However many rows, one table: a notebook scrolls sideways.
-        grids = self._grids(WIDTH if len(self) == 1 else sys.maxsize)
+        # One table, however wide: a notebook scrolls sideways.
+        grids = self._grids(MAX_WIDTH if len(self) == 1 else sys.maxsize)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._remarks())
         return visible(f'<div class="linearly-table">{"".join(g.html(self.title) for g in grids)}{notes}</div>')
 
     def _remarks(self) -> list[str]:
-        total = [f"{len(self)} rows, {HEAD + TAIL} shown"] if len(self) > LONGEST else []
+        total = [f"{len(self)} rows, {HEAD + TAIL} shown"] if len(self) > MAX_ROWS else []
         return [*total, *self.notes]
 
-    def _grids(self, width: int = WIDTH) -> list[Grid]:
+    def _grids(self, width: int = MAX_WIDTH) -> list[Grid]:
         n = len(self)
-        shown = np.arange(n) if n <= LONGEST else np.r_[:HEAD, n - TAIL : n]
+        shown = np.arange(n) if n <= MAX_ROWS else np.r_[:HEAD, n - TAIL : n]
         cells = {name: _format(name, array[shown]) for name, array in self._columns.items()}
-        if n > LONGEST:
+        if n > MAX_ROWS:
             for column in cells.values():
                 column.insert(HEAD, "...")
         right = {name: array.dtype.kind in "iuf" for name, array in self._columns.items()}
@@ -160,21 +180,18 @@ class Table:
         for name in cells:
             if groups and sum(widths[c] + 2 for c in groups[-1]) + widths[name] <= width:
                 groups[-1].append(name)
-            else:  # what does not fit goes below, again beside the first column, which says what the rows are
+            else:  # columns that do not fit go below, beside the first column, which names the rows
                 groups.append([next(iter(cells)), name] if groups else [name])
-        return [
-            Grid(
-                list(map(visible, g)),
-                [right[c] for c in g],
-                [list(row) for row in zip(*(cells[c] for c in g), strict=True)],
-            )
-            for g in groups
-        ]
+        grids = []
+        for group in groups:
+            body = [list(row) for row in zip(*(cells[name] for name in group), strict=True)]
+            grids.append(Grid(list(map(visible, group)), [right[name] for name in group], body))
+        return grids
 
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """A title, tables, and notes: what an estimator's `summary()` returns.
+    """Tables under a title, with notes, as an estimator's `summary()` returns them.
 
     >>> Summary("Least squares", (Table({"n": [47], "sigma": [7.1654]}),), ("Rows are independent.",))
     Least squares
@@ -206,14 +223,14 @@ class Summary:
 
 
 class Grid(NamedTuple):
-    """Strings in rows and columns: header (none where names stand in the first column), alignment, body."""
+    """Strings in rows and columns: header (empty if the first column holds the names), right alignment, body."""
 
     header: list[str]
     right: list[bool]
     body: list[list[str]]
 
     def text(self) -> list[str]:
-        """Lines of aligned text."""
+        """Return lines of aligned text."""
         rows = [self.header, *self.body] if self.header else self.body
         widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
         lines = []
@@ -226,7 +243,7 @@ class Grid(NamedTuple):
         return lines
 
     def html(self, caption: str) -> str:
-        """An HTML table; text in the first column heads its row."""
+        """Return an HTML table in which text of the first column is the header of its row."""
         style = [' style="text-align:right"' if r else ' style="text-align:left"' for r in self.right]
 
         def cell(tag: str, text: str, j: int) -> str:
@@ -258,12 +275,13 @@ def _column(name: str, values: Iterable[Any]) -> NDArray[Any]:
     return array
 
 
-def _plain(value: Any) -> Any:
+def to_python_value(value: Any) -> Any:
+    """Return the Python value that a NumPy scalar holds; anything else unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal that the text takes: none for combining marks, two for wide characters."""
+    """Return how many columns of a terminal a text takes: 0 per combining mark, 2 per wide character."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
@@ -272,33 +290,9 @@ def _width(text: str) -> int:
 def _format(name: str, values: NDArray[Any]) -> list[str]:
     if values.dtype.kind == "f":
         probability = name == "p_value" or name.endswith("_p_value")
-        return [p_value(float(v)) for v in values] if probability else numbers(values)
-    if values.dtype.kind == "O":  # of several kinds: each for itself
+        return list(map(format_p, values)) if probability else align_numbers(values)
+    if values.dtype.kind == "O":  # values of several types: each is formatted alone
         cells = [np.array([v]) for v in values]
         alone = [cell.astype(str) if cell.dtype.kind == "O" else cell for cell in cells]
         return [MISSING if v is None else _format(name, cell)[0] for v, cell in zip(values, alone, strict=True)]
     return [" ".join(visible(str(v)).split()) for v in values]
-
-
-def p_value(p: float) -> str:
-    """A p-value: four decimals, fewer digits where it is small, and no more than that where it is tiny."""
-    if math.isnan(p):
-        return MISSING
-    return "< 1e-16" if p < 1e-16 else f"{p:.1e}" if p < 1e-4 else f"{p:.4f}"
-
-
-def numbers(values: NDArray[Any]) -> list[str]:
-    """As many decimals down the column as show four digits of the largest number and three of the smallest.
-
-    Where that takes too much room, every number speaks for itself.
-    """
-    sizes = np.abs(values[np.isfinite(values) & (values != 0)]).astype(np.float64)
-    decimals: int | None = 0
-    if len(sizes) and np.any(sizes != np.rint(sizes)):
-        largest, smallest = math.floor(math.log10(sizes.max())), math.floor(math.log10(sizes.min()))
-        decimals = max(3 - largest, 2 - smallest, 0)
-        decimals = decimals if max(largest, 0) + 1 + decimals <= 10 else None
-    elif len(sizes) and sizes.max() >= 1e10:
-        decimals = None
-    form = "{:.4g}" if decimals is None else f"{{:.{decimals}f}}"
-    return [MISSING if math.isnan(v) else form.format(float(v)) for v in values]

@@ -21,11 +21,11 @@ pytest.importorskip("click", reason="the command line needs click")
 pytest.importorskip("pyarrow", reason="the command line needs pyarrow")
 
 import linearly as ly
-from linearly.cli.errors import format_error, in_options
+from linearly.cli.errors import format_error, with_option_names
 from linearly.cli.group import cli
-from linearly.cli.inputs import read, split
+from linearly.cli.inputs import read_tables, split_rows
 from linearly.cli.main import main
-from linearly.cli.progress import Progress, short
+from linearly.cli.progress import Progress, format_thousands
 from linearly.dataset.design.cached_rows import cache_in_memory
 from linearly.dataset.sources import as_tables
 from linearly.models.registry import MODELS
@@ -276,7 +276,7 @@ def test_every_model_has_a_screen(run, name):
 @pytest.mark.filterwarnings("ignore:The batch perceptron did not settle")
 def test_a_model_of_many_passes_reads_a_small_file_once(run):
     progress = Progress()
-    tables = read("loans.csv", progress)
+    tables = read_tables("loans.csv", progress)
     fitted = ly.fit(tables, target="repaid", features=["age", "late"], model="batch", max_passes=50)
     assert fitted.estimator.n_passes_ == 50
     assert progress.passes == 2  # the labels, and the rows
@@ -326,7 +326,7 @@ def test_holdout_is_every_fifth_row(run):
 @pytest.mark.parametrize("share", [0.2, 0.3, 0.5, 0.99, 1 / 7, 1e-3])
 def test_split_takes_every_row_once(share):
     n = 200_000  # several chunks
-    kept, held = split(as_tables({"i": np.arange(n)}), share)
+    kept, held = split_rows(as_tables({"i": np.arange(n)}), share)
     parts = [np.concatenate([chunk.frame["i"].to_numpy() for chunk in part]) for part in (kept, held)]
     assert sorted(np.concatenate(parts).tolist()) == list(range(n))
     assert len(parts[1]) == int(n * Fraction(share).limit_denominator(1000))
@@ -1143,14 +1143,14 @@ def test_fewer_rows_than_columns_leave_no_intervals(run, penalty):
     [
         ('choose missing="drop" to', "fit with --missing drop to"),
         ('Correct it, or choose unseen="reference".', "Correct it, or fit with --unseen reference."),
-        ('method="extended" gives more', "--param method=exact gives more"),
+        ('method="extended" gives more', "--param method=extended gives more"),
         ("or set alpha > 0, for", "or set --alpha above 0, for"),
         ("a penalty, which RidgeCV chooses.", "a penalty that cross-validation chooses: --cv."),
         ("ly.fit(data, like=model, …).", "linearly fit DATA --like MODEL."),
     ],
 )
 def test_the_library_speaks_in_options(said, here):
-    assert in_options(said) == here
+    assert with_option_names(said) == here
 
 
 def test_a_missing_extra_names_the_install_line():
@@ -1405,7 +1405,7 @@ def test_the_bar_shows_rows_and_time_left(monkeypatch, require):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
-    with Progress(patience=0.0) as progress:
+    with Progress(delay=0.0) as progress:
         progress.begin(3000)
         for _ in range(3):
             progress.advance(1000)
@@ -1420,9 +1420,9 @@ def test_the_bar_shows_rows_and_time_left(monkeypatch, require):
 
 def test_no_bar_within_a_second_nor_without_a_terminal(monkeypatch):
     quick, piped = Terminal(), io.StringIO()
-    for screen, patience in ((quick, 60.0), (piped, 0.0)):
+    for screen, delay in ((quick, 60.0), (piped, 0.0)):
         monkeypatch.setattr(sys, "stderr", screen)
-        with Progress(patience) as progress:
+        with Progress(delay) as progress:
             progress.begin(10)
             progress.advance(10)
         assert screen.getvalue() == ""
@@ -1430,4 +1430,4 @@ def test_no_bar_within_a_second_nor_without_a_terminal(monkeypatch):
 
 @pytest.mark.parametrize(("number", "told"), [(1_300_000, "1.3M"), (420_000, "420k"), (17, "17"), (2.5e9, "2.5G")])
 def test_short(number, told):
-    assert short(number) == told
+    assert format_thousands(number) == told

@@ -17,8 +17,7 @@ import pyarrow as pa
 import linearly as ly
 from fuzz.mutation import mutated
 from fuzz.run import Broken, Fuzzer, unlike_ours
-from linearly.checks.column_profile import profile
-from linearly.checks.data_checks import findings
+from linearly.checks import inspect_table
 from linearly.dataset.files import csv as text
 from linearly.dataset.files.scan import file_tables
 
@@ -113,8 +112,7 @@ def attempt(data: bytes) -> Read:
             case 1:
                 ly.fit(io.BytesIO(data), target=target, missing="drop", model="linear")
             case 2:
-                found = profile(tables, counted=target)
-                list(findings(tables, found, target, None))
+                inspect_table(tables, target)
             case 3:
                 ly.fit(io.BytesIO(data), target=target, model="lda")
     except Exception as error:

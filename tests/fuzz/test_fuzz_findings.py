@@ -13,8 +13,7 @@ import pytest
 from pyarrow import ipc
 
 import linearly as ly
-from linearly.checks.column_profile import profile
-from linearly.checks.data_checks import findings
+from linearly.checks import inspect_table
 from linearly.dataset.files.scan import file_tables
 from linearly.export.model_file import _digest, to_bytes
 from linearly.kernels.double_double import two_product
@@ -233,7 +232,7 @@ def test_discriminants_do_not_depend_on_the_unit(model):
 def told(columns: dict[str, list[float]]) -> dict[str, str]:
     rows = [columns, *zip(*columns.values(), strict=True)]
     tables = file_tables(io.BytesIO("\n".join(",".join(map(str, row)) for row in rows).encode()))
-    return {one.about: one.text for one in findings(tables, profile(tables, counted="y"), "y", None)}
+    return {one.about: one.text for one in inspect_table(tables, "y").findings}
 
 
 @pytest.mark.parametrize("size", [1e-250, 1e-12, 1.0, 1e250])

@@ -1,4 +1,4 @@
-"""The lab in a real browser: points by hand, films by step, files, links, pictures, and a notebook's cell."""
+"""The lab in a real browser: points by hand, animations by step, files, links, pictures, and a notebook's cell."""
 
 import contextlib
 import json
@@ -256,7 +256,7 @@ def test_long_names_leave_room_for_numbers(browser, lab, width):
 def test_narrow_planes_have_a_scale(browser, lab, points):
     with opened(browser, lab.url, viewport={"width": 390, "height": 800}) as page:
         choose(page, "#preset", points)
-        choose(page, "#rival", "qda")
+        choose(page, "#comparison", "qda")
         settled(page, "() => document.querySelectorAll('.plane').length === 2")
         planes = "axis => [...document.querySelectorAll('.plane')]"
         for axis in ("x", "y"):
@@ -269,7 +269,7 @@ def test_every_wrong_point_has_a_ring(page, name):
     choose(page, "#algorithm", name)
     settled(page, "name => document.querySelector('.linearly-lab').lab.state.algorithm === name", name)
     script = """() => {
-        const { counts } = document.querySelector('.linearly-lab').lab.still.confusion;
+        const { counts } = document.querySelector('.linearly-lab').lab.details.confusion;
         const wrong = counts.flat().reduce((a, b) => a + b) - counts.reduce((sum, row, i) => sum + row[i], 0);
         const rings = document.querySelector('.plane .rings path')?.getAttribute('d') ?? '';
         return wrong > 0 && rings.split('M').length - 1 === wrong;
@@ -280,20 +280,20 @@ def test_every_wrong_point_has_a_ring(page, name):
 def test_a_link_restores_the_state(browser, lab, page):
     choose(page, "#preset", "xor")
     choose(page, "#algorithm", "logistic")
-    choose(page, "#rival", "qda")
+    choose(page, "#comparison", "qda")
     settled(page, "() => document.querySelectorAll('.plane').length === 2")
     page.click("#share")
     settled(page, "() => location.hash.length > 40")
     state = page.evaluate("() => document.querySelector('.linearly-lab').lab.state")
     with opened(browser, page.url) as other:
-        settled(other, "() => document.querySelector('.linearly-lab').lab.state.rival === 'qda'")
+        settled(other, "() => document.querySelector('.linearly-lab').lab.state.comparison === 'qda'")
         assert other.evaluate("() => document.querySelector('.linearly-lab').lab.state") == state
         assert other.locator(".plane").count() == 2
 
 
 def test_play_runs_to_the_end_and_scrubbing_goes_back(page):
     choose(page, "#preset", "xor")
-    settled(page, "() => document.querySelector('.linearly-lab').lab.film.count > 100")
+    settled(page, "() => document.querySelector('.linearly-lab').lab.animation.count > 100")
     choose(page, "#speed", "30")
     page.click("#play")
     settled(page, "() => document.querySelector('#play').title === 'Pause'")
@@ -301,9 +301,7 @@ def test_play_runs_to_the_end_and_scrubbing_goes_back(page):
     assert page.evaluate("() => document.querySelector('.linearly-lab').lab.atEnd")
     box = page.locator("#track").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 10)
-    script = (
-        "() => { const { frame, film } = document.querySelector('.linearly-lab').lab; return [frame, film.count]; }"
-    )
+    script = "() => { const { frame, animation } = document.querySelector('.linearly-lab').lab; return [frame, animation.count]; }"
     frame, frames = page.evaluate(script)
     assert 0.4 < frame / frames < 0.6
     page.focus("#track")
@@ -315,26 +313,28 @@ def both(page):
     """The frame that is drawn and the one that the panel speaks of, once nothing is on its way."""
     lab = "document.querySelector('.linearly-lab').lab"
     settled(page, f"() => !{lab}.session.busy && !{lab}.planned")
-    return page.evaluate(f"() => [{lab}.frame, {lab}.still.at]")
+    return page.evaluate(f"() => [{lab}.frame, {lab}.details.at]")
 
 
 @pytest.mark.parametrize(("box", "value"), [("#preset", "outlier"), ("#algorithm", "averaged"), ("#algorithm", "lda")])
 def test_the_panel_speaks_of_the_frame_that_is_drawn(page, box, value):
     choose(page, "#preset", "xor")
-    settled(page, "() => document.querySelector('.linearly-lab').lab.film.count > 100")
+    settled(page, "() => document.querySelector('.linearly-lab').lab.animation.count > 100")
     page.evaluate("() => document.querySelector('.linearly-lab').lab.seek(10)")
     settled(page, "() => document.querySelector('#verdict').textContent.includes('After 10 updates')")
     script = """([box, value]) => {
         const lab = document.querySelector('.linearly-lab').lab, chosen = document.querySelector(box);
-        lab.before = lab.film;
+        lab.before = lab.animation;
         chosen.value = value;
         chosen.dispatchEvent(new Event('change'));
-        lab.seek(7);  // while the other film is on its way
+        lab.seek(7);  // while the other animation is on its way
     }"""
     page.evaluate(script, [box, value])
-    settled(page, "() => { const lab = document.querySelector('.linearly-lab').lab; return lab.film !== lab.before; }")
+    settled(
+        page, "() => { const lab = document.querySelector('.linearly-lab').lab; return lab.animation !== lab.before; }"
+    )
     drawn, said = both(page)
-    assert drawn == said == page.evaluate("() => document.querySelector('.linearly-lab').lab.film.count - 1")
+    assert drawn == said == page.evaluate("() => document.querySelector('.linearly-lab').lab.animation.count - 1")
     assert f"After {drawn} updates" in page.locator("#verdict").inner_text() or value == "lda"
 
 
@@ -396,7 +396,7 @@ def test_figures_far_from_one_are_short(page):
     choose(page, "#algorithm", "gradient_descent")
     settled(page, "() => document.querySelector('[data-name=rate]')")
     script = """() => {
-        const lab = document.querySelector('.linearly-lab').lab, turn = { do: 'parameter' };
+        const lab = document.querySelector('.linearly-lab').lab, turn = { do: 'set_parameter' };
         lab.send({ ...turn, name: 'steps', value: 300 });
         lab.send({ ...turn, name: 'rate', value: 2.2 });
     }"""
@@ -408,7 +408,7 @@ def test_a_small_number_is_written_alike_in_the_sentence_and_below_it(page):
     choose(page, "#preset", "curved")
     choose(page, "#algorithm", "ridge")
     settled(page, "() => document.querySelector('#verdict').textContent.includes('λ = 1e−6')")
-    # Asked in one go: the facts are drawn anew while the film plays.
+    # Asked in one go: the facts are drawn anew while the animation plays.
     facts = "[...document.querySelectorAll('.facts dd')]"
     assert page.evaluate(f"() => {facts}[0].textContent") == "1e−6"
     # The numbers stand in a row, however many lines their names have.
@@ -455,7 +455,7 @@ widget.render({ model, el: document.getElementById("cell") });
 
         def do_POST(self):
             content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            widget._heard(widget, content, [])
+            widget._on_message(widget, content, [])
             self.answer(json.dumps(sent.pop()), "application/json")
 
         def log_message(self, *args):

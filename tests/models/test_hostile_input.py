@@ -1,5 +1,9 @@
-"""A hostile world of input: every bad input to every estimator it applies to is refused in our own words, and the
-clean input in disguise gives the clean answer. Nothing wrong is answered in silence, nothing crashes."""
+"""Bad input to every estimator it applies to raises an error that names it, and clean input in any form gives the
+same answer.
+
+The tables of bad input are in `hostile` (arrays), `hostile_frames`, `hostile_targets`, `hostile_parameters`,
+`hostile_calls` and `hostile_tables` (`ly.fit` and `Model`).
+"""
 
 import inspect
 import warnings
@@ -11,7 +15,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hostile import CLASSIFIERS, DISGUISED, ESTIMATORS, FEATURES, FRAME, LABELS, REGRESSORS, N, X, Y, target
+from hostile import ARRAYS, CLASSIFIERS, DISGUISED_ARRAYS, ESTIMATORS, LABELS, REGRESSORS, N, X, Y, target
+from hostile_calls import METHODS, bad_uses
+from hostile_frames import DISGUISED_FRAMES, FRAME, FRAMES
+from hostile_parameters import BAD, arguments
 from hostile_tables import CALLS, DATA, GOOD, MODELS, NEW, ROWS
 from hostile_tables import FEATURES as TABLE
 from hostile_tables import target as label
@@ -22,12 +29,27 @@ import linearly as ly
 from linearly.dataset.rows.block import as_rows
 from linearly.exceptions import PrecisionWarning, SeparationWarning
 from linearly.models.registry import classifies
-from linearly.selftest.bad_parameters import BAD, arguments
-from linearly.selftest.inputs import FOREIGN
-from linearly.selftest.invalid_calls import uses
 
 REFUSALS = (ValueError, TypeError, FileNotFoundError)
-USES = uses()
+FEATURES = ARRAYS | FRAMES
+DISGUISED = DISGUISED_ARRAYS | DISGUISED_FRAMES
+USES = bad_uses()
+# Words of NumPy, SciPy and narwhals that mean nothing to whoever passed the wrong thing.
+FOREIGN = (
+    "could not be broadcast",
+    "inhomogeneous shape",
+    "unhashable",
+    "not supported between instances",
+    "has no attribute",
+    "has no len()",
+    "is not iterable",
+    "could not convert string",
+    "truth value of an array",
+    "cannot reshape",
+    "array element with a sequence",
+    "did not converge",
+    "positional argument",
+)
 
 
 def refused(call, says):
@@ -67,8 +89,7 @@ def quietly(call):
 def questions(name):
     """What can be asked of a fitted estimator about new rows."""
     model = fitted(name)
-    asked = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform")
-    return [getattr(model, method) for method in asked if hasattr(model, method)]
+    return [getattr(model, method) for method in METHODS if hasattr(model, method)]
 
 
 def takes(name, method, argument):
@@ -91,13 +112,34 @@ def weighted(method):
     return [name for name in ESTIMATORS if takes(name, method, "sample_weight")]
 
 
-def test_the_world_is_hostile_enough():
+def test_tables_of_bad_input_cover_every_estimator_and_parameter():
     inputs = [FEATURES, TARGETS, NUMBERS, CLASSES, WEIGHTS, DATA, CALLS, ROWS]
-    bad = sum(map(len, inputs)) + sum(map(len, BAD.values()))
     assert sum(map(len, inputs)) >= 400
-    assert bad >= 700
-    assert len(ESTIMATORS) == 11
+    assert sum(map(len, [*inputs, *BAD.values()])) >= 700
+    there = {name for name in ly.__all__ if hasattr(getattr(ly, name), "fit") and hasattr(getattr(ly, name), "predict")}
+    assert set(ESTIMATORS) == there
     assert {argument for name in ESTIMATORS for argument in arguments(name)} == set(BAD)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        IndexError("index 3 is out of bounds"),
+        ValueError("Bad input."),
+        ValueError("row 3: could not convert string to float"),
+    ],
+)
+def test_refused_fails_on_errors_that_do_not_name_the_input(refusal):
+    def call():
+        raise refusal
+
+    with pytest.raises((AssertionError, IndexError)):
+        refused(call, "row 3")
+
+
+def test_refused_fails_on_an_answer():
+    with pytest.raises(pytest.fail.Exception):
+        refused(lambda: None, "row 3")
 
 
 # --- features -------------------------------------------------------------------------------------

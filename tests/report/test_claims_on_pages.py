@@ -437,8 +437,8 @@ def test_the_lab_calls_a_penalised_likelihood_penalised(remedy):
     session.choose_preset("separable" if remedy != "none" else "overlapping")
     session.choose_algorithm("logistic")
     session.set_parameter("remedy", remedy)
-    still = session.still()
+    details = session.frame_details()
     penalised = "penalised likelihood" if remedy != "none" else "likelihood"
-    assert still["words"] == f"The {penalised} is at its maximum."
-    assert [name for name, _ in still["facts"]][1] == f"−log {penalised}"
-    assert session.film().wave_name == f"−log {penalised}"
+    assert details["words"] == f"The {penalised} is at its maximum."
+    assert [name for name, _ in details["facts"]][1] == f"−log {penalised}"
+    assert session.animation().wave_name == f"−log {penalised}"

@@ -1,9 +1,9 @@
-"""What is in the columns of a table, found by one fold: counts, gaps, extent, levels."""
+"""Profile the columns of a table in one pass: rows, missing values, range and levels of each."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -17,7 +17,7 @@ from linearly.dataset.rows.tables import Chunk, Tables
 
 @dataclass(frozen=True)
 class Column:
-    """Some rows of a column."""
+    """The profile of some rows of a column; profiles of other rows add up."""
 
     kind: str  # numbers, whole numbers, true/false, text, dates, other
     n: int = 0
@@ -27,7 +27,7 @@ class Column:
     high: float = -np.inf
     total: float = 0.0
     levels: frozenset[Any] = frozenset()  # distinct values, at most one more than a category may have
-    counts: Counter[Any] | None = None  # of each value, where that was asked for
+    counts: Counter[Any] | None = None  # rows of each value, in the column to count
     bottom: Edge = NO_EDGE
     top: Edge = NO_EDGE
 
@@ -49,18 +49,23 @@ class Column:
         )
 
     @property
+    def largest(self) -> float:
+        """The largest absolute value."""
+        return max(-self.low, self.high)
+
+    @property
     def present(self) -> int:
-        """Rows with a value."""
+        """The number of rows with a value."""
         return self.n - self.missing
 
     @property
     def constant(self) -> bool:
-        """Whether all its values are the same."""
+        """Whether all values are the same."""
         return len(self.levels) == 1
 
     @property
     def numbers_rows(self) -> bool:
-        """Whether it numbers the rows: 1, 2, 3, … in any order."""
+        """Whether the values number the rows: 1, 2, 3, … in any order."""
         if self.kind != "whole numbers" or self.missing or self.n < 20 or self.high - self.low + 1 != self.n:
             return False
         return self.total == self.n * (self.low + self.high) / 2 and len(self.levels) > min(self.n - 1, MAX_LEVELS)
@@ -75,51 +80,54 @@ class Column:
 
 @dataclass(frozen=True)
 class Profile:
-    """Some rows of a table, column by column."""
+    """The profiles of all columns."""
 
     columns: dict[str, Column]
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return next(iter(self.columns.values())).n
 
     def __add__(self, other: Profile) -> Profile:
         return Profile({name: column + other.columns[name] for name, column in self.columns.items()})
 
 
-def profile(tables: Tables, counted: str | None = None) -> Profile:
-    """The profile of all rows; of the column `counted` each value is counted."""
-    return tables.reduce(lambda chunk: _profile(chunk, counted))
+def profile_columns(tables: Tables, counted: str | None = None) -> Profile:
+    """Return the profile of all rows; the values of the column `counted` are counted."""
+
+    def profile(chunk: Chunk) -> Profile:
+        return Profile({name: _profile_column(chunk.frame[name], name == counted) for name in chunk.frame.columns})
+
+    return tables.reduce(profile)
 
 
-def _profile(chunk: Chunk, counted: str | None) -> Profile:
-    return Profile({name: _column(chunk.frame[name], name == counted) for name in chunk.frame.columns})
-
-
-def _column(column: nw.Series[Any], counted: bool) -> Column:
-    kind, n, missing = kind_of(column.dtype), len(column), int(column.null_count())
-    levels = _levels(column) if kind not in ("dates", "other") else frozenset()
-    counts = None
-    if counted and kind not in ("dates", "other") and len(levels) <= MAX_LEVELS:
-        counts = Counter(value for value in text_of(column).drop_nulls().to_list() if value == value)
+def _profile_column(column: nw.Series[Any], counted: bool) -> Column:
+    kind, levels, counts = kind_of(column.dtype), frozenset[Any](), None
+    if kind not in ("dates", "other"):
+        values = text_of(column).drop_nulls()
+        levels = frozenset(v for v in values.unique().head(MAX_LEVELS + 1).to_list() if v == v)  # NaN is missing
+        if counted and len(levels) <= MAX_LEVELS:
+            counts = Counter(v for v in values.to_list() if v == v)
+    profile = Column(kind, len(column), int(column.null_count()), levels=levels, counts=counts)
     if kind not in ("numbers", "whole numbers"):
-        return Column(kind, n, missing, levels=levels, counts=counts)
-    values = np.asarray(column.drop_nulls().to_numpy(), dtype=np.float64)
-    if kind == "numbers":
-        missing += int(np.isnan(values).sum())
-    finite = values[np.isfinite(values)]
-    infinite = len(values) - len(finite) - int(np.isnan(values).sum())
-    if not len(finite):
-        return Column(kind, n, missing, infinite, levels=levels, counts=counts)
-    total = float(finite.sum())
-    bottom, top = Edge.of(finite, 1), Edge.of(finite, -1)
-    low, high = float(finite.min()), float(finite.max())
-    return Column(kind, n, missing, infinite, low, high, total, levels, counts, bottom, top)
-
-
-def _levels(column: nw.Series[Any]) -> frozenset[Any]:
-    values = text_of(column).drop_nulls().unique().head(MAX_LEVELS + 1).to_list()
-    return frozenset(value for value in values if value == value)
+        return profile
+    numbers = np.asarray(column.drop_nulls().to_numpy(), dtype=np.float64)
+    finite, missing = numbers[np.isfinite(numbers)], int(np.isnan(numbers).sum())
+    return replace(
+        profile,
+        missing=profile.missing + missing,
+        infinite=len(numbers) - len(finite) - missing,
+        low=float(finite.min(initial=np.inf)),
+        high=float(finite.max(initial=-np.inf)),
+        total=float(finite.sum()),
+        bottom=Edge.of(finite, 1),
+        top=Edge.of(finite, -1),
+    )
 
 
 def kind_of(dtype: nw.dtypes.DType) -> str:
-    """What a column holds, in a word."""
+    """Return the kind of a column: true/false, whole numbers, numbers, text, dates or other."""
     if dtype == nw.Boolean:
         return "true/false"
     if dtype.is_integer():

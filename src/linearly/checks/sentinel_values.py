@@ -1,4 +1,4 @@
-"""Numbers that are no quantities: codes for missing values, and codes that are written with leading zeros."""
+"""Find numbers that stand for missing values, such as −999 among ages."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# What surveys and instruments write for "not known": -1, and nines.
-USUAL = frozenset({-1.0} | {sign * (10.0**k - 1) for k in range(1, 7) for sign in (-1, 1)} - {9.0})
-_FEWEST = 2  # rows: one may be a slip, or true
-_SEVERAL = 10  # different values of others, all above zero, from which a lone -1 is no step of a scale
+# What surveys and instruments write for "not known": −1, and nines.
+SENTINELS = frozenset({-1.0} | {sign * (10.0**k - 1) for k in range(1, 7) for sign in (-1, 1)} - {9.0})
+MIN_ROWS = 2  # one row may be a slip, or true
+MIN_OTHERS = 10  # different positive values beside which a lone −1 is not a step of a scale
 
 
 @dataclass(frozen=True)
 class Edge:
-    """The usual codes at one end of some rows, with their counts, up to the first value that is none.
+    """The sentinels at one end of some rows, with their counts, up to the first other value.
 
-    Whatever stands beyond a code that ends up here is a code too, in every part of the rows: the sum is exact.
+    Everything beyond a sentinel that is counted here is a sentinel too, so edges of parts of the rows add up.
     """
 
-    codes: tuple[tuple[float, int], ...] = ()  # outermost first
-    other: float | None = None
+    codes: tuple[tuple[float, int], ...] = ()  # (value, rows), outermost first
+    other: float | None = None  # the first value that is not a sentinel
 
     @staticmethod
     def of(values: NDArray[np.float64], sign: int) -> Edge:
-        """The edge of finite numbers: the low one with sign 1, the high one with −1."""
+        """Return the low edge of finite numbers with sign 1, the high edge with −1."""
         codes: list[tuple[float, int]] = []
         while len(values):
             last = float(values.min() if sign > 0 else values.max())
-            if last not in USUAL:
+            if last not in SENTINELS:
                 return Edge(tuple(codes), last)
             rest = values[values != last]
             codes.append((last, len(values) - len(rest)))
@@ -39,7 +39,7 @@ class Edge:
         return Edge(tuple(codes))
 
     def plus(self, more: Edge, sign: int) -> Edge:
-        """The edge of both."""
+        """Return the edge of the rows of both."""
         ends = [sign * edge.other for edge in (self, more) if edge.other is not None]
         other = min(ends, default=None)
         counts: dict[float, int] = {}
@@ -53,18 +53,18 @@ class Edge:
 NO_EDGE = Edge()
 
 
-def codes_of(column: Any) -> Iterator[tuple[float, int, float, float]]:
-    """Values of a column that look like codes for missing ones: each with its rows, and the range of the others."""
+def find_sentinels(column: Any) -> Iterator[tuple[float, int, float, float]]:
+    """Yield the values of a column that look like sentinels: value, rows, and the range of the other values."""
     low, high = column.bottom.other, column.top.other
-    if low is None or high is None:  # nothing but codes: perhaps they are none
+    if low is None or high is None:  # nothing but sentinels: they may be quantities
         return
     ends = [*((value, rows, low) for value, rows in column.bottom.codes),
             *((value, rows, high) for value, rows in column.top.codes)]  # fmt: skip
     others = len(column.levels) - len(ends)
     for value, rows, near in ends:
-        if rows < _FEWEST or others < 2:
+        if rows < MIN_ROWS or others < 2:
             continue
-        # A whole width away; or the only negative number where there are many, and not even a zero.
-        alone = value < 0 < low and len(column.bottom.codes) == 1 and others >= _SEVERAL
+        # Further away than the others are wide; or the only negative number beside many positive ones.
+        alone = value < 0 < low and len(column.bottom.codes) == 1 and others >= MIN_OTHERS
         if abs(value - near) > high - low or alone:
             yield value, rows, low, high

@@ -1,4 +1,4 @@
-"""`linearly compare`: every model that applies, on the same folds."""
+"""`linearly compare`: cross-validate every model that applies, on the same folds."""
 
 from __future__ import annotations
 
@@ -10,28 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.inputs import read
-from linearly.cli.options import chosen_features, common, data_argument, design_options, one_aim
-from linearly.cli.progress import Progress
-from linearly.cli.terminal import (
-    bold,
-    columns_told,
-    count,
-    dim,
-    duration,
-    note,
-    print_out,
-    put_json,
-    two_values,
-    wrapped,
+from linearly.cli.errors import with_option_names
+from linearly.cli.fit_summary import distinct_values
+from linearly.cli.fit_view import Column, advise_logistic, layout_table
+from linearly.cli.inputs import read_tables
+from linearly.cli.options import (
+    check_target_or_formula,
+    choose_features,
+    common_options,
+    data_argument,
+    design_options,
 )
-from linearly.models.registry import MODELS
+from linearly.cli.progress import Progress
+from linearly.cli.terminal import bold, dim, format_columns, format_duration, print_note, print_result, wrap_text
+from linearly.formatting import pluralize
+from linearly.models.registry import MODELS, classifies, estimator_of
 
 if TYPE_CHECKING:
     from linearly.dataset.rows.block import Rows
     from linearly.dataset.rows.tables import Tables
 
-ASSUMES = {
+_ASSUMPTIONS = {
     "linear": "the mean is a line in every column; errors alike and independent",
     "ridge": "as linear, and that coefficients are small; alpha is chosen inside each fold",
     "logistic": "log-odds are a line in every column; nothing about how columns are spread",
@@ -53,8 +52,8 @@ ASSUMES = {
     "--model", "-m", "models", multiple=True, type=click.Choice(list(MODELS)), help="Only these; all that apply."
 )
 @click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Row i is held out in i mod K.")
-@common
-def compare(data: str, as_json: bool, models: tuple[str, ...], folds: int, **asked: Any) -> None:
+@common_options
+def compare(data: str, as_json: bool, models: tuple[str, ...], folds: int, **given: Any) -> None:
     """Cross-validate every model that applies to DATA, on the same folds.
 
     One table with time, score and interval; it says which differences from the best are within error, and what each
@@ -67,85 +66,58 @@ def compare(data: str, as_json: bool, models: tuple[str, ...], folds: int, **ask
     """
     from linearly.dataset.design.missing_markers import without_markers
 
-    one_aim(asked["target"], asked["formula"])
+    check_target_or_formula(given["target"], given["formula"])
     with Progress() as progress:
-        tables: Tables = without_markers(read(data, progress), asked["na"])
-        found = compared(tables, asked, models, folds, progress)
+        tables: Tables = without_markers(read_tables(data, progress), given["na"])
+        facts = _compare_models(tables, given, models, folds, progress)
+    print_result(facts, as_json, _compare_screen)
     if as_json:
-        put_json(found)
         return
-    print_out(compare_screen(found))
-    if found["two_values"] is not None:
-        note(two_values(found["target"], *found["two_values"]))
-    for run in found["models"]:
+    if facts["two_values"] is not None:
+        print_note(advise_logistic(facts["target"], *facts["two_values"]))
+    for run in facts["models"]:
         if run["warnings"]:
-            note(f"{run['model']}: {run['warnings'][0]}")
-    for model, reason in found["refused"].items():
-        note(f"{model} is left out: {reason}")
+            print_note(f"{run['model']}: {run['warnings'][0]}")
+    for model, reason in facts["refused"].items():
+        print_note(f"{model} is left out: {reason}")
 
 
-def compared(
-    tables: Tables, asked: dict[str, Any], models: tuple[str, ...], folds: int, progress: Progress
+def _compare_models(
+    tables: Tables, given: dict[str, Any], models: tuple[str, ...], folds: int, progress: Progress
 ) -> dict[str, Any]:
-    """The scores of all models, best first."""
-    from linearly.cli.errors import in_options
-    from linearly.cli.fit_summary import few_values
+    """Return the scores of all models, best first."""
     from linearly.dataset.design.cached_rows import cache_in_memory
     from linearly.dataset.design.design import DesignRows
-    from linearly.dataset.design.numeric_text_checks import check_no_numeric_text
-    from linearly.dataset.design.zero_weights import fit_design
-    from linearly.evaluation.cross_validate import cross_validate, interval
-    from linearly.models.registry import classifies, estimator_of
+    from linearly.evaluation.cross_validate import interval
 
-    design = _design(tables, asked)
-    assert design.target is not None
-    labels = design.target.labels or any(map(classifies, models))
-    chosen = models or tuple(name for name in MODELS if classifies(name) == labels)
-    mixed = [name for name in chosen if classifies(name) != labels]
-    if mixed:
-        raise ValueError(f"{mixed[0]} predicts numbers, the others labels: compare models of one kind.")
-    design = fit_design(design.with_labels() if labels else design, tables)
-    assert design.target is not None
-    for told in check_no_numeric_text(design, tables, certain=bool(models)):
-        warnings.warn(told, UserWarning, stacklevel=1)
+    design = _fit_design(tables, given, models)
+    labels = design.target.labels
     rows = cache_in_memory(DesignRows(tables, design))
-    progress.what = "reading"
-    score, loss = ("accuracy", "log_loss") if labels else ("r_squared", "mse")
     runs: list[dict[str, Any]] = []
     refused: dict[str, str] = {}
-    for name in chosen:
-        progress.what = name
-        begun = perf_counter()
+    for name in models or [name for name in MODELS if classifies(name) == labels]:
+        progress.task = name
         try:
-            params = {} if design.intercept else {"fit_intercept": False}
-            with warnings.catch_warnings(record=True) as heard:
-                warnings.simplefilter("always", UserWarning)
-                table = cross_validate(estimator_of(name, params), rows, folds=folds)
+            runs.append(_cross_validate(name, rows, design, folds))
         except (ValueError, ArithmeticError) as reason:
-            alone = _in_one_fold(rows, design, folds) if "has no rows of" in str(reason) else ""
-            refused[name] = alone or _of_fit(in_options(str(reason)))
-            continue
-        mean, reach = interval(table[score])
-        least = 0.0 if labels else -math.inf  # a share of rows is one of 0 to 1, and R² no more than 1
-        run = {"model": name, "score": mean, "low": max(mean - reach, least), "high": min(mean + reach, 1.0)}
-        run |= {loss: float(table[loss].mean())} if loss in table.columns else {}
-        run |= {"seconds": perf_counter() - begun, "folds": table[score], "assumes": ASSUMES[name]}
-        runs.append(run | {"warnings": list(dict.fromkeys(_of_fit(in_options(str(one.message))) for one in heard))})
+            one_fold = _label_in_one_fold(rows, design, folds) if "has no rows of" in str(reason) else ""
+            refused[name] = one_fold or _advise_fit(str(reason))
     if not runs:
         raise ValueError(f"Not one model could be fitted. {next(iter(refused.values()))}")
     runs.sort(key=lambda run: -run["score"])
     for run in runs:
-        apart, reach = interval(runs[0]["folds"] - run["folds"])
-        run |= {"behind": apart, "behind_by_at_least": apart - reach, "within_error": apart - reach <= 0}
+        difference, half_width = interval(runs[0]["folds"] - run["folds"])
+        least = difference - half_width
+        run |= {"behind": difference, "behind_by_at_least": least, "within_error": least <= 0}
     n, baseline = _baseline(rows, design)
-    values = [] if labels else few_values(rows)
+    values = [] if labels else distinct_values(rows)
     return {
         "target": design.target.factor.label,
         "rows": n,
         "features": len(design.features),
         "columns": len(design.names),
         "folds": folds,
-        "score": score,
+        "score": "accuracy" if labels else "r_squared",
         "two_values": values if len(values) == 2 else None,
         "baseline": baseline,
         "models": runs,
@@ -153,33 +125,62 @@ def compared(
     }
 
 
-def _design(tables: Tables, asked: dict[str, Any]) -> Any:
-    target, formula, weight = asked["target"], asked["formula"], asked["weight"]
-    features = chosen_features(tables.schema, target, formula, asked["features"], asked["without"], weight)
+def _fit_design(tables: Tables, given: dict[str, Any], models: tuple[str, ...]) -> Any:
+    """Return the design that all models share; raise `ValueError` if some predict numbers and others labels."""
     from linearly.api import design_for
+    from linearly.dataset.design.numeric_text_checks import check_no_numeric_text
+    from linearly.dataset.design.zero_weights import fit_design
 
-    return design_for(tables, target, formula, features, weight, missing=asked["missing"])
+    target, formula, weight = given["target"], given["formula"], given["weight"]
+    features = choose_features(tables.schema, target, formula, given["features"], given["without"], weight)
+    design = design_for(tables, target, formula, features, weight, missing=given["missing"])
+    assert design.target is not None
+    labels = design.target.labels or any(map(classifies, models))
+    for name in models:
+        if classifies(name) != labels:
+            raise ValueError(f"{name} predicts numbers, the others labels: compare models of one kind.")
+    design = fit_design(design.with_labels() if labels else design, tables)
+    for message in check_no_numeric_text(design, tables, certain=bool(models)):
+        warnings.warn(message, UserWarning, stacklevel=1)
+    return design
 
 
-def _of_fit(message: str) -> str:
-    """Advice that names the command which has its options: a comparison takes every model as it is."""
-    message = re.sub(r"\bset (?=--alpha)", "run ", message)
+def _cross_validate(name: str, rows: Rows, design: Any, folds: int) -> dict[str, Any]:
+    """Return score, interval, time and warnings of one model."""
+    from linearly.evaluation.cross_validate import cross_validate, interval
+
+    score, loss, least = ("accuracy", "log_loss", 0.0) if design.target.labels else ("r_squared", "mse", -math.inf)
+    started = perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        params = {} if design.intercept else {"fit_intercept": False}
+        table = cross_validate(estimator_of(name, params), rows, folds=folds)
+    mean, half_width = interval(table[score])
+    run = {"model": name, "score": mean, "low": max(mean - half_width, least), "high": min(mean + half_width, 1.0)}
+    run |= {loss: float(table[loss].mean())} if loss in table.columns else {}
+    run |= {"seconds": perf_counter() - started, "folds": table[score], "assumes": _ASSUMPTIONS[name]}
+    return run | {"warnings": list(dict.fromkeys(_advise_fit(str(one.message)) for one in caught))}
+
+
+def _advise_fit(message: str) -> str:
+    """Return advice that names `linearly fit`, which has the options: a comparison takes every model as it is."""
+    message = re.sub(r"\bset (?=--alpha)", "run ", with_option_names(message))
     message = message.replace("use fewer folds", "use fewer, such as --folds 2")
-    return re.sub(r"--(?:param|alpha)\b", lambda found: f"linearly fit … {found[0]}", message, count=1)
+    return re.sub(r"--(?:param|alpha)\b", lambda match: f"linearly fit … {match[0]}", message, count=1)
 
 
-def _in_one_fold(rows: Rows, design: Any, folds: int) -> str:
-    """What to say of a label whose rows are all held out at once; nothing if there is none."""
+def _label_in_one_fold(rows: Rows, design: Any, folds: int) -> str:
+    """Describe a label whose rows are all held out at once; return "" if there is none."""
     import numpy as np
 
     K = len(design.target.classes)
 
-    def tally(block: Any) -> Any:
+    def count(block: Any) -> Any:
         present = np.ones(len(block)) if block.weight is None else block.weight > 0
-        dealt = (block.rows_of_fold(folds, j) for j in range(folds))
-        return np.array([np.bincount(block.y[one], present[one], minlength=K) for one in dealt])
+        parts = (block.rows_of_fold(folds, j) for j in range(folds))
+        return np.array([np.bincount(block.y[part], present[part], minlength=K) for part in parts])
 
-    counts = rows.reduce(tally)
+    counts = rows.reduce(count)
     for k, label in enumerate(design.target.classes):
         n, fold = int(counts[:, k].sum()), int(np.argmax(counts[:, k]))
         if n and counts[fold, k] == n:
@@ -190,54 +191,50 @@ def _in_one_fold(rows: Rows, design: Any, folds: int) -> str:
 
 
 def _baseline(rows: Rows, design: Any) -> tuple[int, dict[str, Any]]:
-    """The number of rows, and what is reached without looking at any column."""
+    """Return the number of rows, and the score of the best constant prediction."""
     import numpy as np
 
-    K = len(design.target.classes)
     if not design.target.labels:
         return int(rows.reduce(len)), {"always": "the mean", "score": 0.0}
+    K = len(design.target.classes)
 
-    def tally(block: Any) -> Any:
+    def count(block: Any) -> Any:
         return np.append(np.bincount(block.y, block.weight, minlength=K), len(block))
 
-    *counts, n = rows.reduce(tally)
-    return int(n), {
-        "always": design.target.classes[int(np.argmax(counts))],
-        "score": float(max(counts) / sum(counts)),
-    }
+    *counts, n = rows.reduce(count)
+    most = int(np.argmax(counts))
+    return int(n), {"always": design.target.classes[most], "score": float(counts[most] / sum(counts))}
 
 
-def compare_screen(found: dict[str, Any]) -> str:
-    """The comparison as text."""
-    from linearly.cli.fit_view import laid_out
-
-    runs, score = found["models"], found["score"]
-    loss = "log_loss" if score == "accuracy" else "mse"
-    on = columns_told(found["features"], found["columns"])
-    title = [bold(found["target"]), f"on {on}", count(found["rows"], "row")]
-    title.append(f"{found['folds']} folds, the same for all")
-    columns = [
-        ("model", False, [run["model"] for run in runs]),
-        ("R²" if score == "r_squared" else "accuracy", True, [f"{run['score']:.3f}" for run in runs]),
-        ("95 % interval", True, [f"[{run['low']:6.3f}, {run['high']:6.3f}]" for run in runs]),
+def _compare_screen(facts: dict[str, Any]) -> str:
+    """Return the comparison as text."""
+    runs, is_regression = facts["models"], facts["score"] == "r_squared"
+    title = [
+        bold(facts["target"]),
+        f"on {format_columns(facts['features'], facts['columns'])}",
+        pluralize(facts["rows"], "row"),
+        f"{facts['folds']} folds, the same for all",
     ]
+    columns = [
+        Column("model", [run["model"] for run in runs]),
+        Column("R²" if is_regression else "accuracy", [f"{run['score']:.3f}" for run in runs], True),
+        Column("95 % interval", [f"[{run['low']:6.3f}, {run['high']:6.3f}]" for run in runs], True),
+    ]
+    loss, loss_title = ("mse", "mean squared error") if is_regression else ("log_loss", "log loss")
     if any(loss in run for run in runs):
-        told = [f"{run[loss]:.4g}" if loss in run else "–" for run in runs]
-        columns.append(("log loss" if loss == "log_loss" else "mean squared error", True, told))
-    columns.append(("time", True, [duration(run["seconds"]) for run in runs]))
-    columns.append(("against the best", False, [_against(run, i) for i, run in enumerate(runs)]))
-    baseline = found["baseline"]
-    always = baseline["always"] if score == "r_squared" else repr(baseline["always"])
+        columns.append(Column(loss_title, [f"{run[loss]:.4g}" if loss in run else "–" for run in runs], True))
+    columns.append(Column("time", [format_duration(run["seconds"]) for run in runs], True))
+    columns.append(Column("against the best", ["best", *map(_describe_difference, runs[1:])]))
+    baseline = facts["baseline"]
+    always = baseline["always"] if is_regression else repr(baseline["always"])
     longest = max(len(run["model"]) for run in runs)
-    lines = ["   ".join(title), "", *laid_out(columns), dim(f"always {always}: {baseline['score']:.3f}"), ""]
-    lines += [wrapped(run["assumes"], f"{run['model']:<{longest}}  ") for run in runs]
+    lines = ["   ".join(title), "", *layout_table(columns), dim(f"always {always}: {baseline['score']:.3f}"), ""]
+    lines += [wrap_text(run["assumes"], f"{run['model']:<{longest}}  ") for run in runs]
     caution = "Differences are paired over the folds. Folds share training rows, so the intervals are rough."
-    return "\n".join([*lines, "", dim(wrapped(caution))])
+    return "\n".join([*lines, "", dim(wrap_text(caution))])
 
 
-def _against(run: dict[str, Any], place: int) -> str:
-    if place == 0:
-        return "best"
+def _describe_difference(run: dict[str, Any]) -> str:
     if run["within_error"]:
         return "within error" if abs(run["behind"]) >= 5e-4 else "the same"
     return f"worse by {run['behind']:.3f}"

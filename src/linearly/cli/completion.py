@@ -1,13 +1,13 @@
-"""`linearly completion`: commands and options completed by the shell."""
+"""`linearly completion`: print a script that lets a shell complete commands and options."""
 
 from __future__ import annotations
 
 import click
 
-from linearly.cli.options import common
-from linearly.cli.terminal import print_out, put_json
+from linearly.cli.options import common_options
+from linearly.cli.terminal import print_result
 
-HOW = {
+_INSTALL = {
     "bash": 'eval "$(linearly completion bash)"     in ~/.bashrc',
     "zsh": 'eval "$(linearly completion zsh)"     in ~/.zshrc',
     "fish": "linearly completion fish > ~/.config/fish/completions/linearly.fish",
@@ -15,8 +15,8 @@ HOW = {
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(list(HOW)))
-@common
+@click.argument("shell", type=click.Choice(list(_INSTALL)))
+@common_options
 @click.pass_context
 def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
     """Print what makes SHELL complete commands and options.
@@ -33,7 +33,5 @@ def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
     assert kind is not None
     maker = kind(ctx.find_root().command, {}, "linearly", "_LINEARLY_COMPLETE")
     script = maker.source_template % maker.source_vars()
-    if as_json:
-        put_json({"shell": shell, "install": HOW[shell], "script": script})
-    else:
-        print_out(script)
+    facts = {"shell": shell, "install": _INSTALL[shell], "script": script}
+    print_result(facts, as_json, lambda _: script)

@@ -1,8 +1,9 @@
-"""What went wrong, in one sentence with its remedy, in the words of the command line."""
+"""Describe what went wrong in one sentence with its remedy, in terms of command-line options."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,24 +13,22 @@ if TYPE_CHECKING:
     import click
 
 EXTRAS = {
-    "pyarrow": "files",
-    "click": "cli",
-    "jinja2": "cli",
-    "matplotlib": "cli",
-    "rich": "cli",
-    "formulaic": "formula",
-    "starlette": "lab",
-    "uvicorn": "lab",
-    "anywidget": "lab",
-    "onnx": "export",
-    "sqlglot": "export",
+    module: extra
+    for extra, modules in {
+        "files": ("pyarrow",),
+        "cli": ("click", "jinja2", "matplotlib", "rich"),
+        "formula": ("formulaic",),
+        "lab": ("starlette", "uvicorn", "anywidget"),
+        "export": ("onnx", "sqlglot"),
+    }.items()
+    for module in modules
 }
-# How the library says it, and how it is said here.
-WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+# Patterns of the library's messages, and what the command line prints instead.
+_OPTION_NAMES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r'\bchoose (missing|unseen)="(\w+)"', r"fit with --\1 \2"),
     (r"(Column ('[^',\"]+') is empty from .* fit without it)", r"\1: --without \2"),
     (r"(contains NaN: .*)\. Drop the row or fill the gap first", r"\1. Fill the gap, or fit with --missing drop"),
-    (r"\bna_values=\[(.*?)\]", lambda found: _markers(found[1])),
+    (r"\bna_values=\[(.*?)\]", lambda match: _na_options(match[1])),
     (r'\b(missing|unseen|model|target|formula|weight|groups)="(\w[\w-]*)"', r"--\1 \2"),
     (r'covariance="cluster" needs groups=:.*', "--param covariance=cluster needs --groups COLUMN."),
     (r"\bgroups=(?=\s|$)", "--groups"),
@@ -37,58 +36,84 @@ WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\ba penalty, which RidgeCV chooses", "a penalty that cross-validation chooses: --cv"),
     (r"\balpha > 0", "--alpha above 0"),
     (r"\balpha=(\d)", r"--alpha \1"),
-    (r"\bPocketPerceptron\b", "--model pocket"),
-    (r"\bAveragedPerceptron\b", "--model averaged"),
-    (r"\bVotedPerceptron\b", "--model voted"),
+    (r"\b(Pocket|Averaged|Voted)Perceptron\b", lambda match: f"--model {match[1].lower()}"),
     (r"\bexplain\(X, y\) says", "linearly check says"),
     (r"ly\.fit\(data, like=model, …\)", "linearly fit DATA --like MODEL"),
 )
-_NOTES = (".txt", ".md")
-_TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".gz")
-_HALF_WRITTEN = re.compile(r"\.linearly-.*\.\w+")  # under this name a file is written before it has its own
+_NOTE_SUFFIXES = (".txt", ".md")
+_TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".gz")
+_HALF_WRITTEN = re.compile(r"\.linearly-.*\.\w+")  # the name of a file until it is complete
 
 
-def _markers(listed: str) -> str:
-    """The option for markers that the library lists as texts in brackets."""
-    import shlex
-
-    return " ".join(shlex.quote(f"--na={marker}") for marker in re.findall(r"""["'](.*?)["'](?:, |$)""", listed))
-
-
-def in_options(message: str) -> str:
-    """A message of the library with its arguments written as options."""
-    for said, here in WORDS:
-        message = re.sub(said, here, message)
+def with_option_names(message: str) -> str:
+    """Return a message of the library with its arguments written as options."""
+    for pattern, replacement in _OPTION_NAMES:
+        message = re.sub(pattern, replacement, message)
     return message
 
 
-def format_error(failure: BaseException) -> str:
-    """One line about a failure."""
-    import click
-
-    if isinstance(failure, click.ClickException):
-        return one_line(failure.format_message()) + _unquoted(failure)
-    if isinstance(failure, ModuleNotFoundError):
-        return _absent(failure)
-    if isinstance(failure, OSError) and failure.strerror:
-        return _file(failure)
-    if isinstance(failure, MemoryError):
-        return "There is not enough memory for this. Use fewer columns, or a model that reads rows in passes."
-    told = one_line(in_options(str(failure)))
-    told += _other_files(told)
-    if isinstance(failure, (ValueError, TypeError, ImportError, OSError, NotImplementedError)) and told:
-        return told
-    return f"{type(failure).__name__}: {told} This should not happen; --debug shows where it comes from."
+def _na_options(markers: str) -> str:
+    """Return the options for markers that the library lists as texts in brackets."""
+    return " ".join(shlex.quote(f"--na={marker}") for marker in re.findall(r"""["'](.*?)["'](?:, |$)""", markers))
 
 
-def one_line(text: str) -> str:
-    """The text without line breaks, ended with a full stop."""
+def as_sentence(text: str) -> str:
+    """Return the text without line breaks, ended with a full stop."""
     line = " ".join(text.split())
     return line if not line or line[-1] in ".!?…" else f"{line}."
 
 
-def _unquoted(failure: click.ClickException) -> str:
-    """A hint for files that the shell has put in the place of a glob."""
+def format_error(failure: BaseException) -> str:
+    """Return one line about a failure."""
+    import click
+
+    if isinstance(failure, click.ClickException):
+        return as_sentence(failure.format_message()) + _suggest_quoting(failure)
+    if isinstance(failure, ModuleNotFoundError):
+        module = (failure.name or "").partition(".")[0]
+        if module in EXTRAS:
+            return f"This needs {module}: pip install 'linearly[{EXTRAS[module]}]'."
+        return as_sentence(str(failure))
+    if isinstance(failure, OSError) and failure.strerror:
+        return _format_os_error(failure)
+    if isinstance(failure, MemoryError):
+        return "There is not enough memory for this. Use fewer columns, or a model that reads rows in passes."
+    message = as_sentence(with_option_names(str(failure)))
+    message += _suggest_glob(message)
+    if isinstance(failure, (ValueError, TypeError, ImportError, OSError, NotImplementedError)) and message:
+        return message
+    return f"{type(failure).__name__}: {message} This should not happen; --debug shows where it comes from."
+
+
+def _format_os_error(failure: OSError) -> str:
+    path = str(failure.filename) if failure.filename is not None else ""
+    if _HALF_WRITTEN.fullmatch(Path(path).name):
+        cause = "" if isinstance(failure, FileNotFoundError) else f": {(failure.strerror or '').lower()}"
+        return f"The directory {Path(path).parent} cannot be written to{cause}."
+    if isinstance(failure, FileNotFoundError) and path:
+        return f"There is no file {path}.{suggest_files(path)}"
+    if isinstance(failure, IsADirectoryError):
+        return f"{path} is a directory: name a file."
+    if isinstance(failure, PermissionError):
+        return f"{path} may not be opened: permission denied."
+    return as_sentence(f"{path}: {failure.strerror}" if path else str(failure.strerror))
+
+
+def suggest_files(path: str) -> str:
+    """Return a hint at files in the same directory with similar names, or nothing."""
+    missing = Path(path)
+    if missing.exists():
+        return ""
+    try:
+        names = [entry.name for entry in missing.parent.iterdir()]
+    except OSError:
+        return ""
+    near = get_close_matches(missing.name, names, n=3, cutoff=0.75)
+    return f" Did you mean {' or '.join(str(missing.parent / name) for name in near)}?" if near else ""
+
+
+def _suggest_quoting(failure: click.ClickException) -> str:
+    """Return a hint if the shell has replaced a glob by its files."""
     extra = re.match(r"Got unexpected extra arguments? \((.*)\)", failure.format_message())
     first = Path(extra[1].split(" ")[0]) if extra else None
     if first is None or not first.is_file():
@@ -96,58 +121,25 @@ def _unquoted(failure: click.ClickException) -> str:
     return f" To read several files as one, quote the glob: '{first.parent / f'*{first.suffix}'}'."
 
 
-def _other_files(told: str) -> str:
-    """A hint at a glob where a note among tables, such as README.txt, was read as one of them."""
-    found = re.match(r"(.+?): There is no column '(.+?)'", told)
-    path = Path(found[1]) if found else None
-    if found is None or path is None or not path.is_file():
+def _suggest_glob(message: str) -> str:
+    """Return a hint if a note among tables, such as README.txt, was read as one of them."""
+    match = re.match(r"(.+?): There is no column '(.+?)'", message)
+    path = Path(match[1]) if match else None
+    if match is None or path is None or not path.is_file():
         return ""
     beside = sorted(path.parent.iterdir())
-    notes = [path, *beside] if path.suffix.lower() in _NOTES else [one for one in beside if _begins(one, found[2])]
-    note = next((one for one in notes if one.suffix.lower() in _NOTES), None)
-    kinds = {entry.suffix for entry in beside if entry.suffix.lower() in _TABLES}
-    if note is None or not kinds:
+    candidates = [path, *beside] if path.suffix.lower() in _NOTE_SUFFIXES else (
+        [one for one in beside if _has_name_in_header(one, match[2])])  # fmt: skip
+    note = next((one for one in candidates if one.suffix.lower() in _NOTE_SUFFIXES), None)
+    suffixes = {entry.suffix for entry in beside if entry.suffix.lower() in _TABLE_SUFFIXES}
+    if note is None or not suffixes:
         return ""
-    return f" To leave {note.name} out, give a glob: '{path.parent / f'*{min(kinds)}'}'."
+    return f" To leave {note.name} out, give a glob: '{path.parent / f'*{min(suffixes)}'}'."
 
 
-def _begins(path: Path, name: str) -> bool:
-    """Whether a note's first line was taken for the names of columns, and so is asked of all other files."""
-    if path.suffix.lower() not in _NOTES or not path.is_file():
+def _has_name_in_header(path: Path, name: str) -> bool:
+    """Return whether the first line of a note was taken for column names, which all other files then lack."""
+    if path.suffix.lower() not in _NOTE_SUFFIXES or not path.is_file():
         return False
     with path.open(encoding="utf-8", errors="replace") as lines:
         return name in lines.readline(10_000)
-
-
-def _absent(failure: ModuleNotFoundError) -> str:
-    top = (failure.name or "").partition(".")[0]
-    if top in EXTRAS:
-        return f"This needs {top}: pip install 'linearly[{EXTRAS[top]}]'."
-    return one_line(str(failure))
-
-
-def _file(failure: OSError) -> str:
-    where = str(failure.filename) if failure.filename is not None else ""
-    if _HALF_WRITTEN.fullmatch(Path(where).name):
-        cause = "" if isinstance(failure, FileNotFoundError) else f": {(failure.strerror or '').lower()}"
-        return f"The directory {Path(where).parent} cannot be written to{cause}."
-    if isinstance(failure, FileNotFoundError) and where:
-        return f"There is no file {where}.{near_files(where)}"
-    if isinstance(failure, IsADirectoryError):
-        return f"{where} is a directory: name a file."
-    if isinstance(failure, PermissionError):
-        return f"{where} may not be opened: permission denied."
-    return one_line(f"{where}: {failure.strerror}" if where else str(failure.strerror))
-
-
-def near_files(where: str) -> str:
-    """A hint at files beside it that are spelt alike."""
-    path = Path(where)
-    if path.exists():
-        return ""
-    try:
-        names = [entry.name for entry in path.parent.iterdir()]
-    except OSError:
-        return ""
-    near = get_close_matches(path.name, names, n=3, cutoff=0.75)
-    return f" Did you mean {' or '.join(str(path.parent / name) for name in near)}?" if near else ""

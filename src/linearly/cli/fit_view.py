@@ -1,190 +1,220 @@
-"""The screen of `fit`: the facts about a model as a person would read them aloud."""
+"""Show the facts about a model on one screen: statistics, a table of terms or classes, remarks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from linearly.cli.fit_summary import model_title
 from linearly.cli.terminal import (
     bold,
-    brief,
-    columns_told,
-    compact,
-    count,
     dim,
-    duration,
-    flowing,
-    percent,
-    probability,
-    seen,
-    short,
-    width,
-    wrapped,
+    flow_parts,
+    format_columns,
+    format_duration,
+    format_percent,
+    shorten_words,
+    terminal_width,
+    visible_width,
+    wrap_text,
 )
-from linearly.formatting import visible
+from linearly.formatting import align_numbers, format_compact, format_p, format_p_clause, pluralize, shorten, visible
 
-LONGEST = 40  # terms shown in full; of more, the first HEAD and the last TAIL
+if TYPE_CHECKING:
+    from linearly.api import Model
+
+MAX_TERMS = 40  # shown in full; of more, the first HEAD and the last TAIL
 HEAD, TAIL = 30, 5
-_LABEL = 30  # letters of a label in a table
-_FEW, _MANY = 3, 9  # decimals that are shown in every row though only some need them; decimals that are shown at all
+_MAX_LABEL = 30  # letters of a label in a table
+_MIN_NAME = 12  # letters of a name that are always shown
+_MAX_EXTRA_DECIMALS = 3  # decimals that are shown in every row though only some need them
+_MAX_DECIMALS = 9
 Facts = dict[str, Any]
-Column = tuple[str, bool, list[str]]  # heading, whether it stands to the right, cells
+
+
+class Column(NamedTuple):
+    """A column of a table: heading, cells, and whether they are aligned to the right."""
+
+    heading: str
+    cells: list[str]
+    right: bool = False
 
 
 def fit_screen(facts: Facts) -> str:
-    """All of it."""
-    parts = [heading(facts), *_statistics(facts), "", *_body(facts), "", *_remarks(facts)]
+    """Return everything that `fit` prints about a model."""
+    parts = [_heading(facts), *_statistics(facts), "", *_tables(facts), "", *_remarks(facts)]
     while not parts[-1]:
         parts.pop()
     return "\n".join(parts)
 
 
-def heading(facts: Facts) -> str:
-    """Kind, target, columns, rows, passes and time."""
-    on = columns_told(len(facts["features"]), len(facts["columns"]))
-    what = [bold(facts["kind"]), facts["formula"] or f"{facts['target']} on {on}"]
+def format_evaluation(result: Any, model: Model) -> str:
+    """Return an evaluation under the name that `fit` uses for the model, with notes that fit the width."""
+    title = result.title.replace(type(model.estimator).__name__, model_title(model), 1)
+    text = str(replace(result, title=title))
+    for line in result.notes:
+        text = text.replace(line, wrap_text(line))
+    return text
+
+
+def advise_logistic(target: str, low: float, high: float) -> str:
+    """Return the advice for a target of two numbers that is fitted as numbers."""
+    return f"{target} holds only {low:g} and {high:g}. The usual model of such a target is logistic: --model logistic."
+
+
+# --- heading and statistics
+
+
+def _heading(facts: Facts) -> str:
+    """Return kind, target, columns, rows, passes and time."""
+    on = format_columns(len(facts["features"]), len(facts["columns"]))
+    parts = [bold(facts["kind"]), facts["formula"] or f"{facts['target']} on {on}"]
     if facts["rows"] is not None:
         dropped = f" ({facts['dropped']:,} left out)" if facts["dropped"] else ""
-        what.append(count(facts["rows"], "row") + dropped)
-    passes = [count(facts["passes"], "pass", "passes")] if facts["passes"] is not None else []
-    time = [duration(facts["seconds"])] if "seconds" in facts else []
-    what.append(", ".join(passes + time))
-    return flowing([part for part in what if part], indent="  ")
+        parts.append(pluralize(facts["rows"], "row") + dropped)
+    passes = [pluralize(facts["passes"], "pass", "passes")] if facts["passes"] is not None else []
+    time = [format_duration(facts["seconds"])] if "seconds" in facts else []
+    return flow_parts([*parts, ", ".join(passes + time)] if passes + time else parts, indent="  ")
 
 
 def _statistics(facts: Facts) -> list[str]:
     found = facts.get("statistics")
     if found is None:
         return _training(facts)
+    alpha = [f"alpha {facts['alpha']:.4g}"] if "alpha" in facts else []
     if "r_squared" in found:
-        parts = [f"R² {_figure(found['r_squared'])}", f"adjusted {_figure(found['adj_r_squared'])}"]
-        parts.append(f"σ {_sigma(found['sigma'])} on {_df(found['df_residual'])} df")
-        if found["f_statistic"] == found["f_statistic"]:
-            parts.append(f"F {found['f_statistic']:.4g}, {probability(found['p_value'])}")
-        if "alpha" in facts:
-            chosen = f", chosen by {facts['folds']} folds" if facts.get("folds") and facts["alpha_chosen"] else ""
-            parts.append(f"alpha {facts['alpha']:.4g}{chosen}")
-        parts.append(f"{count(int(found['digits']), 'digit')} to trust")
-        return [flowing(parts, indent="  ")]
+        if alpha and facts.get("folds") and facts["alpha_chosen"]:
+            alpha[0] += f", chosen by {facts['folds']} folds"
+        sigma = format_compact(float(f"{found['sigma']:.4g}")) if not math.isnan(found["sigma"]) else "–"
+        f_test = [f"F {found['f_statistic']:.4g}, {format_p_clause(found['p_value'])}"]
+        parts = [
+            f"R² {_three_decimals(found['r_squared'])}",
+            f"adjusted {_three_decimals(found['adj_r_squared'])}",
+            f"σ {sigma} on {_degrees_of_freedom(found['df_residual'])} df",
+            *(f_test if not math.isnan(found["f_statistic"]) else []),
+            *alpha,
+            f"{pluralize(int(found['digits']), 'digit')} to trust",
+        ]
+        return [flow_parts(parts, indent="  ")]
     classes = facts["classes"]
     two = len(classes) == 2
-    told = f"log-odds {'of' if two else 'against'} {short(repr(classes[1] if two else facts['reference']))}"
-    parts = [told]
-    parts.append(f"pseudo-R² {_figure(found['pseudo_r_squared'])}")
-    df = f"on {found['df_residual']} df (null {found['null_deviance']:.5g})"
-    parts.append(f"deviance {found['deviance']:.5g} {df}")
-    parts.append(f"AIC {found['aic']:.5g}")
-    if facts.get("separated"):
-        parts.append("where the search was stopped")
-    if "alpha" in facts:
-        parts.append(f"alpha {facts['alpha']:.4g}")
-    return [flowing(parts, indent="  "), *_training(facts)]
+    parts = [
+        f"log-odds {'of' if two else 'against'} {shorten(repr(classes[1] if two else facts['reference']))}",
+        f"pseudo-R² {_three_decimals(found['pseudo_r_squared'])}",
+        f"deviance {found['deviance']:.5g} on {found['df_residual']} df (null {found['null_deviance']:.5g})",
+        f"AIC {found['aic']:.5g}",
+        *(["where the search was stopped"] if facts.get("separated") else []),
+        *alpha,
+    ]
+    return [flow_parts(parts, indent="  "), *_training(facts)]
 
 
 def _training(facts: Facts) -> list[str]:
-    parts = []
+    lines = []
     if "training" in facts:
         found = facts["training"]
-        parts.append(f"right on {percent(found['accuracy'])} of the training rows")
-        parts.append(f"(always {short(repr(found['commonest']))}: {percent(found['commonest_share'])})")
+        right = f"right on {format_percent(found['accuracy'])} of the training rows"
+        always = f"(always {shorten(repr(found['commonest']))}: {format_percent(found['commonest_share'])})"
+        lines.append(flow_parts([right, always], gap=" ", indent="  "))
     elif "training_error" in facts:
-        parts.append(f"right on {percent(1 - facts['training_error'])} of the training rows")
-    lines = [flowing(parts, gap=" ", indent="  ")] if parts else []
+        lines.append(f"right on {format_percent(1 - facts['training_error'])} of the training rows")
     if "stopped_because" in facts:
-        lines.append(wrapped(facts["stopped_because"], f"{count(facts['updates'], 'update')}, stopped: "))
+        lines.append(wrap_text(facts["stopped_because"], f"{pluralize(facts['updates'], 'update')}, stopped: "))
     return lines
 
 
-def _figure(value: float) -> str:
-    return "–" if value != value else f"{value:.3f}"
+def _three_decimals(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"
 
 
-def _df(value: float) -> str:
+def _degrees_of_freedom(value: float) -> str:
     if float(value).is_integer():
         return f"{value:,.0f}"
-    return f"{value:,.1f}" if value >= 0.1 else f"{value:.1g}"  # next to none is not none
+    return f"{value:,.1f}" if value >= 0.1 else f"{value:.1g}"  # close to 0 is not 0
 
 
-def _sigma(value: float) -> str:
-    return "–" if value != value else compact(float(f"{value:.4g}"))
+# --- tables
 
 
-# --- the table ------------------------------------------------------------------------------------
-
-
-def _body(facts: Facts) -> list[str]:
+def _tables(facts: Facts) -> list[str]:
     if facts.get("terms"):
         return _term_table(facts)
-    lines: list[str] = []
-    if "groups" in facts:
-        lines += _group_table(facts)
-    if "coefficients" in facts:
-        lines += ([""] if lines else []) + _score_table(facts)
-    return lines
+    groups = _group_table(facts["groups"]) if "groups" in facts else []
+    scores = _score_table(facts["coefficients"]) if "coefficients" in facts else []
+    return [*groups, *([""] if groups and scores else []), *scores]
 
 
 def _term_table(facts: Facts) -> list[str]:
+    """Return the table of terms with standard errors, intervals and p-values."""
+    terms, n_hidden = _head_and_tail(facts["terms"])
+    columns = []
+    if "label" in terms[0]:
+        labels = [str(term["label"]) for term in terms]
+        changed = [label if i == 0 or label != labels[i - 1] else "" for i, label in enumerate(labels)]
+        columns.append(Column("label", shorten_apart(changed, _MAX_LABEL)))
+    columns.append(Column("term", [str(term["term"]) for term in terms]))
+    columns += _estimate_columns(terms)
+    columns.append(Column("p", [format_p(term["p_value"]) for term in terms], right=True))
+    if any(column.heading == "odds ratio" for column in columns) and _excess_width(columns) > 0:
+        columns = [column for column in columns if column.heading != "std. error"]
+    columns, below = _with_term_remarks(columns, terms, _not_estimated(facts))
+    return _with_gap(layout_table(_shorten_names(columns)), n_hidden) + below
+
+
+def _estimate_columns(terms: list[dict[str, Any]]) -> list[Column]:
+    """Return the columns of estimates, standard errors, odds ratios if they are readable, and intervals."""
     import numpy as np
 
-    from linearly.table import p_value
-
-    shown, gap = _shown(facts["terms"])
-    unidentified = facts.get("unidentified") or []
-
     def values(name: str) -> Any:
-        return np.array([t.get(name, np.nan) for t in shown], np.float64)
+        return np.array([term.get(name, np.nan) for term in terms], np.float64)
 
-    def interval(lows: list[str], highs: list[str]) -> list[str]:
-        ragged = any(cell.endswith(" ") for cell in lows + highs if cell.strip() != "–")
-        pairs = [(x.strip(), y.strip()) if ragged else (x, y) for x, y in zip(lows, highs, strict=True)]
-        return ["" if x.strip() == "–" else f"[{x}, {y}]" for x, y in pairs]
-
-    told = [values(name) for name in ("estimate", "std_error", "conf_low", "conf_high")]
-    estimate, error, low, high = _alike(told, told[1])
-    logit = "odds_ratio" in shown[-1]
-    odds = logit and _readable([*values("odds_low"), *values("odds_high")])
-    columns: list[Column] = []
-    if "label" in shown[0]:
-        columns.append(("label", False, cut_names(_once([str(term["label"]) for term in shown]), _LABEL)))
-    columns.append(("term", False, [str(term["term"]) for term in shown]))
-    columns.append(("log-odds" if logit else "estimate", True, estimate))
-    columns.append(("std. error", True, error))
-    if odds:
-        ratio = [values(name) for name in ("odds_ratio", "odds_low", "odds_high")]
-        parts = _alike(ratio, ratio[0] * told[1])
-        columns.append(("odds ratio", True, [_blank(text) for text in parts[0]]))
-        columns.append(("95 % interval", False, interval(*parts[1:])))
-    else:
-        columns.append(("95 % interval", False, interval(low, high)))
-    columns.append(("p", True, [p_value(t["p_value"]) for t in shown]))
-    if odds and max(map(seen, laid_out(columns))) > width():
-        columns = [column for column in columns if column[0] != "std. error"]
-    aliased = set(facts.get("aliased", ()))
-    untold = dict.fromkeys(aliased.intersection(unidentified), "combination of others")
-    if len(unidentified) < len(facts["terms"]):  # else there is nothing to tell them from
-        untold |= {term: "not determined" for term in unidentified if term not in aliased}
-    remarks = [untold.get(t["term"]) or _against(t) for t in shown]
-    below = []
-    if any(remarks):
-        wide = [*columns, ("", False, remarks)]
-        if max(map(seen, laid_out(wide))) <= width():
-            columns = wide
-        else:
-            levels = dict.fromkeys((t["term"].partition("[")[0], t["against"]) for t in shown if "against" in t)
-            apart = [f"{short(name)} against {short(str(level))}" for name, level in levels]
-            apart += [f"{name} is {'a ' * (said[0] == 'c')}{said}" for name, said in untold.items()]
-            below = [flowing([dim(brief(part)) for part in apart])]
-    lines = laid_out(_fitting(columns))
-    return _with_gap(lines, gap) + below
+    is_logit = "odds_ratio" in terms[-1]
+    numbers = [values(name) for name in ("estimate", "std_error", "conf_low", "conf_high")]
+    estimate, error, low, high = _align_decimals(numbers, numbers[1])
+    columns = [Column("log-odds" if is_logit else "estimate", estimate, True), Column("std. error", error, True)]
+    if is_logit and all(math.isnan(r) or 1e-4 < r < 1e5 for r in (*values("odds_low"), *values("odds_high"))):
+        odds = [values(name) for name in ("odds_ratio", "odds_low", "odds_high")]
+        ratio, low, high = _align_decimals(odds, odds[0] * numbers[1])
+        columns.append(Column("odds ratio", ["" if cell.strip() == "–" else cell for cell in ratio], True))
+    return [*columns, Column("95 % interval", _format_intervals(low, high))]
 
 
-def _readable(ratios: list[float]) -> bool:
-    """Whether odds ratios are numbers that a person can read; else the log-odds say more."""
-    return all(ratio != ratio or 1e-4 < ratio < 1e5 for ratio in ratios)
+def _format_intervals(lows: list[str], highs: list[str]) -> list[str]:
+    ragged = any(cell.endswith(" ") for cell in lows + highs if cell.strip() != "–")
+    pairs = [(low.strip(), high.strip()) if ragged else (low, high) for low, high in zip(lows, highs, strict=True)]
+    return ["" if low.strip() == "–" else f"[{low}, {high}]" for low, high in pairs]
 
 
-def _alike(columns: list[Any], error: Any) -> list[list[str]]:
-    """Numbers with as many decimals as show three digits of the standard error: alike for all rows, if that is few."""
+def _not_estimated(facts: Facts) -> dict[str, str]:
+    """Return the terms that have no estimate of their own, and why."""
+    aliased, unidentified = set(facts.get("aliased", ())), facts.get("unidentified") or []
+    reasons = dict.fromkeys(aliased.intersection(unidentified), "combination of others")
+    if len(unidentified) < len(facts["terms"]):  # else all terms are alike
+        reasons |= {term: "not determined" for term in unidentified if term not in aliased}
+    return reasons
+
+
+def _with_term_remarks(
+    columns: list[Column], terms: list[dict[str, Any]], reasons: dict[str, str]
+) -> tuple[list[Column], list[str]]:
+    """Return the table with a column of remarks; if that does not fit, the table and a line below it."""
+    baselines = [f"against {term['against']}" if "against" in term else "" for term in terms]
+    remarks = [reasons.get(term["term"]) or baseline for term, baseline in zip(terms, baselines, strict=True)]
+    if not any(remarks):
+        return columns, []
+    wide = [*columns, Column("", remarks)]
+    if _excess_width(wide) <= 0:
+        return wide, []
+    levels = dict.fromkeys((term["term"].partition("[")[0], term["against"]) for term in terms if "against" in term)
+    parts = [f"{shorten(name)} against {shorten(str(level))}" for name, level in levels]
+    parts += [f"{name} is {'a ' * (reason[0] == 'c')}{reason}" for name, reason in reasons.items()]
+    return columns, [flow_parts([dim(shorten_words(part)) for part in parts])]
+
+
+def _align_decimals(columns: list[Any], error: Any) -> list[list[str]]:
+    """Return numbers with three digits of the standard error; with the same decimals in all rows if few suffice."""
     import numpy as np
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -194,100 +224,105 @@ def _alike(columns: list[Any], error: Any) -> list[list[str]]:
         known = places = np.full(len(error), 4.0)
     least, most = (max(int(end), 0) for end in (known.min(), known.max()))
     decimals = np.where(np.isfinite(places), places, 3.0).clip(0, None).astype(int)
-    if most <= least + _FEW and most <= _MANY:
+    if most <= least + _MAX_EXTRA_DECIMALS and most <= _MAX_DECIMALS:
         decimals[:] = most
-    return [_at_point([_written(v, d) for v, d in zip(column, decimals, strict=True)]) for column in columns]
+    return [_align_points([_fixed(v, d) for v, d in zip(column, decimals, strict=True)]) for column in columns]
 
 
-def _written(value: float, decimals: int) -> str:
-    if value != value:
+def _fixed(value: float, decimals: int) -> str:
+    if math.isnan(value):
         return "–"
-    if decimals > _MANY or abs(value) >= 1e9:
+    if decimals > _MAX_DECIMALS or abs(value) >= 1e9:
         return f"{value:.3e}"
     return f"{round(value, decimals) + 0.0:.{decimals}f}"  # + 0.0: no minus zero
 
 
-def _at_point(cells: list[str]) -> list[str]:
-    """Numbers below each other by their decimal points."""
+def _align_points(cells: list[str]) -> list[str]:
+    """Return numbers padded so that their decimal points are below each other."""
     parts = [cell.partition(".") for cell in cells]
     before, after = max(len(head) for head, _, _ in parts), max(len(point + tail) for _, point, tail in parts)
     return [f"{head:>{before}}{(point + tail):<{after}}" for head, point, tail in parts]
 
 
-def _blank(text: str) -> str:
-    return "" if text.strip() == "–" else text
-
-
-def _against(term: dict[str, Any]) -> str:
-    return f"against {term['against']}" if "against" in term else ""
-
-
-def _group_table(facts: Facts) -> list[str]:
-    import numpy as np
-
-    from linearly.table import numbers
-
-    groups = facts["groups"][:LONGEST]
-    columns: list[Column] = [
-        ("class", False, cut_names([str(group["class"]) for group in groups], _LABEL)),
-        ("rows", True, [f"{group['rows']:,}" for group in groups]),
-        ("prior", True, [f"{group['prior']:.3f}" for group in groups]),
+def _group_table(groups: list[dict[str, Any]]) -> list[str]:
+    groups = groups[:MAX_TERMS]
+    columns = [
+        Column("class", shorten_apart([str(group["class"]) for group in groups], _MAX_LABEL)),
+        Column("rows", [f"{group['rows']:,}" for group in groups], True),
+        Column("prior", [f"{group['prior']:.3f}" for group in groups], True),
     ]
     names = list(groups[0]["means"])
-    for j, name in enumerate(names):
-        column = (f"mean {name}", True, numbers(np.array([group["means"][name] for group in groups], dtype=np.float64)))
-        if max(map(seen, laid_out([*columns, column]))) > width():
-            rest = len(names) - j
-            return [*laid_out(columns), dim(f"and the means of {count(rest, 'more column')}")]
-        columns.append(column)
-    return laid_out(columns)
+    means = [(f"mean {name}", [group["means"][name] for group in groups]) for name in names]
+    columns, rest = _append_fitting(columns, means)
+    more = [dim(f"and the means of {pluralize(rest, 'more column')}")] if rest else []
+    return [*layout_table(columns), *more]
 
 
-def _score_table(facts: Facts) -> list[str]:
-    import numpy as np
-
-    from linearly.table import numbers
-
-    shown, gap = _shown(facts["coefficients"])
-    columns: list[Column] = [("term", False, [row["term"] for row in shown])]
-    heads = list(shown[0]["scores"])
-    for k, (head, label) in enumerate(zip(heads, cut_names(list(map(str, heads)), _LABEL), strict=True)):
-        told = f"score of {label}" if len(heads) == 1 else label
-        column = (told, True, numbers(np.array([row["scores"][head] for row in shown], dtype=np.float64)))
-        if max(map(seen, laid_out([*columns, column]))) > width():
-            more = dim(f"and the scores of {count(len(heads) - k, 'more class', 'more classes')}; --json has them all")
-            return [*_with_gap(laid_out(columns), gap), more]
-        columns.append(column)
-    return _with_gap(laid_out(_fitting(columns)), gap)
+def _score_table(coefficients: list[dict[str, Any]]) -> list[str]:
+    shown, n_hidden = _head_and_tail(coefficients)
+    classes = list(shown[0]["scores"])
+    titles = shorten_apart(list(map(str, classes)), _MAX_LABEL)
+    if len(classes) == 1:
+        titles = [f"score of {titles[0]}"]
+    scores = [(title, [row["scores"][k] for row in shown]) for title, k in zip(titles, classes, strict=True)]
+    columns, rest = _append_fitting([Column("term", [row["term"] for row in shown])], scores)
+    if not rest:
+        return _with_gap(layout_table(_shorten_names(columns)), n_hidden)
+    more = dim(f"and the scores of {pluralize(rest, 'more class', 'more classes')}; --json has them all")
+    return [*_with_gap(layout_table(columns), n_hidden), more]
 
 
-def laid_out(columns: Sequence[Column]) -> list[str]:
-    """Lines of aligned text, headings first."""
+def _append_fitting(columns: list[Column], numbers: Iterable[tuple[str, list[float]]]) -> tuple[list[Column], int]:
+    """Return the table with as many columns of numbers as fit, and how many do not."""
+    remaining = list(numbers)
+    while remaining:
+        heading, values = remaining[0]
+        longer = [*columns, Column(heading, align_numbers(values), True)]
+        if _excess_width(longer) > 0:
+            break
+        columns = longer
+        del remaining[0]
+    return columns, len(remaining)
+
+
+def layout_table(columns: Sequence[Column]) -> list[str]:
+    """Return lines of aligned text, headings first."""
     from linearly.table import Grid
 
-    rows = [list(map(_one_line, row)) for row in zip(*(cells for _, _, cells in columns), strict=True)]
-    lines = Grid([name for name, _, _ in columns], [right for _, right, _ in columns], rows).text()
+    rows = [list(map(_one_line, row)) for row in zip(*(column.cells for column in columns), strict=True)]
+    lines = Grid([column.heading for column in columns], [column.right for column in columns], rows).text()
     del lines[1]  # the rule: headings are dim instead
     return [dim(lines[0]), *lines[1:]] if lines else lines
 
 
+def _excess_width(columns: Sequence[Column]) -> int:
+    """Return by how much a table is wider than the terminal."""
+    return table_width(columns) - terminal_width()
+
+
+def table_width(columns: Sequence[Column]) -> int:
+    """Return the width of a table."""
+    return max(map(visible_width, layout_table(columns)))
+
+
 def _one_line(cell: str) -> str:
-    """A cell without the line ends and the control characters that levels may have."""
+    """Return a cell without line breaks and control characters, which levels may contain."""
     cell = visible(cell)
     return " ".join(cell.split()) if set(cell) & set("\n\t") else cell
 
 
-def _fitting(columns: list[Column]) -> list[Column]:
-    """The columns with names of labels, then of terms, cut in the middle where they would not fit."""
-    for j, (name, right, cells) in enumerate(columns):
-        excess = max(map(seen, laid_out(columns))) - width()
-        if excess > 0 and name in ("label", "term"):
-            columns[j] = (name, right, cut_names(cells, max(max(map(len, cells)) - excess, 12)))
+def _shorten_names(columns: list[Column]) -> list[Column]:
+    """Return the table with labels, then terms, cut if it would not fit."""
+    for j, column in enumerate(columns):
+        excess = _excess_width(columns)
+        if excess > 0 and column.heading in ("label", "term"):
+            room = max(max(map(len, column.cells)) - excess, _MIN_NAME)
+            columns[j] = column._replace(cells=shorten_apart(column.cells, room))
     return columns
 
 
-def cut_names(names: list[str], most: int) -> list[str]:
-    """Names of so many letters: cut in the middle, at the start or at the end, wherever most of them stay different."""
+def shorten_apart(names: list[str], most: int) -> list[str]:
+    """Return names of so many letters: cut in the middle, at the start or at the end, wherever most stay different."""
 
     def cut(name: str, head: int) -> str:
         return name if len(name) <= most else f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
@@ -296,68 +331,65 @@ def cut_names(names: list[str], most: int) -> list[str]:
     return max(ways, key=lambda way: len(set(way)))
 
 
-def _shown(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    if len(rows) <= LONGEST:
+def _head_and_tail(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    if len(rows) <= MAX_TERMS:
         return rows, 0
     return rows[:HEAD] + rows[-TAIL:], len(rows) - HEAD - TAIL
 
 
-def _with_gap(lines: list[str], gap: int) -> list[str]:
-    if not gap:
+def _with_gap(lines: list[str], n_hidden: int) -> list[str]:
+    if not n_hidden:
         return lines
-    return [*lines[: HEAD + 1], dim(f"… {gap:,} more terms; --json has them all"), *lines[HEAD + 1 :]]
+    return [*lines[: HEAD + 1], dim(f"… {n_hidden:,} more terms; --json has them all"), *lines[HEAD + 1 :]]
 
 
-def _once(cells: list[str]) -> list[str]:
-    return [cell if i == 0 or cell != cells[i - 1] else "" for i, cell in enumerate(cells)]
-
-
-# --- the remarks ----------------------------------------------------------------------------------
+# --- remarks
 
 
 def _remarks(facts: Facts) -> list[str]:
     lines = []
     if facts.get("constant") is not None:
-        always = f"{facts['target']} is {compact(facts['constant'])} in every row: there is nothing to explain"
-        lines.append(wrapped(always, "target      "))
+        always = f"{facts['target']} is {format_compact(facts['constant'])} in every row: there is nothing to explain"
+        lines.append(wrap_text(always, "target      "))
     clusters = facts.get("statistics", {}).get("n_clusters")
     if clusters is not None:
-        lines.append(
-            wrapped(f"{count(clusters, 'cluster')} by {facts['groups_column']}: t on {clusters - 1} df", "clustered   ")
-        )
-    tests = {found["test"]: found["p_value"] for found in facts.get("tests", ())}
-    told = []
-    if "shapiro_wilk" in tests:
-        normal = "no evidence against normality" if tests["shapiro_wilk"] >= 0.05 else "not normal"
-        told.append(f"{normal} (Shapiro-Wilk {probability(tests['shapiro_wilk'])})")
-    if "breusch_pagan" in tests:
-        steady = tests["breusch_pagan"] >= 0.05
-        even = "no evidence against equal variance" if steady else "unequal variance"
-        told.append(f"{even} (Breusch-Pagan {probability(tests['breusch_pagan'])})")
-        if not steady and facts["covariance"] == "classical":
-            told.append(
-                "try --param covariance=HC3" if facts["covariance_settable"] else "take the intervals with care"
-            )
-    if told:
-        lines.append(flowing(["residuals", *told], indent="            "))
+        by = f"{pluralize(clusters, 'cluster')} by {facts['groups_column']}: t on {clusters - 1} df"
+        lines.append(wrap_text(by, "clustered   "))
+    residuals = _residual_remarks(facts)
+    if residuals:
+        lines.append(flow_parts(["residuals", *residuals], indent="            "))
     if facts.get("vif"):
-        lines.append(wrapped(brief(_collinearity(facts["vif"], set(facts["structural"]))), "columns     "))
+        lines.append(wrap_text(shorten_words(_collinearity(facts["vif"], set(facts["structural"]))), "columns     "))
     if facts.get("separated"):
         finite = "figures without standard errors" if facts["separation"] == "quasi-separable" else "these figures"
-        told_of = f"{finite} are where the search was stopped, not estimates"
-        lines.append(wrapped(f"{told_of}; try --param bias_reduction=firth, or --alpha 1", "separable   "))
+        stopped = f"{finite} are where the search was stopped, not estimates"
+        lines.append(wrap_text(f"{stopped}; try --param bias_reduction=firth, or --alpha 1", "separable   "))
     return lines
 
 
+def _residual_remarks(facts: Facts) -> list[str]:
+    tests = {test["test"]: test["p_value"] for test in facts.get("tests", ())}
+    remarks = []
+    if "shapiro_wilk" in tests:
+        normal = "no evidence against normality" if tests["shapiro_wilk"] >= 0.05 else "not normal"
+        remarks.append(f"{normal} (Shapiro-Wilk {format_p_clause(tests['shapiro_wilk'])})")
+    if "breusch_pagan" in tests:
+        equal = tests["breusch_pagan"] >= 0.05
+        variance = "no evidence against equal variance" if equal else "unequal variance"
+        remarks.append(f"{variance} (Breusch-Pagan {format_p_clause(tests['breusch_pagan'])})")
+        if not equal and facts["covariance"] == "classical":
+            settable = facts["covariance_settable"]
+            remarks.append("try --param covariance=HC3" if settable else "take the intervals with care")
+    return remarks
+
+
 def _collinearity(table: list[dict[str, Any]], structural: set[str]) -> str:
+    collinear = [row["term"] for row in table if row["vif"] == math.inf]
+    if collinear:
+        return f"collinear: {', '.join(collinear[:4])}{' …' if len(collinear) > 4 else ''} (see linearly check)"
     own = [row for row in table if row["term"] not in structural]
-    if not own and all(row["vif"] < float("inf") for row in table):
+    if not own:
         return "terms share columns, and are related by construction"
-    worst = max([row for row in table if row["vif"] == float("inf")] or own, key=lambda row: row["vif"])
-    if worst["vif"] == float("inf"):
-        alike = [row["term"] for row in table if row["vif"] == float("inf")]
-        return f"collinear: {', '.join(alike[:4])}{' …' if len(alike) > 4 else ''} (see linearly check)"
-    told = f"largest VIF {worst['vif']:.3g}, {worst['term']}"
-    if worst["vif"] < 5:
-        return f"no collinearity ({told})"
-    return f"{'some' if worst['vif'] < 10 else 'strong'} collinearity ({told})"
+    worst = max(own, key=lambda row: row["vif"])
+    amount = "no" if worst["vif"] < 5 else "some" if worst["vif"] < 10 else "strong"
+    return f"{amount} collinearity (largest VIF {worst['vif']:.3g}, {worst['term']})"

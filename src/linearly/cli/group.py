@@ -1,4 +1,4 @@
-"""All commands under one name."""
+"""Gather all commands under one name."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from linearly.cli.predict import evaluate, predict
 from linearly.cli.selftest import selftest
 
 
-class ReaderGone(Exception):
-    """Who reads our answers has closed the pipe."""
+class PipeClosed(Exception):
+    """The reader of standard output has closed the pipe."""
 
 
 class OrderedGroup(click.Group):
-    """A group whose commands are listed in the order in which one needs them."""
+    """A group that lists its commands in the order in which they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; of a closed pipe the caller hears, before click turns it into a failure."""
+        """Run the command; report a closed pipe before click turns it into a failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            raise ReaderGone from None
+            raise PipeClosed from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is asked for; where there is none, those that are spelt alike."""
+        """Return the command of that name; raise with similar names if there is none."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:

@@ -1,4 +1,4 @@
-"""Model files without data: `show`, `diff`, `merge` and `export`."""
+"""`linearly show`, `diff`, `merge` and `export`: commands on model files that need no data."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 
 import click
 
-from linearly.cli.inputs import load_model, refuse_output
-from linearly.cli.options import common, model_argument
-from linearly.cli.terminal import bold, count, print_err, print_out, put_json, saved, wrapped
+from linearly.cli.fit_summary import model_facts
+from linearly.cli.fit_view import fit_screen
+from linearly.cli.inputs import check_output, load_model
+from linearly.cli.options import check_suffix, common_options, model_argument
+from linearly.cli.terminal import bold, print_err, print_json, print_out, print_result, print_saved, wrap_text
+from linearly.formatting import pluralize
 
 
 @click.command()
 @model_argument
-@common
+@common_options
 def show(model: str, as_json: bool) -> None:
     """Show a saved model on one screen.
 
@@ -24,20 +27,13 @@ def show(model: str, as_json: bool) -> None:
     Example:
       linearly show model.json
     """
-    from linearly.cli.fit_summary import model_facts
-    from linearly.cli.fit_view import fit_screen
-
-    facts = model_facts(load_model(model))
-    if as_json:
-        put_json(facts)
-    else:
-        print_out(fit_screen(facts))
+    print_result(model_facts(load_model(model)), as_json, fit_screen)
 
 
 @click.command()
 @click.argument("first", metavar="A", type=click.Path())
 @click.argument("second", metavar="B", type=click.Path())
-@common
+@common_options
 def diff(first: str, second: str, as_json: bool) -> None:
     """What changed from model A to model B: term by term, and a test of all terms together.
 
@@ -53,25 +49,24 @@ def diff(first: str, second: str, as_json: bool) -> None:
     a, b = load_model(first), load_model(second)
     table = diff(a, b)
     if not as_json:
-        print_out(f"{bold(a.target)}   {first} → {second}\n")
-        print_out(str(Table({name: table[name] for name in table.columns})))
-        print_out()
+        bare = Table({name: table[name] for name in table.columns})
+        print_out(f"{bold(a.target)}   {first} → {second}\n\n{bare}\n")
         for line in table.notes:
-            print_out(wrapped(line))
+            print_out(wrap_text(line))
         return
-    found: dict[str, Any] = {"first": first, "second": second, "terms": table, "notes": table.notes}
+    facts: dict[str, Any] = {"first": first, "second": second, "terms": table, "notes": table.notes}
     if hasattr(a.estimator, "solution_") and not a.classes:
         try:
-            found["chow"] = chow(a.estimator, b.estimator)
+            facts["chow"] = chow(a.estimator, b.estimator)
         except ValueError:
-            found["chow"] = None
-    put_json(found)
+            facts["chow"] = None
+    print_json(facts)
 
 
 @click.command()
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path())
 @click.option("--output", "-o", metavar="FILE", required=True, help="Save the merged model: all.json.")
-@common
+@common_options
 def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
     """Merge models of different rows into the model of all rows, without the rows.
 
@@ -86,20 +81,14 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
     """
     if len(models) < 2:
         raise click.UsageError("Name at least two model files to merge.")
-    if not output.lower().endswith(".json"):
-        raise click.UsageError(f"{output}: a model file must end in .json.")
-    refuse_output(output, *models)
-    from linearly.cli.fit_summary import model_facts
-    from linearly.cli.fit_view import fit_screen
-
+    check_suffix(output, "a model file", ".json")
+    check_output(output, *models)
     merged = reduce(add, map(load_model, models))
     merged.save(output)
     facts = model_facts(merged) | {"merged": list(models), "saved": output}
-    if as_json:
-        put_json(facts)
-        return
-    print_out(fit_screen(facts))
-    saved(output)
+    print_result(facts, as_json, fit_screen)
+    if not as_json:
+        print_saved(output)
 
 
 @click.command()
@@ -109,7 +98,7 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
 @click.option("--table", metavar="NAME", help="The table that the SQL reads. [data]")
 @click.option("--float32", "narrow", is_flag=True, help="Write ONNX in single precision, for runtimes without float64.")
 @click.option("--output", "-o", metavar="FILE", help="Write to a file; ONNX needs one.")
-@common
+@common_options
 def export(
     model: str, kind: str, dialect: str | None, table: str | None, narrow: bool, output: str | None, as_json: bool
 ) -> None:
@@ -129,14 +118,14 @@ def export(
         raise click.UsageError("--float32 is for --to onnx.")
     if kind == "onnx" and output is None:
         raise click.UsageError("ONNX is not text: name a file with -o model.onnx.")
-    refuse_output(output, model)
+    check_output(output, model)
     fitted = load_model(model)
+    text = None
     if kind == "onnx":
         from linearly.export.onnx import to_onnx
 
         assert output is not None
         to_onnx(fitted, output, dtype="float32" if narrow else "float64")
-        text = None
     elif kind == "sql":
         from linearly.export.sql import to_sql
 
@@ -150,10 +139,10 @@ def export(
 
         write_atomic(output, text.encode())
     if as_json:
-        put_json({"to": kind, "saved": output} if output is not None else {"to": kind, "text": text})
+        print_json({"to": kind, "saved": output} if output is not None else {"to": kind, "text": text})
     elif output is not None:
-        saved(output)
+        print_saved(output)
     elif text is not None:
         print_out(text.rstrip("\n"))
         if sys.stdout is not None and sys.stdout.isatty():
-            print_err(f"{kind} of {fitted.target} on {count(len(fitted.design.features), 'column')}")
+            print_err(f"{kind} of {fitted.target} on {pluralize(len(fitted.design.features), 'column')}")

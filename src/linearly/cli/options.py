@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from linearly.cli.terminal import quoted
+from linearly.cli.terminal import quote_word
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NAME = re.compile(r'\s*"((?:[^"]|"")+)"\s*(?=,|$)|([^,]+)')
@@ -19,6 +19,8 @@ debug_option = click.option(
 )
 data_argument = click.argument("data", metavar="DATA")
 model_argument = click.argument("model", metavar="MODEL", type=click.Path())
+target_option = click.option("--target", "-t", metavar="COLUMN", help="The column to predict.")
+weight_option = click.option("--weight", metavar="COLUMN", help="A column of row weights.")
 na_option = click.option(
     "--na", multiple=True, metavar="TEXT", help="A text that stands for a missing value: - or ?. May be repeated."
 )
@@ -28,83 +30,87 @@ level_option = click.option(
 )  # fmt: skip
 
 
-def common(f: F) -> F:
-    """The options of every command."""
+def common_options(f: F) -> F:
+    """Add the options of every command."""
     return json_option(debug_option(f))
 
 
-def names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    """Columns, named by repeating an option or with commas between them; a name with a comma stands in quotes."""
-    found = (one for part in value for one in _NAME.finditer(part))
-    named = (one[1].replace('""', '"') if one[1] else one[2].strip() for one in found)
-    return tuple(name for name in named if name)
+def names_option(flag: str, help: str) -> Callable[[F], F]:
+    """Return an option that takes names of columns."""
+    return click.option(flag, multiple=True, callback=_parse_names, metavar="A,B", help=help)
 
 
-def option(*columns: str) -> str:
-    """Columns as an option names them in the shell: see `names`."""
+def _parse_names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names that are separated by commas or repeated options; a name with a comma stands in quotes."""
+    matches = (match for part in value for match in _NAME.finditer(part))
+    names = (match[1].replace('""', '"') if match[1] else match[2].strip() for match in matches)
+    return tuple(name for name in names if name)
 
-    def listed(name: str) -> str:
+
+def format_names(*columns: str) -> str:
+    """Return columns as `names_option` takes them in the shell."""
+
+    def quoted(name: str) -> str:
         return '"' + name.replace('"', '""') + '"' if "," in name or name.startswith('"') else name
 
-    return quoted(",".join(map(listed, columns)))
+    return quote_word(",".join(map(quoted, columns)))
+
+
+without_option = names_option("--without", "Leave these columns out.")
 
 
 def design_options(f: F) -> F:
-    """What to predict from which columns."""
-    for option in reversed(
-        (
-            click.option("--target", "-t", metavar="COLUMN", help="The column to predict."),
-            click.option(
-                "--formula", "-f", metavar="TEXT", help="Instead of a target, as in R: 'Sales ~ Price + log(Income)'."
-            ),
-            click.option(
-                "--features", multiple=True, callback=names, metavar="A,B", help="Predict from these columns only."
-            ),
-            click.option("--without", multiple=True, callback=names, metavar="A,B", help="Leave these columns out."),
-            click.option("--weight", metavar="COLUMN", help="A column of row weights."),
-            click.option(
-                "--missing",
-                type=click.Choice(["error", "drop"]),
-                default="error",
-                show_default=True,
-                help="What to do with rows that have missing values.",
-            ),
-            na_option,
-        )
-    ):
+    """Add the options that say what to predict from which columns."""
+    formula = click.option(
+        "--formula", "-f", metavar="TEXT", help="Instead of a target, as in R: 'Sales ~ Price + log(Income)'."
+    )
+    missing = click.option(
+        "--missing", type=click.Choice(["error", "drop"]), default="error", show_default=True,
+        help="What to do with rows that have missing values.",
+    )  # fmt: skip
+    features = names_option("--features", "Predict from these columns only.")
+    for option in (na_option, missing, weight_option, without_option, features, formula, target_option):
         f = option(f)
     return f
 
 
-def chosen_features(
+def choose_features(
     schema: Any, target: str | None, formula: str | None, features: tuple[str, ...], without: tuple[str, ...],
     weight: str | None, groups: str | None = None,
 ) -> list[str] | None:  # fmt: skip
-    """The features that the options ask for; None means all columns."""
+    """Return the features that the options select; None means all columns."""
     if formula is not None and (features or without):
         raise click.UsageError("A formula names its own columns: leave --features and --without out.")
+    chosen = [name for name in features or schema if name not in {*without, target, weight, groups}]
     if formula is None and target in schema:
-        _refuse_dates(schema, [name for name in features or schema if name not in {*without, target, weight, groups}])
+        _check_no_dates(schema, chosen)
     if not without:
         return list(features) or None
     from linearly.dataset.rows.tables import known_columns
 
     known_columns(without, schema)
-    return [name for name in features or schema if name not in {*without, target, weight, groups}]
+    return chosen
 
 
-def _refuse_dates(schema: Any, features: list[str]) -> None:
-    """Refuse dates and times, all at once and with the option that leaves them out."""
+def _check_no_dates(schema: Any, features: list[str]) -> None:
+    """Raise `ValueError` for dates and times, with the option that leaves all of them out."""
     dates = [name for name in features if name in schema and schema[name].is_temporal()]
-    if dates:
-        listed = ", ".join(map(repr, dates))
-        what, them = (f"Column {listed} is a date or time", "it") if len(dates) == 1 else (
-            f"Columns {listed} are dates or times", "them")  # fmt: skip
-        told = f"{what}. Turn {them} into numbers first (days since a date, month, hour)"
-        raise ValueError(f"{told}, or leave {them} out: --without {option(*dates)}.")
+    if not dates:
+        return
+    listed = ", ".join(map(repr, dates))
+    what, them = (f"Column {listed} is a date or time", "it") if len(dates) == 1 else (
+        f"Columns {listed} are dates or times", "them")  # fmt: skip
+    remedy = f"Turn {them} into numbers first (days since a date, month, hour)"
+    raise ValueError(f"{what}. {remedy}, or leave {them} out: --without {format_names(*dates)}.")
 
 
-def one_aim(target: str | None, formula: str | None) -> None:
-    """Refuse both or neither of target and formula."""
+def check_target_or_formula(target: str | None, formula: str | None) -> None:
+    """Raise `click.UsageError` for both or neither of target and formula."""
     if (target is None) == (formula is None):
         raise click.UsageError("Say what to predict: --target COLUMN or --formula 'COLUMN ~ TERMS', one of the two.")
+
+
+def check_suffix(path: str | None, what: str, *suffixes: str) -> None:
+    """Raise `click.UsageError` if a file has none of the suffixes."""
+    if path is not None and not path.lower().endswith(suffixes):
+        raise click.UsageError(f"{path}: {what} must end in {suffixes[0]}.")

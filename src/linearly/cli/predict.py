@@ -1,4 +1,4 @@
-"""`linearly predict` and `linearly evaluate`: a saved model on other rows."""
+"""`linearly predict` and `linearly evaluate`: apply a saved model to other rows."""
 
 from __future__ import annotations
 
@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.inputs import load_model, read, refuse_output
-from linearly.cli.options import common, data_argument, level_option, model_argument, names
+from linearly.cli.fit_view import format_evaluation
+from linearly.cli.inputs import check_output, load_model, read_tables
+from linearly.cli.options import common_options, data_argument, level_option, model_argument, names_option
 from linearly.cli.progress import Progress
-from linearly.cli.terminal import (
-    count,
-    evaluation,
-    note,
-    print_err,
-    print_out,
-    put_json,
-    refuse_closed_output,
-    saved,
-    short,
-)
+from linearly.cli.terminal import check_stdout_open, print_err, print_json, print_note, print_out, print_saved
+from linearly.formatting import pluralize, shorten
 
 if TYPE_CHECKING:
     from linearly.api import Model
@@ -32,11 +24,11 @@ if TYPE_CHECKING:
 @model_argument
 @data_argument
 @click.option("--output", "-o", metavar="FILE", help="Write to a .csv, .csv.gz or .parquet file.")
-@click.option("--keep", multiple=True, callback=names, metavar="A,B", help="Columns of DATA to write beside.")
+@names_option("--keep", "Columns of DATA to write beside.")
 @click.option(
     "--escape-formulas", is_flag=True, help="Write texts such as =1+1 so that no spreadsheet runs them: '=1+1."
 )
-@common
+@common_options
 def predict(
     model: str, data: str, output: str | None, keep: tuple[str, ...], escape_formulas: bool, as_json: bool
 ) -> None:
@@ -57,34 +49,34 @@ def predict(
     if escape_formulas and (as_json if output is None else not output.lower().endswith((".csv", ".csv.gz"))):
         raise click.UsageError("--escape-formulas is for CSV: leave it out.")
     if output is None:
-        refuse_closed_output()
+        check_stdout_open()
     if as_json and output is None and "warnings" in keep:
         raise click.UsageError("--json has a list of that name: leave --keep warnings out, or write to a file with -o.")
-    refuse_output(output, data, model)
+    check_output(output, data, model)
     fitted = load_model(model)
-    gaps = MissingCounter(fitted)
+    missing = MissingCounter(fitted)
     with Progress() as progress, NotEstimable():
-        tables: Tables = read(data, progress)
-        answers = fitted.iter_predictions(tables, keep=keep, watch=gaps)
+        tables: Tables = read_tables(data, progress)
+        predictions = fitted.iter_predictions(tables, keep=keep, watch=missing)
         if output is not None:
             from linearly.dataset.files.writers import write_tables
 
-            rows = write_tables(output, answers, escape_formulas=escape_formulas)
+            rows = write_tables(output, predictions, escape_formulas=escape_formulas)
         elif as_json:
-            put_json(_columns(answers), indent=None, columns=True)
+            print_json(_collect_columns(predictions), indent=None, columns=True)
             return
         else:
-            rows = _write(answers, escape_formulas)
+            rows = _write_csv(predictions, escape_formulas)
     if as_json:
-        put_json({"rows": rows, "predicted": rows - gaps.rows, "saved": output})
+        print_json({"rows": rows, "predicted": rows - missing.rows, "saved": output})
         return
     if output is not None:
-        saved(output)
-    print_err(gaps.told(rows) if gaps.rows else f"{count(rows, 'prediction')} of {fitted.target}")
+        print_saved(output)
+    print_err(missing.describe(rows) if missing.rows else f"{pluralize(rows, 'prediction')} of {fitted.target}")
 
 
 class MissingCounter:
-    """Counts the rows that get no answer, having missing values, and in how many of them each column is missing."""
+    """Count the rows without a prediction because of missing values, and the missing values of each column."""
 
     def __init__(self, model: Model) -> None:
         self._design = model.design.without_target()
@@ -99,30 +91,30 @@ class MissingCounter:
             return
         self.rows += len(chunk) - int(complete.sum())
         for name in self._design.required_columns:
-            gaps = missing_in(chunk.frame[name], search=True)
-            if gaps is not None:
-                self.columns[name] = self.columns.get(name, 0) + int(gaps.sum())
+            missing = missing_in(chunk.frame[name], search=True)
+            if missing is not None:
+                self.columns[name] = self.columns.get(name, 0) + int(missing.sum())
 
-    def told(self, rows: int) -> str:
-        """How many of so many rows have an answer, and where the others are missing, most often first."""
+    def describe(self, rows: int) -> str:
+        """Return how many of the rows have a prediction, and which columns are missing most often in the others."""
         names = sorted(self.columns, key=lambda name: -self.columns[name])
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         have = "has" if self.rows == 1 else "have"
-        where = f"{', '.join(map(short, names[:5]))}{more}"
+        where = f"{', '.join(map(shorten, names[:5]))}{more}"
         return f"{rows - self.rows:,} of {rows:,} rows predicted: {self.rows:,} {have} missing values ({where})"
 
 
-def _columns(answers: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """All answers, column by column."""
+def _collect_columns(predictions: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return all predictions, column by column."""
     columns: dict[str, list[Any]] = {}
-    for chunk in answers:
+    for chunk in predictions:
         for name, values in chunk.items():
             columns.setdefault(name, []).extend(values.to_pylist() if hasattr(values, "to_pylist") else values.tolist())
     return columns
 
 
-def _write(answers: Iterable[Mapping[str, Any]], escape_formulas: bool) -> int:
-    """The answers as CSV on standard output, chunk by chunk; a terminal is shown control characters, not given them."""
+def _write_csv(predictions: Iterable[Mapping[str, Any]], escape_formulas: bool) -> int:
+    """Write CSV to standard output, with control characters made visible on a terminal; return the number of rows."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -131,8 +123,8 @@ def _write(answers: Iterable[Mapping[str, Any]], escape_formulas: bool) -> int:
 
     out, rows = sys.stdout.buffer, 0
     if escape_formulas:
-        answers = map(without_formulas, answers)
-    for number, chunk in enumerate(answers):
+        predictions = map(without_formulas, predictions)
+    for number, chunk in enumerate(predictions):
         table = pa.table({name: as_arrow(values) for name, values in chunk.items()})
         packed = pa.BufferOutputStream()
         csv.write_csv(without_blank_lines(table), packed, csv_options(table.schema, header=number == 0))
@@ -148,7 +140,7 @@ def _write(answers: Iterable[Mapping[str, Any]], escape_formulas: bool) -> int:
 @data_argument
 @click.option("--positive", metavar="LABEL", help="Which of two labels precision and recall are about.")
 @level_option
-@common
+@common_options
 def evaluate(model: str, data: str, positive: str | None, level: float, as_json: bool) -> None:
     """How good a model is on DATA that has the target: figures with intervals, confusion matrix.
 
@@ -157,31 +149,31 @@ def evaluate(model: str, data: str, positive: str | None, level: float, as_json:
       linearly evaluate model.json test.csv --positive yes
     """
     from linearly.dataset.rows.tables import known_columns
-    from linearly.evaluation.evaluate import evaluate as scored
+    from linearly.evaluation.evaluate import evaluate as evaluate_estimator
 
     fitted = load_model(model)
     with Progress() as progress:
-        tables: Tables = read(data, progress)
+        tables: Tables = read_tables(data, progress)
         assert fitted.design.target is not None
         known_columns(fitted.design.target.factor.required_columns, tables.schema, "target column")
         rows = fitted.design_rows(tables)
-        found = scored(fitted.estimator, rows, positive=_label(fitted, positive), level=level)
+        result = evaluate_estimator(fitted.estimator, rows, positive=_label(fitted, positive), level=level)
     if not as_json:
-        print_out(evaluation(found, fitted))
+        print_out(format_evaluation(result, fitted))
         if rows.n_dropped:
-            note(f"{rows.n_dropped:,} of {rows.n_rows:,} rows are left out, having missing values.")
+            print_note(f"{rows.n_dropped:,} of {rows.n_rows:,} rows are left out, having missing values.")
         return
-    parts = {name: getattr(found, name) for name in ("metrics", "confusion", "per_class", "calibration")}
-    put_json(
-        {"model": fitted.model, "target": fitted.target, "rows": found.n, "dropped": rows.n_dropped}
-        | {"level": level, "labels": found.labels}
+    parts = {name: getattr(result, name) for name in ("metrics", "confusion", "per_class", "calibration")}
+    print_json(
+        {"model": fitted.model, "target": fitted.target, "rows": result.n, "dropped": rows.n_dropped}
+        | {"level": level, "labels": result.labels}
         | {name: table for name, table in parts.items() if table is not None}
-        | {"notes": found.notes}
+        | {"notes": result.notes}
     )
 
 
 def _label(model: Model, text: str | None) -> Any:
-    """The label that is written like this."""
+    """Return the label that is written like the text."""
     if text is None:
         return None
     if not model.classes:

@@ -1,4 +1,4 @@
-"""A bar on standard error while rows are read: rows a second and time left, once that has taken a second."""
+"""Show a progress bar on standard error while rows are read, once that has taken a second."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-PATIENCE = 1.0  # seconds without a bar
+DELAY = 1.0  # seconds without a bar
 
 
 class Progress:
-    """What is told while passes over rows are made; nothing where standard error is no terminal."""
+    """Count the rows and passes of a command; show a bar if standard error is a terminal."""
 
-    def __init__(self, patience: float = PATIENCE) -> None:
-        self.patience, self.begun = patience, monotonic()
+    def __init__(self, delay: float = DELAY) -> None:
+        self.delay, self.started = delay, monotonic()
         self.passes = self.rows = 0
         self.total: int | None = None
-        self.what = ""
+        self.task = ""
         self._lock = threading.Lock()
         self._bar: Any = None
-        self._task: Any = None
-        self._shown = sys.stderr is not None and sys.stderr.isatty()
+        self._task_id: Any = None
+        self._enabled = sys.stderr is not None and sys.stderr.isatty()
 
     def __enter__(self) -> Self:
         return self
@@ -32,67 +32,53 @@ class Progress:
             self._bar.stop()
 
     def begin(self, total: int | None) -> None:
-        """A new pass begins; `total` is how many rows it will see, as far as is known."""
+        """Begin a new pass over `total` rows, if their number is known."""
         with self._lock:
             if self.rows:
                 total = max(total or 0, self.rows)
             self.passes, self.rows, self.total = self.passes + 1, 0, total
             if self._bar is not None:
-                self._bar.reset(self._task, total=total, description=self._told())
+                self._bar.reset(self._task_id, total=total, description=self._description())
 
     def advance(self, rows: int) -> None:
-        """So many rows more have been read."""
+        """Count rows that have been read."""
         with self._lock:
             self.rows += rows
-            if not self._shown or monotonic() - self.begun < self.patience:
+            if not self._enabled or monotonic() - self.started < self.delay:
                 return
             if self._bar is None:
                 self._open()
-            elif self._task is not None:
-                self._bar.update(self._task, completed=self.rows)
+            elif self._task_id is not None:
+                speed = self._bar.tasks[0].speed
+                rate = f"{format_thousands(speed)} rows/s" if speed else ""
+                self._bar.update(self._task_id, completed=self.rows, rate=rate)
 
-    def _told(self) -> str:
-        what = f"{self.what}, " if self.what else ""
-        return f"{what}pass {self.passes}"
+    def _description(self) -> str:
+        return f"{self.task}, pass {self.passes}" if self.task else f"pass {self.passes}"
 
     def _open(self) -> None:
         try:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-        except ImportError:  # no reason to stop: the bar is a courtesy
-            self._shown = False
+        except ImportError:  # the bar is optional
+            self._enabled = False
             return
-
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             TextColumn("{task.completed:,.0f} rows"),
-            _rate_column(),
+            TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(compact=True),
             TextColumn("left"),
             console=Console(stderr=True),
             transient=True,
         )
         self._bar.start()
-        self._task = self._bar.add_task(self._told(), total=self.total, completed=self.rows)
+        self._task_id = self._bar.add_task(self._description(), total=self.total, completed=self.rows, rate="")
 
 
-def _rate_column() -> Any:
-    from rich.progress import ProgressColumn, Task
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        """Rows a second."""
-
-        def render(self, task: Task) -> Text:
-            """The rate of late, short."""
-            return Text(f"{short(task.speed)} rows/s" if task.speed else "")
-
-    return Rate()
-
-
-def short(number: float) -> str:
-    """1.3M, 420k, 17."""
+def format_thousands(number: float) -> str:
+    """Return 1.3M, 420k, 17."""
     for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= unit:
             return f"{number / unit:.3g}{name}"

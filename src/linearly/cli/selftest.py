@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.options import common
-from linearly.cli.terminal import duration, print_err, print_out, put_json, saved, width
+from linearly.cli.options import common_options
+from linearly.cli.terminal import format_duration, print_err, print_json, print_out, print_saved, terminal_width
 from linearly.selftest import AREAS
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ COLOURS = {"passed": "green", "FAILED": "bold red", "not run": "yellow"}
 @click.option("--long", "long", is_flag=True, help="The full runs: the better part of an hour instead of a minute.")
 @click.option("--jobs", "-j", type=click.IntRange(1, 64), default=1, help="Areas at once, each in its own process.")
 @click.option("--output", "-o", metavar="FILE", help="A page (.md) with the results; areas it has from before stay.")
-@common
+@common_options
 def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, as_json: bool) -> int:
     """See whether the installed package is right on this machine.
 
@@ -36,7 +36,6 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
       splits        any blocks, threads, files; Dask and Spark with --long
       laws          what must not change a model, on random data
       digits        claimed digits after + and −, and of weighted fits
-      inputs        bad inputs to every estimator, each refused by name
       separability  verdicts and proofs, against exact fractions
       files         kill -9 while saving, Ctrl-C, hostile and damaged files
       server        what the lab's server refuses
@@ -60,12 +59,11 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
     verdicts = [result.verdict for results in found.values() for result in results]
     counts = {verdict.lower(): verdicts.count(verdict) for verdict in COLOURS}
     if as_json:
-        put_json({"long": long, "counts": counts, "seconds": seconds, "results": _rows(found)})
+        print_json({"long": long, "counts": counts, "seconds": seconds, "results": _rows(found)})
     else:
         _draw(found)
-        print_out(
-            ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) + f"   {duration(sum(seconds.values()))}"
-        )
+        total = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        print_out(f"{total}   {format_duration(sum(seconds.values()))}")
     if output is not None:
         _write(output, found, seconds, long, jobs)
     return 1 if counts["failed"] or not counts["passed"] else 0
@@ -75,12 +73,12 @@ def _write(output: str, found: dict[str, list[Result]], seconds: dict[str, float
     from pathlib import Path
 
     from linearly.export.atomic_file import write_atomic
-    from linearly.selftest.page import kept, measured, page
+    from linearly.selftest.page import measured, parse_page, render_page
 
-    old = kept(Path(output).read_text(encoding="utf-8")) if Path(output).exists() else {}
+    old = parse_page(Path(output).read_text(encoding="utf-8")) if Path(output).exists() else {}
     new = {area: measured(area, found[area], seconds[area], long=long, jobs=jobs) for area in found}
-    write_atomic(output, page({**old, **new}).encode("utf-8"))
-    saved(output)
+    write_atomic(output, render_page({**old, **new}).encode("utf-8"))
+    print_saved(output)
 
 
 def _looked_at(areas: list[str], long: bool, jobs: int) -> Iterator[tuple[list[Result], float]]:
@@ -106,10 +104,11 @@ def _looked_at(areas: list[str], long: bool, jobs: int) -> Iterator[tuple[list[R
 
 
 def _results(area: str, long: bool, tell: Callable[[int, int], None] | None = None) -> tuple[list[Result], float]:
-    from linearly.selftest import run, silent
+    from linearly.selftest import run
 
     begun = monotonic()
-    return [result for _, result in run([area], long=long, tell=tell or silent)], monotonic() - begun
+    more = {} if tell is None else {"progress": tell}
+    return [result for _, result in run([area], long=long, **more)], monotonic() - begun
 
 
 @contextmanager
@@ -160,4 +159,4 @@ def _draw(found: dict[str, list[Result]]) -> None:
             told = (area if k == 0 else "", result.what, result.figure, result.required)
             table.add_row(*map(Text, told), Text(result.verdict, style=COLOURS[result.verdict]))
         table.add_section()
-    Console(width=width()).print(table)
+    Console(width=terminal_width()).print(table)

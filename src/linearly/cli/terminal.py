@@ -1,4 +1,4 @@
-"""What goes where: answers to standard output, all else to standard error."""
+"""Print results to standard output and everything else to standard error, and format text for both."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import sys
 import textwrap
@@ -15,233 +16,203 @@ from typing import Any
 
 import click
 
-from linearly.cli.errors import in_options, one_line
-from linearly.formatting import HIDDEN, visible
+from linearly.cli.errors import as_sentence, with_option_names
+from linearly.formatting import HIDDEN, pluralize, shorten, visible
 
-_UNSEEN_WIDTH = 100  # of text that goes to a file or a pipe
-NARROWEST = 60
+MIN_WIDTH = 60
+_FILE_WIDTH = 100  # of text that goes to a file or a pipe
 _LEVEL = re.compile(r"(?<=\S)\[([^\[\]]+)\]")
-# Styles are marks that no text of a user can hold, being drawn anew for each process. They become escape sequences only
-# after every escape that came with a name, a level or a file has been made visible.
+# Styles are marks that no text of a user can contain, because they are drawn anew for each process. They become escape
+# sequences only after every escape in a name, a level or a file has been made visible.
 _KEY = f"\ufdd0{os.urandom(4).hex()}"
 _STYLES: dict[str, Any] = {
     "bold": {"bold": True}, "dim": {"dim": True}, "red": {"fg": "red"}, "green": {"fg": "green"},
     "yellow": {"fg": "yellow"},
 }  # fmt: skip
-_CODES = {name: click.style("", **how, reset=False) for name, how in _STYLES.items()} | {"end": click.style("")}
-_MARKED = re.compile(f"{_KEY}<({'|'.join(_CODES)})>")
+_ESCAPES = {name: click.style("", **how, reset=False) for name, how in _STYLES.items()} | {"end": click.style("")}
+_MARK = re.compile(f"{_KEY}<({'|'.join(_ESCAPES)})>")
+_shown_warnings: list[dict[str, str]] = []  # by `warning_printer`, for JSON
 
 
-def width() -> int:
-    """Columns that there is room for."""
+# --- printing
+
+
+def terminal_width() -> int:
+    """Return the number of columns that text may use."""
     if os.environ.get("COLUMNS", "").isdigit() or (sys.stdout is not None and sys.stdout.isatty()):
-        return max(shutil.get_terminal_size().columns, NARROWEST)
-    return _UNSEEN_WIDTH
+        return max(shutil.get_terminal_size().columns, MIN_WIDTH)
+    return _FILE_WIDTH
 
 
 def print_out(text: str = "") -> None:
     """Print to standard output."""
-    refuse_closed_output()
-    click.echo(_styled(text))
+    check_stdout_open()
+    click.echo(_with_escapes(text))
 
 
 def print_err(text: str) -> None:
     """Print to standard error."""
-    click.echo(_styled(text), err=True)
+    click.echo(_with_escapes(text), err=True)
 
 
-def refuse_closed_output() -> None:
-    """Refuse to go on where standard output is closed, as by `>&-`: Python has no stream for it."""
+def check_stdout_open() -> None:
+    """Raise `ValueError` if standard output is closed, as by `>&-`: Python has no stream for it then."""
     if sys.stdout is None:
         raise ValueError("Standard output is closed, so the answer cannot be written. Redirect it to a file.")
 
 
-def style(text: str, *names: str) -> str:
-    """Text that a terminal shows in a style or a colour: bold, dim, red, green, yellow."""
-    return f"{''.join(f'{_KEY}<{name}>' for name in names)}{text}{_KEY}<end>"
+def print_note(text: str) -> None:
+    """Print a note to standard error."""
+    print_err(style("note: ", "yellow") + wrap_text(text, "note: ")[6:])
 
 
-def _styled(text: str) -> str:
-    """Text as a terminal takes it: styles as escape sequences, and no others."""
-    return _MARKED.sub(lambda found: _CODES[found[1]], visible(text))
-
-
-def wrapped(text: str, lead: str = "") -> str:
-    """Text after a lead, in lines that fit, the later ones indented to stand below the first."""
-    indent = " " * len(lead)
-    lines = textwrap.wrap(text, width() - len(lead), break_long_words=False, break_on_hyphens=False) or [""]
-    return "\n".join((lead if i == 0 else indent) + line for i, line in enumerate(lines))
-
-
-def brief(text: str, most: int = 50) -> str:
-    """Text in one line, in which words of more letters, and levels in brackets, are cut in the middle."""
-    text = _LEVEL.sub(lambda found: f"[{short(found[1], most)}]", text)
-    return " ".join(short(word, most) for word in text.split())
-
-
-def short(name: str, most: int = 50) -> str:
-    """A name of at most so many letters, cut in the middle."""
-    return name if len(name) <= most else f"{name[: most - most // 3 - 1]}…{name[-(most // 3) :]}"
-
-
-def evaluation(found: Any, model: Any) -> str:
-    """An evaluation under the name that `fit` has for the model, with notes that fit."""
-    from dataclasses import replace
-
-    from linearly.cli.fit_summary import kind_of
-
-    title = found.title.replace(type(model.estimator).__name__, kind_of(model), 1)
-    text = str(replace(found, title=title))
-    for line in found.notes:
-        text = text.replace(line, wrapped(line))
-    return text
-
-
-def note(text: str) -> None:
-    """A remark on standard error."""
-    print_err(style("note: ", "yellow") + wrapped(text, "note: ")[6:])
-
-
-def error(text: str, kind: str = "error") -> None:
-    """What went wrong, on standard error."""
+def print_error(text: str, kind: str = "error") -> None:
+    """Print what went wrong to standard error."""
     print_err(style(f"{kind}: ", "red", "bold") + text)
 
 
-_warned: list[dict[str, str]] = []  # what `note_warning` has shown, for JSON
+def print_saved(path: str | os.PathLike[str]) -> None:
+    """Report a file that was written, with its size."""
+    print_err(f"saved {path} ({format_size(path)})")
 
 
-def note_warning(everything: bool = False) -> Callable[..., None]:
-    """What shows warnings: those of the library as notes, each once; of others nothing, unless `everything`."""
-    told: set[str] = set()
-    _warned.clear()
-
-    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        ours = issubclass(category, UserWarning) or category.__name__ == "RankWarning"
-        text = one_line(in_options(str(message)))
-        if text in told or not (ours or everything):
-            return
-        told.add(text)
-        _warned.append({"class": category.__name__, "text": text})
-        note(text if ours else f"{category.__name__}: {text}")
-
-    return show
+def print_result(facts: Any, as_json: bool, render: Callable[[Any], str]) -> None:
+    """Print facts as JSON, or as the text that `render` makes of them."""
+    if as_json:
+        print_json(facts)
+    else:
+        print_out(render(facts))
 
 
-def put_json(value: Any, indent: int | None = 2, *, columns: bool = False) -> None:
-    """Print as JSON, with the warnings shown so far; what is not a finite number becomes null.
+def print_json(value: Any, indent: int | None = 2, *, columns: bool = False) -> None:
+    """Print as JSON, with the warnings shown so far; a number that is not finite becomes null.
 
-    Beside `columns` of answers the warnings stand only where there are any.
+    Beside `columns` of predictions the warnings stand only if there are any.
     """
-    if isinstance(value, dict) and (_warned or not columns):
-        value = {**value, "warnings": list(_warned)}
-    text = json.dumps(plain(value), ensure_ascii=False, indent=indent, allow_nan=False)
-    print_out(HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # the same JSON, whatever a terminal obeys
+    if isinstance(value, dict) and (_shown_warnings or not columns):
+        value = {**value, "warnings": list(_shown_warnings)}
+    text = json.dumps(_json_value(value), ensure_ascii=False, indent=indent, allow_nan=False)
+    print_out(HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))  # the same JSON, without control characters
 
 
-def plain(value: Any) -> Any:
-    """Python's own numbers, strings, lists and dicts; a Table becomes a list of its rows."""
+def _json_value(value: Any) -> Any:
+    """Return Python's own numbers, strings, lists and dicts; a Table becomes a list of its rows."""
     if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
-    if hasattr(value, "to_dict") and hasattr(value, "row"):
-        return [plain(row) for row in value]
+        return {str(key): _json_value(part) for key, part in value.items()}
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return _json_value(value.tolist())
     if isinstance(value, Iterable):
-        return [plain(part) for part in value]
+        return [_json_value(part) for part in value]
     return str(value)
 
 
-def flowing(parts: Sequence[str], gap: str = "   ", indent: str = "") -> str:
-    """Parts in one line, or in several where they do not fit."""
-    lines, room = [""], width()
+def warning_printer(everything: bool = False) -> Callable[..., None]:
+    """Return a function that shows warnings: those of the library as notes, each once; others only if `everything`."""
+    shown: set[str] = set()
+    _shown_warnings.clear()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        ours = issubclass(category, UserWarning) or category.__name__ == "RankWarning"
+        text = as_sentence(with_option_names(str(message)))
+        if text in shown or not (ours or everything):
+            return
+        shown.add(text)
+        _shown_warnings.append({"class": category.__name__, "text": text})
+        print_note(text if ours else f"{category.__name__}: {text}")
+
+    return show
+
+
+# --- styles and layout
+
+
+def style(text: str, *names: str) -> str:
+    """Return text that a terminal shows in a style or a colour: bold, dim, red, green, yellow."""
+    return f"{''.join(f'{_KEY}<{name}>' for name in names)}{text}{_KEY}<end>"
+
+
+def bold(text: str) -> str:
+    """Return bold text."""
+    return style(text, "bold")
+
+
+def dim(text: str) -> str:
+    """Return faint text."""
+    return style(text, "dim")
+
+
+def _with_escapes(text: str) -> str:
+    return _MARK.sub(lambda match: _ESCAPES[match[1]], visible(text))
+
+
+def visible_width(text: str) -> int:
+    """Return the number of columns that styled text takes on a terminal."""
+    return len(_MARK.sub("", visible(text)))
+
+
+def wrap_text(text: str, lead: str = "") -> str:
+    """Return text after a lead in lines that fit, the later ones indented by the length of the lead."""
+    room = terminal_width() - len(lead)
+    lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+    return lead + f"\n{' ' * len(lead)}".join(lines)
+
+
+def flow_parts(parts: Sequence[str], gap: str = "   ", indent: str = "") -> str:
+    """Return parts in one line, or in several if they do not fit."""
+    lines, room = [""], terminal_width()
     for part in parts:
         longer = f"{lines[-1]}{gap}{part}" if lines[-1] else part
-        if seen(longer) > room and lines[-1]:
+        if visible_width(longer) > room and lines[-1]:
             lines.append(indent + part)
         else:
             lines[-1] = longer
     return "\n".join(lines)
 
 
-def seen(text: str) -> int:
-    """Columns of a terminal that styled text takes."""
-    return len(_MARKED.sub("", visible(text)))
+def shorten_words(text: str, most: int = 50) -> str:
+    """Return text in one line, with long words and long levels in brackets cut in the middle."""
+    text = _LEVEL.sub(lambda match: f"[{shorten(match[1], most)}]", text)
+    return " ".join(shorten(word, most) for word in text.split())
 
 
-def bold(text: str) -> str:
-    """Text that stands out on a terminal."""
-    return style(text, "bold")
+def quote_word(word: str) -> str:
+    """Return a word as the shell reads it; with control characters or line breaks in the $'…' of bash and zsh."""
+    if not HIDDEN.search(word) and "\n" not in word:
+        return shlex.quote(word)
+    inside = word.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"$'{visible(inside)}'"
 
 
-def dim(text: str) -> str:
-    """Text that stands back on a terminal."""
-    return style(text, "dim")
+# --- numbers
 
 
-def count(n: int, thing: str, several: str | None = None) -> str:
-    """1 row, 2,000 rows."""
-    return f"{n:,} {thing if n == 1 else several or thing + 's'}"
+def format_columns(columns: int, terms: int) -> str:
+    """Return 3 columns; or 3 columns, 5 terms, if levels of text have terms of their own."""
+    count = pluralize(columns, "column")
+    return count if terms == columns else f"{count}, {pluralize(terms, 'term')}"
 
 
-def columns_told(columns: int, terms: int) -> str:
-    """3 columns; or 3 columns, 5 terms, where levels of text have columns of their own."""
-    told = count(columns, "column")
-    return told if terms == columns else f"{told}, {count(terms, 'term')}"
-
-
-def duration(seconds: float) -> str:
-    """4 ms, 1.3 s, 2 min."""
+def format_duration(seconds: float) -> str:
+    """Return 4 ms, 1.3 s, 2 min."""
     if seconds < 0.9995:
         return f"{1000 * seconds:.0f} ms" if seconds >= 0.0005 else "< 1 ms"
     return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds / 60:.0f} min"
 
 
-def compact(value: float) -> str:
-    """A number with at least four digits, and no exponent where it can be helped."""
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e10 else f"{value:.5g}"
-
-
-def probability(p: float) -> str:
-    """p < 1e-16, p 0.023."""
-    if math.isnan(p):
-        return "p –"
-    return "p < 1e-16" if p < 1e-16 else f"p {p:.2g}"
-
-
-def percent(share: float) -> str:
-    """As a percentage with as many digits as tell it from 0 and 100."""
+def format_percent(share: float) -> str:
+    """Return a share as a percentage with one decimal."""
     return f"{100 * share:.1f} %"
 
 
-def size(path: str | os.PathLike[str]) -> str:
-    """How large a file is."""
+def format_size(path: str | os.PathLike[str]) -> str:
+    """Return the size of a file: 17 bytes, 1.3 kB."""
     n = float(Path(path).stat().st_size)
     for unit in ("bytes", "kB", "MB"):
         if n < 1000:
             return f"{n:.0f} {unit}" if unit == "bytes" or n >= 9.95 else f"{n:.1f} {unit}"
         n /= 1000
     return f"{n:.1f} GB"
-
-
-def saved(path: str | os.PathLike[str]) -> None:
-    """Say that a file was written."""
-    print_err(f"saved {path} ({size(path)})")
-
-
-def two_values(target: str, low: float, high: float) -> str:
-    """What to say of a target of two numbers that is fitted as numbers."""
-    return f"{target} holds only {low:g} and {high:g}. The usual model of such a target is logistic: --model logistic."
-
-
-def quoted(word: str) -> str:
-    """A word as the shell wants it; with a control character or a line break, as bash and zsh do ($'\\n')."""
-    import shlex
-
-    if not HIDDEN.search(word) and "\n" not in word:
-        return shlex.quote(word)
-    inside = word.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-    return f"$'{visible(inside)}'"

@@ -1,4 +1,4 @@
-"""A film: the learning of one model as frames, each of them the library's own answer at that moment."""
+"""Describe the training of one model as frames, each of them computed by the library."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from linearly.models.score_classifier import softmax
 
 Array = NDArray[np.float64]
 
-DRAWN_BEFORE = 60  # frames whose lines are drawn faintly behind the line of a frame
+N_FAINT_LINES = 60  # frames whose lines are drawn faintly behind the line of a frame
 
-_LISTENING = threading.RLock()
+_CAPTURING = threading.RLock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,23 +31,26 @@ class Animation:
     model       the fitted estimator
     classes     names of its classes in its order; empty for curves
     unit        what leads from one frame to the next: "update", "pass", "step", …
-    count       frames, at least one
+    count       number of frames, at least one
+    details     function from a frame's index to its `FrameDetails`
     weights     frames × vectors × 3: (b, w_x, w_y) of the class scores; one vector for two classes
-    fields      classes × 6: scores as 1, x, y, x², xy, y², where they are not linear (one frame)
-    walk        weights on the way, where the answer is read off all of them (pocket, average, vote)
-    shade       "region" (who wins), "probability" (softmax of the scores) or "votes" (asked for frame by frame)
-    at, curves  where fitted curves are given, and frames × places of them
-    wave        one number a frame, for the timeline; `wave_name` says what it is
-    rows        the point that made each frame, −1 for none
-    marks       frames with a name
-    stills      frame → what evidence is drawn from
+    fields      classes × 6: scores as 1, x, y, x², xy, y² if they are not linear (one frame)
+    walk        weights of every update, if the model combines all of them (pocket, average, vote)
+    shade       "region" (the predicted class), "probability" (softmax of the scores) or "votes" (sent with each frame)
+    at, curves  x of the fitted curves, and frames × x values of them
+    wave        one number per frame for the timeline; `wave_name` is its title
+    rows        index of the point that caused each frame, −1 for none
+    marks       (frame, name) of frames with a name
+    scene       what all frames share: certificate, Gaussians, exact solution, experiment
+    picture     the plot beside the plane
+    notes       warnings of the library
     """
 
     model: Any
     classes: tuple[str, ...]
     unit: str
     count: int
-    stills: Callable[[int], FrameDetails]
+    details: Callable[[int], FrameDetails]
     weights: Array | None = None
     fields: Array | None = None
     walk: Array | None = None
@@ -63,38 +66,37 @@ class Animation:
     notes: tuple[str, ...] = ()
 
     def to_dict(self, around: int | None = None) -> dict[str, Any]:
-        """As plain data, numbers packed; the weights only of the frames that are drawn with one, if it is given."""
-        first, last = (0, self.count) if around is None else (max(0, around - DRAWN_BEFORE), around + 1)
-        return {
-            "classes": list(self.classes),
-            "unit": self.unit,
-            "count": self.count,
-            "first": first,
-            "partial": around is not None,
-            "weights": packed(None if self.weights is None else self.weights[first:last]),
-            "fields": packed(self.fields),
-            "walk": packed(None if self.walk is None else self.walk[first:last]),
-            "shade": self.shade,
-            "at": packed(self.at),
-            "curves": packed(self.curves),
-            "wave": packed(self.wave),
-            "wave_name": self.wave_name,
-            "rows": list(self.rows),
-            "marks": [{"at": at, "name": name} for at, name in self.marks],
-            "scene": self.scene,
-            "picture": self.picture,
+        """Return JSON values; with `around`, only the weights that are drawn with that frame."""
+        first, last = (0, self.count) if around is None else (max(0, around - N_FAINT_LINES), around + 1)
+        texts = {name: getattr(self, name) for name in ("unit", "count", "shade", "wave_name", "scene", "picture")}
+        arrays = {name: pack_floats(getattr(self, name)) for name in ("fields", "at", "curves", "wave")}
+        parts = {
+            name: pack_floats(None if array is None else array[first:last])
+            for name, array in (("weights", self.weights), ("walk", self.walk))
         }
+        return (
+            texts
+            | arrays
+            | parts
+            | {
+                "classes": list(self.classes),
+                "first": first,
+                "partial": around is not None,
+                "rows": list(self.rows),
+                "marks": [{"at": at, "name": name} for at, name in self.marks],
+            }
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class FrameDetails:
-    """One frame for the evidence.
+    """The text, numbers and code of one frame.
 
-    model       something that `evaluate` can judge
-    words       what is seen, in a sentence or two
-    facts       name → number or word
+    model       a model of this frame that `evaluate` accepts
+    words       a sentence or two
+    facts       (name, number or text)
     terms       (term, estimate, standard error or None)
-    code        Python that arrives at this frame, after X and y are there
+    code        Python that computes this frame from X and y
     """
 
     model: Any
@@ -104,34 +106,36 @@ class FrameDetails:
     code: str = ""
 
 
-class Weighted:
-    """A linear classifier with given weights, judged like any model; one vector of weights for two classes."""
+class FixedClassifier:
+    """A linear classifier with given weights that `evaluate` accepts; one vector of weights for two classes."""
 
     def __init__(self, classes: Any, weights: Array) -> None:
         self.classes_ = np.asarray(classes)
         self.coef, self.intercept = np.ascontiguousarray(weights[:, 1:]), weights[:, 0]
 
+    def _scores(self, X: Any) -> Array:
+        return scores(np.asarray(X), self.coef, self.intercept)
+
     def decision_function(self, X: Any) -> Array:
-        """Scores as an estimator gives them."""
-        found = scores(np.asarray(X), self.coef, self.intercept)
-        return found[:, 0] if len(self.coef) == 1 else found
+        """Return the scores as an estimator does."""
+        return self._scores(X)[:, 0] if len(self.coef) == 1 else self._scores(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The classes, ties broken as everywhere in the library."""
-        return self.classes_[predicted_codes(scores(np.asarray(X), self.coef, self.intercept))]
+        """Return the classes, with the library's rule for ties."""
+        return self.classes_[predicted_codes(self._scores(X))]
 
 
-class Probable(Weighted):
-    """The same with scores that are log-odds."""
+class FixedLogisticClassifier(FixedClassifier):
+    """A linear classifier with given weights whose scores are log-odds."""
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities, n × K."""
-        found = scores(np.asarray(X), self.coef, self.intercept)
-        return softmax(np.column_stack([np.zeros(len(found)), found]) if found.shape[1] == 1 else found)
+        """Return probabilities, n × K."""
+        logits = self._scores(X)
+        return softmax(np.column_stack([np.zeros(len(logits)), logits]) if logits.shape[1] == 1 else logits)
 
 
-def packed(array: Array | None) -> dict[str, Any] | None:
-    """Float64 numbers as base64 of their bytes, with the shape."""
+def pack_floats(array: Array | None) -> dict[str, Any] | None:
+    """Return float64 numbers as base64 of their bytes, with the shape."""
     if array is None:
         return None
     numbers = np.ascontiguousarray(array, dtype="<f8")
@@ -140,36 +144,36 @@ def packed(array: Array | None) -> dict[str, Any] | None:
 
 @contextmanager
 def capture_warnings() -> Iterator[list[str]]:
-    """Collects what the library warns of, to be shown instead of printed."""
-    told: list[str] = []
-    # Who listens, listens for the whole process: one page at a time.
-    with _LISTENING, warnings.catch_warnings(record=True) as caught:
+    """Collect warnings in a list, to be shown instead of printed."""
+    messages: list[str] = []
+    # warnings.catch_warnings acts on the whole process, so one session captures at a time.
+    with _CAPTURING, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield told
-    told += dict.fromkeys(str(warning.message) for warning in caught)
+        yield messages
+    messages += dict.fromkeys(str(warning.message) for warning in caught)
 
 
-def joined(coef: Array, intercept: Array) -> Array:
-    """(b, w) side by side along the last axis."""
+def stack_weights(coef: Array, intercept: Array) -> Array:
+    """Return (b, w) side by side along the last axis."""
     return np.concatenate([np.asarray(intercept)[..., None], np.asarray(coef)], axis=-1)
 
 
 def linear_terms(names: tuple[str, str], classes: tuple[str, ...], weights: Array) -> Any:
-    """(term, estimate, None) of one frame's weights."""
-    if len(weights) == 1:
-        return tuple((term, float(value), None) for term, value in zip(("Intercept", *names), weights[0], strict=True))
+    """Return (term, estimate, None) for the weights of one frame."""
+    prefixes = [""] if len(weights) == 1 else [f"{name}: " for name in classes]
     return tuple(
-        (f"{name}: {term}", float(value), None)
-        for name, row in zip(classes, weights, strict=True)
+        (prefix + term, float(value), None)
+        for prefix, row in zip(prefixes, weights, strict=True)
         for term, value in zip(("Intercept", *names), row, strict=True)
     )
 
 
-def counted(n: int, one: str) -> str:
-    """1 point, 2 points, no points."""
-    return f"{n or 'no'} {one}{'s' * (n != 1)}" if not one.endswith("s") else f"{n or 'no'} {one}{'es' * (n != 1)}"
+def format_fit(estimator: str, parameters: dict[str, Any]) -> str:
+    """Return the line of Python that fits an estimator."""
+    arguments = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+    return f"model = ly.{estimator}({arguments}).fit(X, y)"
 
 
-def told(value: float, digits: int = 3) -> str:
-    """A number in a sentence, with the page's minus: 0.251, 1e−6."""
+def format_number(value: float, digits: int = 3) -> str:
+    """Return a number for a sentence, with a typographic minus: 0.251, 1e−6."""
     return re.sub(r"e\+?(−?)0*", r"e\1", f"{value:.{digits}g}".replace("-", "−"))

@@ -1,4 +1,4 @@
-"""The page's script as one module: notebooks load a widget from one text, and the page is written in several files."""
+"""Combine the page's JavaScript modules into one, because notebooks load a widget from a single text."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', flags=re.M)
 _EXPORT = re.compile(r"^export (?=async |class |const |function )", flags=re.M)
 
 
-def one_module(entry: str = "lab.js") -> str:
-    """The module and all that it imports, each after those it imports itself.
+def bundle_modules(entry: str = "lab.js") -> str:
+    """Return a module and everything it imports, each after its own imports.
 
-    They then share one scope, so their names must differ and none may import what imports it; both are tested.
+    The modules then share one scope: tests check that their names differ and that there are no import cycles.
     """
     web = resources.files("linearly.lab").joinpath("web")
     parts: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Films of the perceptrons: one frame an update (a pass, for the batch), read off the log of mistakes."""
+"""Animate the perceptrons: one frame per update (per pass for the batch perceptron), read from the log of mistakes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from linearly.algorithm.perceptron.mistake_log import MistakeLog, apply_updates
 from linearly.algorithm.separability.certificate import Certificate
 from linearly.algorithm.separability.decide import separability
 from linearly.algorithm.separability.error_floor import error_floor
-from linearly.dataset.rows.block import Rows, as_rows
+from linearly.dataset.rows.block import as_rows
+from linearly.formatting import pluralize
 from linearly.lab.animation import (
     Animation,
     Array,
+    FixedClassifier,
     FrameDetails,
-    Weighted,
     capture_warnings,
-    counted,
-    joined,
+    format_fit,
     linear_terms,
+    stack_weights,
 )
-from linearly.lab.separability_text import about_scores, badge_of, sentence_of
+from linearly.lab.separability_text import describe_separability, describe_with_scores, separability_badge
 from linearly.models.batch_perceptron import BatchPerceptron, Correction
 from linearly.models.online_perceptrons import AveragedPerceptron, Perceptron, VotedPerceptron
 from linearly.models.pocket_perceptron import PocketPerceptron
 
-MOST_FRAMES = 2001  # 2 000 updates and the start
-_MOST_FLOORED = 80  # points up to which the error floor is looked for: some 20 ms
+MAX_FRAMES = 2001  # 2,000 updates and the start
+_MAX_FLOOR_POINTS = 80  # points up to which the error floor is computed: about 20 ms
 
 ESTIMATORS: dict[str, Any] = {
     "perceptron": Perceptron,
@@ -41,206 +42,189 @@ ESTIMATORS: dict[str, Any] = {
     "batch": BatchPerceptron,
 }
 
-_TRAIL = """trail = [(w, b) for _, coef, intercept in model.mistake_log_.iter_weights() for w, b in zip(coef, intercept)]
-w, b = trail[{last}]  # after update {update}"""
-_START = "w, b = np.zeros(({vectors}, 2)), np.zeros({vectors})  # before the first update"
+_AFTER_UPDATE = """\
+walk = [(w, b) for _, coef, intercept in model.mistake_log_.iter_weights() for w, b in zip(coef, intercept)]
+w, b = walk[{last}]  # after update {update}"""
+_AT_ZERO = "w, b = np.zeros(({vectors}, 2)), np.zeros({vectors})  # before the first update"
+_LOG_UNTIL = """from dataclasses import replace
+
+full = model.mistake_log_
+log = replace(full, rows=full.rows[:{t}], codes=full.codes[:{t}], rivals=full.rivals[:{t}],
+              times=full.times[:{t}], which=full.which[:{t}], seen={seen})
+"""
 
 
 def perceptron_animation(
     name: str, X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]
 ) -> Animation:
-    """The film of one of the five perceptrons."""
+    """Return the animation of one of the five perceptrons."""
     given = dict(settings)
     if given.pop("shuffle", False):
         given |= {"shuffle": True, "random_state": 0}
     with capture_warnings() as notes:
         model = ESTIMATORS[name](**given).fit(X, y)
-    certificate = separability(X, y, names=names)
-    codes = np.searchsorted(model.classes_, y)
-    rows = as_rows(X, codes)
-    classes = tuple(map(str, model.classes_.tolist()))
-    fitted = code_of(type(model).__name__, given)
-    reel = PerceptronAnimator(model, certificate, rows, classes, names, fitted, tuple(notes))
-    return reel.batch() if name == "batch" else reel.online(name)
-
-
-def code_of(estimator: str, given: dict[str, Any]) -> str:
-    """The line that fits it."""
-    told = ", ".join(f"{key}={value!r}" for key, value in given.items())
-    return f"model = ly.{estimator}({told}).fit(X, y)"
+    return PerceptronAnimator(name, model, X, y, names, format_fit(type(model).__name__, given)).animation(notes)
 
 
 class PerceptronAnimator:
-    """What the five films have in common."""
+    """Compute the frames of a fitted perceptron.
 
-    def __init__(
-        self, model: Any, certificate: Certificate, rows: Rows, classes: tuple[str, ...], names: tuple[str, str],
-        fitted: str, notes: tuple[str, ...],
-    ) -> None:  # fmt: skip
-        self.model, self.certificate, self.rows = model, certificate, rows
-        self.classes, self.names, self.fitted = classes, names, fitted
-        self.notes = notes if len(classes) == 2 else tuple(map(about_scores, notes))
+    walk        (b, w) at the start and after every update or pass: frames × vectors × 3
+    errors      how many points each of them gets wrong
+    best        for every frame, the first frame up to it with the fewest errors
+    weights     what the model predicts with at each frame: the walk, the pocket or the average
+    """
 
-    def online(self, name: str) -> Animation:
-        """Perceptron, pocket, averaged and voted: one frame an update."""
-        log: MistakeLog = self.model.mistake_log_
-        trail = trail_of(log)
-        wrong = count_errors(self.rows, trail[..., 1:], trail[..., 0])[:-1]
-        weights, walk = trail, None
-        marks = _passes(self.model.mistakes_per_pass_, len(trail))
-        best = first_best(wrong)
+    def __init__(self, name: str, model: Any, X: Array, y: NDArray[Any], names: tuple[str, str], fit_code: str) -> None:
+        self.name, self.model, self.names, self.fit_code = name, model, names, fit_code
+        self.certificate = separability(X, y, names=names)
+        self.classes = tuple(map(str, model.classes_.tolist()))
+        self.two = len(self.classes) == 2
+        self.rows = as_rows(X, np.searchsorted(model.classes_, y))
+        self.walk = self._batch_walk() if name == "batch" else walk_of(model.mistake_log_)
+        self.errors = count_errors(self.rows, self.walk[..., 1:], self.walk[..., 0])[:-1]
+        self.best = first_best(self.errors)
+        self.weights = self.walk
         if name == "pocket":
-            weights, walk = trail[best], trail
-            marks = (*marks, (int(best[-1]), "best"))
+            self.weights = self.walk[self.best]
         elif name == "averaged":
-            weights, walk = averages(log, trail), trail
-        return Animation(
-            self.model, self.classes, "update", len(trail),
-            stills=partial(self._still, name, log, trail, weights, wrong, best),
-            weights=None if name == "voted" else weights, walk=trail if name == "voted" else walk,
-            shade="votes" if name == "voted" else "region",
-            wave=wrong, wave_name="errors of each line" if name in ("averaged", "voted") else "errors on all points",
-            marks=marks,
-            rows=(-1, *log.rows[: len(trail) - 1].tolist()),
-            scene=scene_of(self.certificate), picture={"kind": "weights"}, notes=self.notes,
-        )  # fmt: skip
+            self.weights = running_averages(model.mistake_log_, self.walk)
 
-    def batch(self) -> Animation:
-        """The batch perceptron: one frame a correction."""
-        model = self.model
-        k = 1 if len(self.classes) == 2 else len(self.classes)
-        trail = np.zeros((model.n_updates_ + 1, k, 3))
-        for t in range(model.n_updates_):
-            found = self.rows.reduce(partial(Correction.of, coef=trail[t, :, 1:], intercept=trail[t, :, 0]))
-            trail[t + 1] = trail[t] + joined(found.coef / found.weight, found.intercept / found.weight)
-        wrong = count_errors(self.rows, trail[..., 1:], trail[..., 0])[:-1]
-        return Animation(
-            model, self.classes, "pass", len(trail),
-            stills=partial(self._still, "batch", None, trail, trail, wrong, first_best(wrong)),
-            weights=trail, wave=wrong, wave_name="errors on all points",
-            scene=scene_of(self.certificate), picture={"kind": "weights"}, notes=self.notes,
-        )  # fmt: skip
-
-    def _still(
-        self, name: str, log: MistakeLog | None, trail: Array, weights: Array, wrong: Array, best: Any, t: int
-    ) -> FrameDetails:
-        n = len(self.certificate.y)
-        facts: list[tuple[str, Any]] = [("passes" if name == "batch" else "updates", t)]
-        if name not in ("batch",) and self.certificate.verdict == "separable":
-            facts.append(("never more than (R/γ)²", self.certificate.mistake_bound()))
-        if self.certificate.verdict == "separable":
-            facts.append(("margin γ", self.certificate.margin))
-        elif n <= _MOST_FLOORED:
-            facts.append(("errors nobody avoids", int(error_floor(self.certificate.X, self.certificate.y))))
-        made = "pass" if name == "batch" else "update"
-        if name == "voted":
-            assert log is not None
-            judged: Any = Voters(self.model.classes_, until(log, t))
-            facts.append(("voters", t + 1))
-            who = counted(t + 1, "line") if len(self.classes) == 2 else f"{t + 1} sets of scores"
-            words = f"After {counted(t, made)}, {who} vote." if t else self._start(wrong, n)
-            code = self._until(log, t) + "votes = log.vote(X)"
-            terms: Any = ()
-        else:
-            judged = Weighted(self.model.classes_, weights[t])
-            terms = linear_terms(self.names, self.classes, weights[t])
-            words, code = self._words(name, log, trail, weights, wrong, best, t, n, made)
-        end = t == len(trail) - 1
-        if end:
-            why = self.model.stop_reason_
-            words += f" Stopped: {why if len(self.classes) == 2 else about_scores(why)}."
-            truncated = name != "batch" and self.model.n_updates_ > t
-            if truncated:
-                words = f"The first {t} of {self.model.n_updates_} updates are shown."
-        return FrameDetails(judged, words, tuple(facts), terms, self.fitted + "\n" + code)
-
-    def _words(
-        self, name: str, log: MistakeLog | None, trail: Array, weights: Array, wrong: Array, best: Any, t: int, n: int,
-        made: str,
-    ) -> tuple[str, str]:  # fmt: skip
-        vectors = trail.shape[1]
-        after = _TRAIL.format(last=t - 1, update=t) if t else _START.format(vectors=vectors)
-        two = vectors == 1
-        gets = "the line gets" if two else "the scores get"
-        now = f"After {counted(t, made)} {gets} {int(wrong[t])} of {n} points wrong."
-        if not trail[t].any():
-            now = self._start(wrong, n)
+    def animation(self, notes: list[str]) -> Animation:
+        """Return all frames; `notes` are the warnings of the fit."""
+        name, voted = self.name, self.name == "voted"
+        marks: tuple[tuple[int, str], ...] = ()
+        rows: tuple[int, ...] = ()
+        if name != "batch":
+            marks = _pass_marks(self.model.mistakes_per_pass_, len(self.walk))
+            rows = (-1, *self.model.mistake_log_.rows[: len(self.walk) - 1].tolist())
         if name == "pocket":
-            least = int(wrong[best[t]])
-            kept = f"{'the line' if two else 'those'} after update {int(best[t])}" if best[t] else "the start"
-            words = f"{now} In the pocket: {kept}, with {counted(least, 'error')}."
-            if t == len(trail) - 1:
-                return words, "w, b = model.coef_, model.intercept_  # from the pocket"
-            return words, _TRAIL.format(last=best[t] - 1, update=best[t]) if best[t] else self._begin()
-        if name == "averaged":
+            marks = (*marks, (int(self.best[-1]), "best"))
+        return Animation(
+            self.model, self.classes, "pass" if name == "batch" else "update", len(self.walk), self.frame_details,
+            weights=None if voted else self.weights,
+            walk=self.walk if name in ("pocket", "averaged", "voted") else None,
+            shade="votes" if voted else "region",
+            wave=self.errors,
+            wave_name="errors of each line" if name in ("averaged", "voted") else "errors on all points",
+            marks=marks, rows=rows, scene=certificate_scene(self.certificate), picture={"kind": "weights"},
+            notes=tuple(notes if self.two else map(describe_with_scores, notes)),
+        )  # fmt: skip
+
+    def frame_details(self, t: int) -> FrameDetails:
+        """Return the details of frame t."""
+        log = None if self.name == "batch" else self.model.mistake_log_
+        words, code = self._describe(t)
+        if t == len(self.walk) - 1:
+            reason = self.model.stop_reason_
+            words += f" Stopped: {reason if self.two else describe_with_scores(reason)}."
+            if log is not None and self.model.n_updates_ > t:
+                words = f"The first {t} of {self.model.n_updates_} updates are shown."
+        code = f"{self.fit_code}\n{code}"
+        if self.name == "voted":
             assert log is not None
+            facts = (*self._facts(t), ("voters", t + 1))
+            return FrameDetails(Voters(self.model.classes_, log_until(log, t)), words, facts, (), code)
+        frame = FixedClassifier(self.model.classes_, self.weights[t])
+        return FrameDetails(frame, words, self._facts(t), linear_terms(self.names, self.classes, self.weights[t]), code)
+
+    def _batch_walk(self) -> Array:
+        walk = np.zeros((self.model.n_updates_ + 1, 1 if self.two else len(self.classes), 3))
+        for t in range(self.model.n_updates_):
+            step = self.rows.reduce(partial(Correction.of, coef=walk[t, :, 1:], intercept=walk[t, :, 0]))
+            walk[t + 1] = walk[t] + stack_weights(step.coef / step.weight, step.intercept / step.weight)
+        return walk
+
+    def _facts(self, t: int) -> tuple[tuple[str, Any], ...]:
+        certificate = self.certificate
+        facts: list[tuple[str, Any]] = [("passes" if self.name == "batch" else "updates", t)]
+        if certificate.verdict == "separable":
+            if self.name != "batch":
+                facts.append(("never more than (R/γ)²", certificate.mistake_bound()))
+            facts.append(("margin γ", certificate.margin))
+        elif len(certificate.y) <= _MAX_FLOOR_POINTS:
+            facts.append(("errors nobody avoids", int(error_floor(certificate.X, certificate.y))))
+        return tuple(facts)
+
+    def _describe(self, t: int) -> tuple[str, str]:
+        """Return a sentence about frame t, and the code that computes its weights."""
+        after = f"After {pluralize(t, *(('pass', 'passes') if self.name == 'batch' else ('update',)), zero='no')}"
+        share = f"{int(self.errors[t])} of {len(self.certificate.y)}"
+        words = f"{after} {'the line gets' if self.two else 'the scores get'} {share} points wrong."
+        if not self.walk[t].any():
+            words = self._describe_start()
+        at_zero = _AT_ZERO.format(vectors=self.walk.shape[1])
+        if self.name == "voted":
+            who = pluralize(t + 1, "line") if self.two else f"{t + 1} sets of scores"
+            return f"{after}, {who} vote." if t else self._describe_start(), self._log_code(t) + "votes = log.vote(X)"
+        if self.name == "averaged":
             if t:
-                mean = Weighted(self.model.classes_, weights[t]).predict(self.certificate.X)
-                left = int(np.count_nonzero(mean != self.certificate.y))
-                whose = (
-                    "the bold line, the mean of all so far, gets" if two else "their mean so far, which is drawn, gets"
-                )
-                now = (
-                    f"After {counted(t, made)} the last {'line gets' if two else 'scores get'} {int(wrong[t])} of {n} "
-                )
-                now += f"points wrong; {whose} {left}."
-            return now, self._until(log, t) + "w, b = log.averaged_weights()"
-        if name == "batch":
-            until = f"model = ly.BatchPerceptron(max_passes={t}).fit(X, y)\nw, b = model.coef_, model.intercept_"
-            return now, until if t else _START.format(vectors=vectors)
-        return now, after
+                mean = FixedClassifier(self.model.classes_, self.weights[t]).predict(self.certificate.X)
+                last, drawn = ("line gets", "the bold line, the mean of all so far, gets") if self.two else (
+                    "scores get", "their mean so far, which is drawn, gets")  # fmt: skip
+                wrong = int(np.count_nonzero(mean != self.certificate.y))
+                words = f"{after} the last {last} {share} points wrong; {drawn} {wrong}."
+            return words, self._log_code(t) + "w, b = log.averaged_weights()"
+        if self.name == "pocket":
+            return self._describe_pocket(t, words)
+        if self.name == "batch":
+            fit = f"model = ly.BatchPerceptron(max_passes={t}).fit(X, y)\nw, b = model.coef_, model.intercept_"
+            return words, fit if t else at_zero
+        return words, _AFTER_UPDATE.format(last=t - 1, update=t) if t else at_zero
 
-    def _start(self, wrong: Array, n: int) -> str:
-        """All weights zero draw nothing, and a tie goes to one class."""
-        two = len(self.classes) == 2
-        kind = self.classes[1] if two else self.classes[0]
-        what = "There is no line yet" if two else "There are no scores yet"
-        return f"{what}: all weights are 0, and all points count as “{kind}”, {int(wrong[0])} of {n} wrongly."
+    def _describe_pocket(self, t: int, words: str) -> tuple[str, str]:
+        best = int(self.best[t])
+        kept = f"{'the line' if self.two else 'those'} after update {best}" if best else "the start"
+        words = f"{words} In the pocket: {kept}, with {pluralize(int(self.errors[best]), 'error', zero='no')}."
+        if t == len(self.walk) - 1:
+            return words, "w, b = model.coef_, model.intercept_  # from the pocket"
+        if best:
+            return words, _AFTER_UPDATE.format(last=best - 1, update=best)
+        coef, intercept = self.model.mistake_log_.start
+        return words, f"w, b = np.array({coef.tolist()!r}), np.array({intercept.tolist()!r})  # the start"
 
-    def _begin(self) -> str:
-        start = self.model.mistake_log_.start
-        return f"w, b = np.array({start[0].tolist()!r}), np.array({start[1].tolist()!r})  # the start"
+    def _describe_start(self) -> str:
+        """Describe weights that are all zero: nothing can be drawn, and ties go to one class."""
+        kind = self.classes[1] if self.two else self.classes[0]
+        what = "There is no line yet" if self.two else "There are no scores yet"
+        wrong = f"{int(self.errors[0])} of {len(self.certificate.y)} wrongly"
+        return f"{what}: all weights are 0, and all points count as “{kind}”, {wrong}."
 
-    def _until(self, log: MistakeLog, t: int) -> str:
-        part = until(log, t)
-        return (
-            "from dataclasses import replace\n\nwhole = model.mistake_log_\n"
-            f"log = replace(whole, rows=whole.rows[:{t}], codes=whole.codes[:{t}], rivals=whole.rivals[:{t}],\n"
-            f"              times=whole.times[:{t}], which=whole.which[:{t}], seen={part.seen})\n"
-        )
+    def _log_code(self, t: int) -> str:
+        return _LOG_UNTIL.format(t=t, seen=log_until(self.model.mistake_log_, t).seen)
 
 
 class Voters:
-    """The vote of the lines so far, judged like any model."""
+    """The vote of the lines so far, as a model that `evaluate` accepts."""
 
     def __init__(self, classes: Any, log: MistakeLog) -> None:
         self.classes_, self.log = classes, log
-        self._asked: tuple[Any, Any] = None, None
+        self._last: tuple[Any, Any] = None, None
 
     def decision_function(self, X: Any) -> Array:
-        """Mean vote, −1 to 1; of K classes the share of each."""
-        if not np.array_equal(self._asked[0], X):
-            self._asked = X, self.log.vote(np.asarray(X))
-        return self._asked[1]  # type: ignore[no-any-return]
+        """Return the mean vote, −1 to 1; for more than two classes the share of each."""
+        if not np.array_equal(self._last[0], X):
+            self._last = X, self.log.vote(np.asarray(X))
+        return self._last[1]  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Who gets the most votes."""
+        """Return the class with the most votes."""
         votes = self.decision_function(X)
         code = (votes >= 0).astype(np.intp) if votes.ndim == 1 else np.argmax(votes, axis=1)
         return self.classes_[code]  # type: ignore[no-any-return]
 
 
-def trail_of(log: MistakeLog) -> Array:
-    """(b, w) at the start and after every update that is shown: frames × vectors × 3."""
+def walk_of(log: MistakeLog) -> Array:
+    """Return (b, w) at the start and after every update that is shown: frames × vectors × 3."""
     start = (np.zeros((log.vectors, log.p)), np.zeros(log.vectors)) if log.start is None else log.start
     assert log.which is not None
-    some = slice(MOST_FRAMES - 1)
+    some = slice(MAX_FRAMES - 1)
     steps = apply_updates(*start, log.features[log.which[some]], log.codes[some], log.rivals[some], log.intercept)
-    return np.concatenate([joined(*start)[None], joined(*steps)])
+    return np.concatenate([stack_weights(*start)[None], stack_weights(*steps)])
 
 
-def until(log: MistakeLog, t: int) -> MistakeLog:
-    """The log as it was just before mistake t + 1."""
+def log_until(log: MistakeLog, t: int) -> MistakeLog:
+    """Return the log as it was just before mistake t + 1."""
     assert log.which is not None
     seen = log.seen if t == len(log) else int(log.times[t]) - 1
     return replace(
@@ -249,35 +233,37 @@ def until(log: MistakeLog, t: int) -> MistakeLog:
     )  # fmt: skip
 
 
-def averages(log: MistakeLog, trail: Array) -> Array:
-    """What `until(log, t).average()` says for every t, in one sweep: Σ c w / Σ c."""
-    survived = log.survival_counts[: len(trail)].astype(np.float64)
+def running_averages(log: MistakeLog, walk: Array) -> Array:
+    """Return the averaged weights of `log_until(log, t)` for every t in one sweep: Σ c w / Σ c."""
+    survived = log.survival_counts[: len(walk)].astype(np.float64)
     total = np.cumsum(survived)
-    return np.asarray(np.cumsum(survived[:, None, None] * trail, axis=0) / np.maximum(total, 1)[:, None, None])
+    return np.asarray(np.cumsum(survived[:, None, None] * walk, axis=0) / np.maximum(total, 1)[:, None, None])
 
 
-def first_best(wrong: Array) -> NDArray[np.intp]:
-    """For every frame, the first frame up to it with the fewest errors."""
-    lower = np.concatenate([[True], wrong[1:] < np.minimum.accumulate(wrong)[:-1]])
-    return np.asarray(np.maximum.accumulate(np.where(lower, np.arange(len(wrong)), 0)))
+def first_best(errors: Array) -> NDArray[np.intp]:
+    """Return for every frame the first frame up to it with the fewest errors."""
+    lower = np.concatenate([[True], errors[1:] < np.minimum.accumulate(errors)[:-1]])
+    return np.asarray(np.maximum.accumulate(np.where(lower, np.arange(len(errors)), 0)))
 
 
-def scene_of(certificate: Certificate) -> dict[str, Any]:
-    """The proof as something to draw."""
-    told: dict[str, Any] = {
-        "verdict": certificate.verdict, "badge": badge_of(certificate), "sentence": sentence_of(certificate),
-    }  # fmt: skip
+def certificate_scene(certificate: Certificate) -> dict[str, Any]:
+    """Return what is drawn of a certificate of separability or overlap."""
+    proof: dict[str, Any] = {
+        "verdict": certificate.verdict,
+        "badge": separability_badge(certificate),
+        "sentence": describe_separability(certificate),
+    }
     if certificate.verdict == "separable" and len(certificate.classes) == 2:
         assert certificate.coef is not None
-        told["margin"] = certificate.margin
-        told["separator"] = [float(np.ravel(certificate.intercept)[0]), *map(float, np.ravel(certificate.coef))]
+        proof["margin"] = certificate.margin
+        proof["separator"] = [float(np.ravel(certificate.intercept)[0]), *map(float, np.ravel(certificate.coef))]
     if certificate.witness is not None:
-        told["witness"] = [int(i) for i in certificate.witness.rows]
+        proof["witness"] = [int(i) for i in certificate.witness.rows]
         meeting = certificate.common_hull_point
-        told["meeting"] = None if meeting is None else [float(v) for v in meeting]
-    return {"certificate": told}
+        proof["meeting"] = None if meeting is None else [float(v) for v in meeting]
+    return {"certificate": proof}
 
 
-def _passes(mistakes: list[int], frames: int) -> tuple[tuple[int, str], ...]:
+def _pass_marks(mistakes: list[int], n_frames: int) -> tuple[tuple[int, str], ...]:
     ends = np.cumsum(mistakes)[:-1]
-    return tuple((int(end), f"pass {k + 2}") for k, end in enumerate(ends) if 0 < end < frames)
+    return tuple((int(end), f"pass {k + 2}") for k, end in enumerate(ends) if 0 < end < n_frames)

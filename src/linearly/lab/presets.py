@@ -1,4 +1,4 @@
-"""Sets of points worth a look, each with the algorithm that shows why."""
+"""Provide sets of example points, each with an algorithm that it illustrates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linearly.dataset.features.digits import digit_features
-from linearly.lab.state import CLASSES, Point, State, view_of
+from linearly.lab.state import CLASSES, Point, State, fit_view
 
 Draw = Callable[[np.random.Generator], list[tuple[Any, int]]]
 
@@ -19,8 +19,8 @@ _TILT = np.array([0.6, -0.8])
 
 def _separable(draw: np.random.Generator) -> list[tuple[Any, int]]:
     cloud = draw.normal(size=(400, 2)) * [1.9, 1.5]
-    kept = cloud[np.abs(cloud @ _TILT - 0.7) > 0.13][:44]
-    return [(xy, int(xy @ _TILT > 0.7)) for xy in kept]
+    apart = cloud[np.abs(cloud @ _TILT - 0.7) > 0.13][:44]
+    return [(xy, int(xy @ _TILT > 0.7)) for xy in apart]
 
 
 def _outlier(draw: np.random.Generator) -> list[tuple[Any, int]]:
@@ -52,18 +52,18 @@ def _ellipses(draw: np.random.Generator) -> list[tuple[Any, int]]:
     return [*((wide @ draw.normal(size=2), 0) for _ in range(50)), *inner]
 
 
-def _cloud(draw: np.random.Generator) -> list[tuple[Any, int]]:
+def _line(draw: np.random.Generator) -> list[tuple[Any, int]]:
     x = np.sort(draw.uniform(0.5, 9.5, 28))
     return [(np.array([u, 1.1 + 0.55 * u + 0.75 * draw.normal()]), 0) for u in x]
 
 
-def _ruined(draw: np.random.Generator) -> list[tuple[Any, int]]:
+def _regression_outlier(draw: np.random.Generator) -> list[tuple[Any, int]]:
     x = np.linspace(0.6, 7.4, 16)
     rows = [(np.array([u, 1.0 + 0.6 * u + 0.25 * draw.normal()]), 0) for u in x]
     return [*rows, (np.array([9.3, 0.4]), 0)]
 
 
-def _curved(draw: np.random.Generator) -> list[tuple[Any, int]]:
+def _curve(draw: np.random.Generator) -> list[tuple[Any, int]]:
     x = np.sort(draw.uniform(-1.0, 1.0, 24))
     return [(np.array([u, np.sin(3.2 * u) + 0.22 * draw.normal()]), 0) for u in x]
 
@@ -78,8 +78,8 @@ def _digits() -> tuple[Point, ...]:
     return tuple((float(a), float(b), int(d == 7)) for (a, b), d in zip(features, digit[some], strict=True))
 
 
-# name → title, how the points are drawn (None: the digits), the algorithm that goes with them
-_LIST: dict[str, tuple[str, Draw | None, str]] = {
+# name → title, generator of the points (None: the digits), algorithm
+_PRESETS: dict[str, tuple[str, Draw | None, str]] = {
     "separable": ("Separable", _separable, "perceptron"),
     "outlier": ("One outlier", _outlier, "pocket"),
     "xor": ("XOR", _xor, "perceptron"),
@@ -88,26 +88,25 @@ _LIST: dict[str, tuple[str, Draw | None, str]] = {
     "ellipses": ("Two covariances", _ellipses, "qda"),
     "masking": ("Three in a row (masking)", _masking, "indicator"),
     "digits": ("Digits 0 and 7: density, symmetry", None, "pocket"),
-    "cloud": ("Regression cloud", _cloud, "least_squares"),
-    "ruined": ("An outlier that ruins least squares", _ruined, "least_squares"),
-    "curved": ("A curve", _curved, "ridge"),
+    "cloud": ("Regression cloud", _line, "least_squares"),
+    "ruined": ("An outlier that ruins least squares", _regression_outlier, "least_squares"),
+    "curved": ("A curve", _curve, "ridge"),
 }
 
 
 def presets() -> list[dict[str, str]]:
-    """Names, titles and algorithms, for a page."""
-    return [{"name": name, "title": title, "algorithm": goes} for name, (title, _, goes) in _LIST.items()]
+    """Return names, titles and algorithms, for the page."""
+    return [{"name": name, "title": title, "algorithm": algorithm} for name, (title, _, algorithm) in _PRESETS.items()]
 
 
 def preset(name: Any) -> State:
-    """The points of a preset, with the algorithm that goes with them."""
-    if not isinstance(name, str) or name not in _LIST:
-        raise ValueError(f"There is no preset {name!r}; there are {', '.join(_LIST)}.")
-    _, draw, algorithm = _LIST[name]
+    """Return the points of a preset with its algorithm."""
+    if not isinstance(name, str) or name not in _PRESETS:
+        raise ValueError(f"There is no preset {name!r}; there are {', '.join(_PRESETS)}.")
+    _, draw, algorithm = _PRESETS[name]
     if draw is None:
         points = _digits()
-        view = view_of(points)
-        return State(points, ("0", "7"), ("density", "symmetry"), view, algorithm)
+        return State(points, ("0", "7"), ("density", "symmetry"), fit_view(points), algorithm)
     rows = draw(np.random.default_rng(7))
     points = tuple((round(float(xy[0]), 3), round(float(xy[1]), 3), label) for xy, label in rows)
-    return State(points, CLASSES, ("x", "y"), view_of(points), algorithm)
+    return State(points, CLASSES, ("x", "y"), fit_view(points), algorithm)

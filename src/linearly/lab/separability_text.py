@@ -1,4 +1,4 @@
-"""Whether the classes can be separated, in the words of the lab: two by a line, more by linear scores."""
+"""Describe separability in the lab's words: two classes are separated by a line, more than two by linear scores."""
 
 from __future__ import annotations
 
@@ -6,62 +6,63 @@ import numpy as np
 
 from linearly.algorithm.separability.certificate import Certificate
 
-_LINE = {
+_LINE_BADGES = {
     "separable": "A line separates these classes",
     "quasi-separable": "Only a line through points separates",
     "overlapping": "This cannot be separated",
     "undecided": "Not decided whether a line separates",
 }
-_SCORES = {
+_SCORE_BADGES = {
     "separable": "Linear scores separate these classes",
     "quasi-separable": "Linear scores separate these classes only in part",
     "overlapping": "Linear scores cannot separate these classes",
     "undecided": "Not decided whether linear scores separate",
 }
+_SCORE_SENTENCES = {
+    "separable": (
+        "Linear scores, of which the largest wins, separate {classes}: every point's own score is the largest. A "
+        "perceptron converges; the logistic maximum likelihood estimate does not exist."
+    ),
+    "quasi-separable": (
+        "Linear scores, of which the largest wins, separate {classes} only in part: there are some that tell points "
+        "apart and give none to a wrong class, but they leave ties, for {contradiction}. No perceptron converges; the "
+        "logistic maximum likelihood estimate does not exist."
+    ),
+    "overlapping": (
+        "No linear scores, of which the largest wins, separate {classes}: {contradiction}, and scores that tell points "
+        "apart give some to a wrong class. No perceptron converges; the logistic maximum likelihood estimate exists."
+    ),
+}
 
 
-def badge_of(certificate: Certificate) -> str:
-    """The verdict in a few words."""
-    return (_LINE if len(certificate.classes) == 2 else _SCORES)[certificate.verdict]
+def separability_badge(certificate: Certificate) -> str:
+    """Return the verdict in a few words."""
+    return (_LINE_BADGES if len(certificate.classes) == 2 else _SCORE_BADGES)[certificate.verdict]
 
 
-def sentence_of(certificate: Certificate) -> str:
-    """The verdict, its proof and its meaning.
+def describe_separability(certificate: Certificate) -> str:
+    """Return the verdict, its proof and its consequences.
 
-    More than two classes have no side of a hyperplane to lie on: each has a score, linear in x and y, and the largest
-    wins. That they are quasi-separable then says little about most points: one class that is apart from the others is
-    enough, for the others may tie.
+    More than two classes have no sides of a hyperplane: each class has a score that is linear in x and y, and the
+    largest wins. Quasi-separability then says little about most points: one class apart from the others suffices,
+    because the others may tie.
     """
     if len(certificate.classes) == 2 or certificate.verdict == "undecided":
         return certificate.describe()
     *some, last = map(repr, certificate.classes.tolist())
-    who = f"the classes {', '.join(some)} and {last}"
-    if certificate.verdict == "separable":
-        return (
-            f"Linear scores, of which the largest wins, separate {who}: every point's own score is the largest. A "
-            "perceptron converges; the logistic maximum likelihood estimate does not exist."
-        )
-    if certificate.verdict == "quasi-separable":
-        return (
-            f"Linear scores, of which the largest wins, separate {who} only in part: there are some that tell points "
-            f"apart and give none to a wrong class, but they leave ties, for {_contradiction(certificate)}. No "
-            "perceptron converges; the logistic maximum likelihood estimate does not exist."
-        )
-    return (
-        f"No linear scores, of which the largest wins, separate {who}: {_contradiction(certificate)}, and scores that "
-        "tell points apart give some to a wrong class. No perceptron converges; the logistic maximum likelihood "
-        "estimate exists."
-    )
+    classes = f"the classes {', '.join(some)} and {last}"
+    return _SCORE_SENTENCES[certificate.verdict].format(classes=classes, contradiction=_contradiction(certificate))
 
 
-def about_scores(told: str) -> str:
-    """What a model of more than two classes says of hyperplanes, said of scores."""
-    told = told.replace("no hyperplane separates", "no linear scores separate")
-    return told.replace("whether any hyperplane separates", "whether linear scores separate")
+def describe_with_scores(text: str) -> str:
+    """Return a message about hyperplanes as one about scores, for more than two classes."""
+    text = text.replace("no hyperplane separates", "no linear scores separate")
+    return text.replace("whether any hyperplane separates", "whether linear scores separate")
 
 
 def _contradiction(certificate: Certificate) -> str:
-    assert certificate.witness is not None
+    if certificate.witness is None:
+        return ""
     rows = np.unique(certificate.witness.rows)
     places = np.asarray(certificate.X)[rows]
     if len(rows) == 2 and np.array_equal(places[0], places[1]):

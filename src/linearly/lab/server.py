@@ -1,7 +1,7 @@
-"""The lab's server: one page and one session a tab, for this machine and the holder of the link alone.
+"""Serve the lab's page on this machine: one session per browser tab.
 
-It listens on 127.0.0.1. Every request must name that host, carry the token of the link, and come from the page itself;
-bodies are bounded, and a message with a field the session does not know is refused.
+The server listens on 127.0.0.1. Every request must name that host, carry the token of the link and come from the page
+itself. The size of a request is limited, and a message with an unknown field is refused.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.lab.point_import import read_columns, state_from_columns
 from linearly.lab.session import Session
 from linearly.lab.state import State
 
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 HOST = "127.0.0.1"
-LARGEST_BODY = 4 * 2**20
-_MOST_SESSIONS = 16
-_DEEPEST = 12
-_KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
+MAX_BODY_BYTES = 4 * 2**20
+_MAX_SESSIONS = 16
+_MAX_DEPTH = 12
+_CONTENT_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -47,12 +48,12 @@ _HEADERS = {
 }
 
 
-class Refused(Exception):
-    """A request that is not answered: its status, and why."""
+class RequestRefused(Exception):
+    """A request that is refused: its status and the reason."""
 
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.status, self.why = status, why
+    def __init__(self, status_code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status_code, self.reason = status_code, reason
 
 
 class Lab:
@@ -66,17 +67,17 @@ class Lab:
         self._lock = threading.Lock()
 
     def warm(self) -> None:
-        """Load what a first answer loads, and make the first film, before a page asks."""
+        """Load what the first reply needs and compute the first animation before a page requests it."""
         with single_threaded_blas():
             self._opening.handle({"do": "open"})
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """Address of the page."""
         return f"http://{HOST}:{self.port}/{self.token}/"
 
     def app(self) -> Starlette:
-        """The application that answers."""
+        """Return the web application."""
         from starlette.applications import Starlette
         from starlette.routing import Route
 
@@ -85,21 +86,21 @@ class Lab:
                 Route("/{token}/api", self._api, methods=["POST"]),
                 Route("/{token}/{name:path}", self._file, methods=["GET"]),
             ],
-            exception_handlers={404: _refuse, 405: _refuse, Refused: _refuse},
+            exception_handlers={404: _refuse, 405: _refuse, RequestRefused: _refuse},
         )
-        app.router.redirect_slashes = False  # a redirect would be an answer to anybody
+        app.router.redirect_slashes = False  # a redirect would tell anybody that a server is here
         return app
 
     async def _file(self, request: Request) -> Response:
         from starlette.responses import Response
 
-        self._admit(request)
+        self._check_request(request)
         name = request.path_params["name"] or "index.html"
-        # A name is looked up among the files that there are, and never made into a path.
+        # The name is looked up among the existing files and never made into a path.
         files = {file.name: file for file in resources.files("linearly.lab").joinpath("web").iterdir()}
-        kind = _KINDS.get(name.rpartition(".")[2])
+        kind = _CONTENT_TYPES.get(name.rpartition(".")[2])
         if name not in files or kind is None:
-            raise Refused(404, "There is nothing here.")
+            raise RequestRefused(404, "There is nothing here.")
         headers = _HEADERS | {"Content-Type": f"{kind}; charset=utf-8"}
         return Response(files[name].read_bytes(), headers=headers)
 
@@ -107,20 +108,17 @@ class Lab:
         from starlette.concurrency import run_in_threadpool
         from starlette.responses import Response
 
-        self._admit(request)
+        self._check_request(request)
         if request.headers.get("origin") != f"http://{HOST}:{self.port}":
-            raise Refused(403, "This request does not come from the lab's page.")
+            raise RequestRefused(403, "This request does not come from the lab's page.")
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            raise Refused(415, "A message is application/json.")
-        message = _message(await _body(request))
-        page, message = _page(message)
+            raise RequestRefused(415, "A message is application/json.")
+        page, message = _split_page(_parse_json(await _read_body(request)))
         session, lock = self._session(page)
 
         def answer() -> tuple[int, dict[str, Any]]:
-            with (
-                lock,
-                single_threaded_blas(),
-            ):  # threads that wait by spinning would take the cores that the browser draws with
+            # BLAS threads that spin while they wait would take the cores that the browser draws with.
+            with lock, single_threaded_blas():
                 try:
                     return 200, session.handle(message)
                 except ValueError as error:
@@ -130,52 +128,52 @@ class Lab:
         body = json.dumps(reply, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         return Response(body, status, headers=_HEADERS | {"Content-Type": "application/json"})
 
-    def _admit(self, request: Request) -> None:
+    def _check_request(self, request: Request) -> None:
         if request.headers.getlist("host") != [f"{HOST}:{self.port}"]:
-            raise Refused(421, "The lab answers to its own address only.")
+            raise RequestRefused(421, "The lab answers to its own address only.")
         if not hmac.compare_digest(str(request.path_params["token"]).encode(), self.token.encode()):
-            raise Refused(403, "The link is incomplete: open the one that the lab printed.")
+            raise RequestRefused(403, "The link is incomplete: open the one that the lab printed.")
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise Refused(403, "This request comes from another page.")
+            raise RequestRefused(403, "This request comes from another page.")
 
     def _session(self, page: str) -> tuple[Session, threading.Lock]:
         with self._lock:
             if page not in self._sessions:
-                while len(self._sessions) >= _MOST_SESSIONS:
+                while len(self._sessions) >= _MAX_SESSIONS:
                     self._sessions.popitem(last=False)
-                self._sessions[page] = self._opening.anew(), threading.Lock()
+                self._sessions[page] = self._opening.restarted(), threading.Lock()
             self._sessions.move_to_end(page)
             return self._sessions[page]
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     length = request.headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > LARGEST_BODY:
-        raise Refused(413, f"A message has at most {LARGEST_BODY} bytes.")
+    if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+        raise RequestRefused(413, f"A message has at most {MAX_BODY_BYTES} bytes.")
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
-        if size > LARGEST_BODY:
-            raise Refused(413, f"A message has at most {LARGEST_BODY} bytes.")
+        if size > MAX_BODY_BYTES:
+            raise RequestRefused(413, f"A message has at most {MAX_BODY_BYTES} bytes.")
         parts.append(part)
     return b"".join(parts)
 
 
-def _message(body: bytes) -> Any:
+def _parse_json(body: bytes) -> Any:
     def refuse(constant: str) -> Any:
         raise ValueError(f"{constant} is no JSON")
 
     try:
         text = body.decode("utf-8")
-        if _depth(text) > _DEEPEST:
+        if _depth(text) > _MAX_DEPTH:
             raise ValueError("nested too deeply")
         return json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise Refused(400, f"The message is no JSON: {error}.") from None
+        raise RequestRefused(400, f"The message is no JSON: {error}.") from None
 
 
 def _depth(text: str) -> int:
-    """How deep brackets are nested, at most; strings do not count."""
+    """Return how deep brackets are nested outside strings."""
     bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
     depth = deepest = 0
     for bracket in re.findall(r"[\[\]{}]", bare):
@@ -184,34 +182,32 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _page(message: Any) -> tuple[str, Any]:
-    """Which tab speaks, and what it says."""
+def _split_page(message: Any) -> tuple[str, Any]:
+    """Return the identifier of the tab, and the message without it."""
     if not isinstance(message, dict):
-        raise Refused(400, "A message is an object.")
+        raise RequestRefused(400, "A message is an object.")
     page = message.get("page")
     if not isinstance(page, str) or not re.fullmatch(r"[0-9a-f]{8,32}", page):
-        raise Refused(400, 'A message names its tab: "page", 8 to 32 hexadecimal digits.')
+        raise RequestRefused(400, 'A message names its tab: "page", 8 to 32 hexadecimal digits.')
     return page, {name: value for name, value in message.items() if name != "page"}
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
     from starlette.responses import Response
 
-    status = getattr(error, "status", getattr(error, "status_code", 500))
-    why = getattr(error, "why", "There is nothing here.")
-    body = json.dumps({"error": why}).encode()
+    reason = error.reason if isinstance(error, RequestRefused) else "There is nothing here."
+    status: int = error.status_code  # type: ignore[attr-defined]  # starlette's own exceptions have it too
+    body = json.dumps({"error": reason}).encode()
     return Response(body, status, headers=_HEADERS | {"Content-Type": "application/json", "Connection": "close"})
 
 
 def start_state(data: Any, x: str | None, y: str | None, target: str | None) -> tuple[State | None, str]:
-    """The state that data begin with, and what a viewer must know about it."""
+    """Return the points of the data and a note about them; None without data."""
     if data is None:
         if any(name is not None for name in (x, y, target)):
             raise ValueError("x, y and target name columns of data: give the data too.")
         return None, ""
-    from linearly.lab.point_import import columns_of, state_of
-
-    return state_of(columns_of(data), x, y, target)
+    return state_from_columns(read_columns(data), x, y, target)
 
 
 def serve(
@@ -223,15 +219,20 @@ def serve(
     open_browser: bool = True,
     announce: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the lab on this machine until Ctrl-C; the link goes to stderr, and to a browser if one is wanted.
+    """Serve the lab on this machine until Ctrl-C. The link is printed to standard error.
 
     Parameters
     ----------
-    data : a file or data frame to begin with; the default is a small example.
-    x, y, target : its columns: two of numbers, and the labels (2 to 6 of them). By default they are chosen.
-    port : 0 for any that is free.
-    open_browser : whether to open the page.
-    announce : called with the link, once the page can be had.
+    data : path or data frame, optional
+        Points to begin with. The default is a small example.
+    x, y, target : str, optional
+        Columns of the data: two numeric ones, and one with 2 to 6 labels. By default they are chosen.
+    port : int, default=0
+        Port to listen on; 0 picks a free port.
+    open_browser : bool, default=True
+        Whether to open the page in a browser.
+    announce : callable, optional
+        Called with the link as soon as the page can be loaded.
     """
     try:
         import uvicorn
@@ -258,7 +259,7 @@ def serve(
 
 
 def _listener(port: int) -> socket.socket:
-    # Of a socket that does not say TCP, asyncio leaves small packets waiting for each other: 40 ms an answer.
+    # asyncio sends small packets at once only on sockets that name TCP; otherwise each reply takes 40 ms longer.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,51 +1,71 @@
-"""The lab's state machine: messages change points, algorithm and parameters; answers are computed by the library.
+"""Run the lab without the web: messages change points and models, replies carry what the library computes.
 
-There is no web in it. A message is a dict with a field ``do``; the reply is a dict of plain data. Whoever carries
-them (the server, the widget, a test) sees the same session.
+A message is a dict whose field ``do`` names an action, one of `ACTIONS`; its other fields are the arguments of the
+method of that name. The reply is a dict of JSON values. The server, the widget and the tests use the same class.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from linearly.evaluation.evaluate import evaluate
-from linearly.lab import classifier_animations, curve_animations
 from linearly.lab.animation import Animation, FrameDetails, capture_warnings
-from linearly.lab.catalogue import ALGORITHMS, catalogue
-from linearly.lab.code_snippet import listing
-from linearly.lab.perceptron_animations import ESTIMATORS, perceptron_animation, until
-from linearly.lab.point_import import columns_of_text, described, refuse_few, state_of
+from linearly.lab.catalogue import ALGORITHMS, is_number
+from linearly.lab.classifier_animations import discriminant_animation, indicator_animation, logistic_animation
+from linearly.lab.code_snippet import full_program
+from linearly.lab.curve_animations import (
+    bias_variance_animation,
+    gradient_descent_animation,
+    least_squares_animation,
+    ridge_animation,
+)
+from linearly.lab.perceptron_animations import ESTIMATORS, log_until, perceptron_animation
+from linearly.lab.point_import import check_two_numeric, describe_columns, parse_csv, state_from_columns
 from linearly.lab.presets import preset, presets
 from linearly.lab.state import (
-    MOST_POINTS,
+    MAX_POINTS,
     State,
-    checked_algorithm,
-    checked_number,
-    checked_view,
-    checked_whole,
-    restored,
-    view_of,
+    check_algorithm,
+    check_index,
+    check_number,
+    check_view,
+    fit_view,
+    state_from_dict,
 )
 
-_LONGEST_UNDO = 200
-_GRID = (84, 64)  # places at which votes are counted
+ACTIONS = (
+    "open", "add", "move", "remove", "flip", "clear", "choose_preset", "choose_algorithm", "choose_comparison",
+    "set_parameter", "set_view", "undo", "redo", "restore", "load", "columns", "frame",
+)  # fmt: skip
+_MAX_UNDO = 200
+_MAX_ANIMATIONS = 4  # kept in memory
+_VOTE_GRID = (84, 64)  # places at which votes are counted
 
-_SHOWN = {
+_METRIC_TITLES = {
     "accuracy": "accuracy", "precision": "precision", "recall": "recall", "f1": "F1", "macro_precision": "precision",
     "macro_recall": "recall", "macro_f1": "F1", "log_loss": "log-loss", "r_squared": "R²", "rmse": "RMSE", "mae": "MAE",
 }  # fmt: skip
+_CURVES = {
+    "least_squares": least_squares_animation, "gradient_descent": gradient_descent_animation, "ridge": ridge_animation,
+}  # fmt: skip
+_CLASSIFIERS: dict[str, Any] = {name: partial(perceptron_animation, name) for name in ESTIMATORS} | {
+    "indicator": indicator_animation,
+    "lda": partial(discriminant_animation, "lda"),
+    "qda": partial(discriminant_animation, "qda"),
+}
 
 
 class Session:
-    """Points, an algorithm, its film, and a way back."""
+    """Points, an algorithm, its animation, and the steps back and forth."""
 
     def __init__(self, state: State | None = None, note: str = "") -> None:
-        self._begun, self._told = state, note
+        self._initial = state, note
         self.state = preset("separable") if state is None else state
         self.preset = "separable" if state is None else ""
         self.note = note
@@ -53,18 +73,16 @@ class Session:
         self._future: list[State] = []
         self._dragging: int | None = None
         self._aspect = 1.25
-        self._films: dict[Any, Animation | str] = {}
+        self._animations: dict[Any, Animation | str] = {}
 
-    def anew(self) -> Session:
-        """A session that begins as this one began, with the films that are made already."""
-        session = Session(self._begun, self._told)
-        session._films.update(self._films)
+    def restarted(self) -> Session:
+        """Return a session that begins as this one began, with the animations computed so far."""
+        session = Session(*self._initial)
+        session._animations.update(self._animations)
         return session
 
-    # --- messages
-
     def handle(self, message: Any) -> dict[str, Any]:
-        """The reply to a message; a `ValueError` says what is wrong with it."""
+        """Return the reply to a message; raise `ValueError` if the message is not valid."""
         if not isinstance(message, dict) or not isinstance(message.get("do"), str):
             raise ValueError('A message is an object with a field "do".')
         fields = dict(message)
@@ -72,26 +90,27 @@ class Session:
         at, aspect = fields.pop("at", None), fields.pop("aspect", 1.25)
         if at is not None and (not isinstance(at, int) or isinstance(at, bool) or at < 0):
             raise ValueError(f"at must be the number of a frame, not {at!r}.")
-        if not isinstance(aspect, (int, float)) or isinstance(aspect, bool) or not 0.25 <= aspect <= 5:
+        if not is_number(aspect) or not 0.25 <= aspect <= 5:
             raise ValueError(f"aspect must be width over height of the plane, from 0.25 to 5, not {aspect!r}.")
         self._aspect = float(aspect)
-        if do not in _ACTIONS:
-            raise ValueError(f"The lab cannot do {do!r}; it can do {', '.join(_ACTIONS)}.")
-        action, needed, optional = _ACTIONS[do]
+        if do not in ACTIONS:
+            raise ValueError(f"The lab cannot do {do!r}; it can do {', '.join(ACTIONS)}.")
+        if do == "frame":
+            fields["at"] = at
+        action = getattr(self, do)
+        arguments = inspect.signature(action).parameters
         for name in fields:
-            if name not in needed and name not in optional:
+            if name not in arguments:
                 raise ValueError(f"{do!r} has no field {name!r}.")
-        for name in needed:
-            if name not in fields:
+        for name, argument in arguments.items():
+            if argument.default is argument.empty and name not in fields:
                 raise ValueError(f"{do!r} needs the field {name!r}.")
-        found: dict[str, Any] | None = action(self, **fields)
-        if found is not None:
-            return found | ({"still": self.still(at)} if do == "frame" else {})
-        return self.reply(at)
+        answer: dict[str, Any] | None = action(**fields)
+        return self.reply(at) if answer is None else answer
 
     def reply(self, at: int | None = None) -> dict[str, Any]:
-        """State, film and evidence."""
-        told = {
+        """Return the state, its animation and the details of a frame."""
+        reply = {
             "state": self.state.to_dict(),
             "settings": self.state.settings(),
             "answer": self._answer(self.state, at),
@@ -100,192 +119,179 @@ class Session:
             "preset": self.preset,
             "note": self.note,
         }
-        if self.state.rival:
-            rival = self.state.as_rival()
-            told["rival_settings"] = rival.settings()
-            told["rival"] = self._answer(rival, None)
-        return told
+        if self.state.comparison:
+            compared = self.state.compared()
+            reply |= {"comparison_settings": compared.settings(), "comparison": self._answer(compared, None)}
+        return reply
 
-    # --- what changes
+    # --- actions that change the state
 
     def add(self, x: Any, y: Any, label: Any) -> None:
-        """Put down a point."""
-        if len(self.state.points) >= MOST_POINTS:
-            raise ValueError(f"The plane is full: {MOST_POINTS} points.")
-        point = (*self._place(x, y), checked_whole(label, "label", len(self.state.classes)))
-        self._become(replace(self.state, points=(*self.state.points, point)))
+        """Add a point."""
+        if len(self.state.points) >= MAX_POINTS:
+            raise ValueError(f"The plane is full: {MAX_POINTS} points.")
+        point = (check_number(x, "x"), check_number(y, "y"), check_index(label, "label", len(self.state.classes)))
+        self._set_state(replace(self.state, points=(*self.state.points, point)))
 
     def move(self, index: Any, x: Any, y: Any, drag: Any = "") -> None:
         """Move a point. A drag is many moves, all "on" but the last, which is the "end"; it is undone as one."""
         if drag not in ("", "on", "end"):
             raise ValueError(f'drag must be "on" or "end", not {drag!r}.')
-        i = self._index(index)
-        points = list(self.state.points)
-        points[i] = (*self._place(x, y), points[i][2])
-        moved = replace(self.state, points=tuple(points))
+        i = self._check_point(index)
+        moved = self._with_point(i, check_number(x, "x"), check_number(y, "y"), self.state.points[i][2])
         if drag and self._dragging == i:
             self.state, self.preset = moved, ""
         else:
-            self._become(moved)
+            self._set_state(moved)
         self._dragging = i if drag == "on" else None
 
     def remove(self, index: Any) -> None:
-        """Take a point away."""
-        i = self._index(index)
-        self._become(replace(self.state, points=self.state.points[:i] + self.state.points[i + 1 :]))
+        """Remove a point."""
+        i = self._check_point(index)
+        self._set_state(replace(self.state, points=self.state.points[:i] + self.state.points[i + 1 :]))
 
     def flip(self, index: Any) -> None:
         """Give a point the next label that is in use, or the other of the first two."""
-        i = self._index(index)
+        i = self._check_point(index)
         x, y, label = self.state.points[i]
         used = sorted({point[2] for point in self.state.points} | {0, min(1, len(self.state.classes) - 1)})
-        after = used[(used.index(label) + 1) % len(used)]
-        points = (*self.state.points[:i], (x, y, after), *self.state.points[i + 1 :])
-        self._become(replace(self.state, points=points))
+        self._set_state(self._with_point(i, x, y, used[(used.index(label) + 1) % len(used)]))
 
     def clear(self) -> None:
-        """An empty plane."""
-        self._become(replace(self.state, points=()))
+        """Remove all points."""
+        self._set_state(replace(self.state, points=()))
 
     def choose_preset(self, name: Any) -> None:
-        """Other points, with the algorithm that shows why they are worth a look; a rival stays if it can."""
-        new = self._framed(preset(name))
+        """Load a set of points with the algorithm that goes with it; keep a comparison that applies to it."""
+        new = self._with_fitted_view(preset(name))
         if new.algorithm == self.state.algorithm:
             new = replace(new, parameters=self.state.parameters)
-        rival = self.state.rival
-        if rival not in ("", new.algorithm) and ALGORITHMS[rival].task == new.method.task:
-            new = replace(new, rival=rival, rival_parameters=self.state.rival_parameters)
-        self._become(new)
+        other = self.state.comparison
+        if other not in ("", new.algorithm) and ALGORITHMS[other].task == new.method.task:
+            new = replace(new, comparison=other, comparison_parameters=self.state.comparison_parameters)
+        self._set_state(new)
         self.preset = name
 
     def choose_algorithm(self, name: Any) -> None:
-        """Another algorithm on the same points, its parameters at their defaults."""
-        algorithm = checked_algorithm(name)
-        new = replace(self.state, algorithm=algorithm, parameters={})
-        if new.rival and ALGORITHMS[new.rival].task != new.method.task:
-            new = replace(new, rival="", rival_parameters={})
-        self._become(new)
+        """Apply another algorithm to the same points, with its default parameters."""
+        new = replace(self.state, algorithm=check_algorithm(name), parameters={})
+        if new.comparison and ALGORITHMS[new.comparison].task != new.method.task:
+            new = replace(new, comparison="", comparison_parameters={})
+        self._set_state(new)
 
-    def choose_rival(self, name: Any) -> None:
-        """A second algorithm beside the first; "" for none."""
-        rival = checked_algorithm(name) if name != "" else ""
-        if rival and ALGORITHMS[rival].task != self.state.method.task:
-            raise ValueError(f"{ALGORITHMS[rival].title} reads the plane differently from {self.state.method.title}.")
-        self._become(replace(self.state, rival=rival, rival_parameters={}))
+    def choose_comparison(self, name: Any) -> None:
+        """Show a second algorithm beside the first; "" for none."""
+        other = check_algorithm(name) if name != "" else ""
+        if other and ALGORITHMS[other].task != self.state.method.task:
+            raise ValueError(f"{ALGORITHMS[other].title} reads the plane differently from {self.state.method.title}.")
+        self._set_state(replace(self.state, comparison=other, comparison_parameters={}))
 
-    def set_parameter(self, name: Any, value: Any, rival: Any = False) -> None:
-        """Turn a parameter of the algorithm, or of its rival."""
-        which = self.state.rival if rival is True else self.state.algorithm
-        if not which:
-            raise ValueError("There is no rival to set a parameter of.")
-        held = self.state.rival_parameters if rival is True else self.state.parameters
-        values = ALGORITHMS[which].checked({**held, name: value})
-        if rival is True:
-            self._become(replace(self.state, rival_parameters=values))
-        else:
-            self._become(replace(self.state, parameters=values))
+    def set_parameter(self, name: Any, value: Any, comparison: Any = False) -> None:
+        """Set a parameter of the algorithm, or of the one that it is compared with."""
+        prefix = "comparison_" if comparison is True else ""
+        algorithm = self.state.comparison if comparison is True else self.state.algorithm
+        if not algorithm:
+            raise ValueError("There is no second algorithm to set a parameter of.")
+        given = {**getattr(self.state, f"{prefix}parameters"), name: value}
+        changed: dict[str, Any] = {f"{prefix}parameters": ALGORITHMS[algorithm].check_settings(given)}
+        self._set_state(replace(self.state, **changed))
 
     def set_view(self, view: Any = None) -> None:
-        """Other edges of the plane; without any, those that show all points."""
-        edges = view_of(self.state.points, self._aspect) if view is None else checked_view(view)
+        """Set the edges of the plane; by default those that show all points."""
+        edges = fit_view(self.state.points, self._aspect) if view is None else check_view(view)
         self.state = replace(self.state, view=edges)
 
     def undo(self) -> None:
-        """Back by one change."""
-        if self._past:
-            self._future.append(self.state)
-            self.state, self.preset = self._past.pop(), ""
-            self._dragging = None
+        """Go back by one change."""
+        self._step(self._past, self._future)
 
     def redo(self) -> None:
-        """Forward again."""
-        if self._future:
-            self._past.append(self.state)
-            self.state, self.preset = self._future.pop(), ""
-            self._dragging = None
+        """Go forward again."""
+        self._step(self._future, self._past)
 
     def restore(self, state: Any) -> None:
-        """The state of a share link."""
-        self._become(restored(state))
+        """Load the state of a share link."""
+        self._set_state(state_from_dict(state))
 
     def load(self, text: Any, x: Any = None, y: Any = None, target: Any = None) -> None:
-        """Points from the text of a CSV file."""
-        new, note = state_of(self._columns(text), x, y, target)
-        new = self._framed(new)
+        """Load points from the text of a CSV file."""
+        new, note = state_from_columns(parse_csv(text), x, y, target)
+        new = self._with_fitted_view(new)
         if ALGORITHMS[self.state.algorithm].task == new.method.task:
             new = replace(new, algorithm=self.state.algorithm, parameters=self.state.parameters)
-        self._become(new)
+        self._set_state(new)
         self.note = note
 
-    # --- what is only asked
+    # --- actions that only return something
 
     def open(self) -> dict[str, Any]:
-        """All that a page needs to begin."""
-        self.state = self._framed(self.state)
-        return {"algorithms": catalogue(), "presets": presets(), **self.reply()}
+        """Return everything that a page needs to begin."""
+        self.state = self._with_fitted_view(self.state)
+        return {"algorithms": [vars(one) for one in ALGORITHMS.values()], "presets": presets(), **self.reply()}
 
     def columns(self, text: Any) -> dict[str, Any]:
-        """The columns of a CSV text, to choose from."""
-        told = described(self._columns(text))
-        refuse_few(told)  # before somebody chooses from a list of none
-        return {"columns": told}
+        """Return the columns of a CSV text, to choose from."""
+        described = describe_columns(parse_csv(text))
+        check_two_numeric(described)  # before the viewer is shown an empty list
+        return {"columns": described}
 
-    def frame(self) -> dict[str, Any]:
-        """The evidence of one frame, no more."""
-        return {}
+    def frame(self, at: int | None = None) -> dict[str, Any]:
+        """Return the details of one frame."""
+        return {"details": self.frame_details(at)}
 
-    def film(self, state: State | None = None) -> Animation | str:
-        """The film of the current state, or in words why there is none."""
+    # --- what the library computes
+
+    def animation(self, state: State | None = None) -> Animation | str:
+        """Return the animation of a state (the current one by default), or the reason why there is none."""
         state = self.state if state is None else state
-        curve = state.method.task == "curve"
-        quick = self._dragging is not None  # a picture beside the plane can wait for the end of a drag
+        is_curve = state.method.task == "curve"
+        quick = self._dragging is not None  # the plot beside the plane can wait for the end of a drag
         key = (
-            state.points, state.classes, state.names, state.algorithm, repr(state.settings()), curve and state.view,
+            state.points, state.classes, state.names, state.algorithm, repr(state.settings()), is_curve and state.view,
             quick and state.algorithm == "logistic",
         )  # fmt: skip
-        if key not in self._films:
-            while len(self._films) >= 4:
-                self._films.pop(next(iter(self._films)))
+        if key not in self._animations:
+            while len(self._animations) >= _MAX_ANIMATIONS:
+                self._animations.pop(next(iter(self._animations)))
             try:
-                self._films[key] = _film(state, quick)
+                self._animations[key] = _animate(state, quick)
             except (ValueError, np.linalg.LinAlgError) as error:
-                self._films[key] = str(error)
-        return self._films[key]
+                self._animations[key] = str(error)
+        return self._animations[key]
 
-    def still(self, at: int | None = None, state: State | None = None) -> dict[str, Any] | None:
-        """The evidence of a frame, the last by default."""
+    def frame_details(self, at: int | None = None, state: State | None = None) -> dict[str, Any] | None:
+        """Return the text, tables and code of a frame, the last by default."""
         state = self.state if state is None else state
-        film = self.film(state)
-        if isinstance(film, str):
+        animation = self.animation(state)
+        if isinstance(animation, str):
             return None
-        at = film.count - 1 if at is None else min(at, film.count - 1)
-        still = film.stills(at)
-        told = {
+        at = animation.count - 1 if at is None else min(at, animation.count - 1)
+        frame = animation.details(at)
+        shown = {
             "at": at,
-            "words": still.words,
-            "facts": [[name, _plain(value)] for name, value in still.facts],
-            "terms": [[name, _plain(value), _plain(error)] for name, value, error in still.terms],
-            "code": None if self._dragging is not None else listing(state, still.code),
-            **_judged(state, still),
+            "words": frame.words,
+            "facts": [[name, _finite(value)] for name, value in frame.facts],
+            "terms": [[name, _finite(value), _finite(error)] for name, value, error in frame.terms],
+            "code": None if self._dragging is not None else full_program(state, frame.code),
+            **_evaluate_frame(state, frame),
         }
-        if film.shade == "votes":
-            told["votes"] = _votes(film, still, at, state, coarse=self._dragging is not None)
-        return told
-
-    # --- inside
+        if animation.shade == "votes":
+            shown["votes"] = _count_votes(animation, frame, at, state, coarse=self._dragging is not None)
+        return shown
 
     def _answer(self, state: State, at: int | None) -> dict[str, Any]:
-        film = self.film(state)
-        if isinstance(film, str):
-            return {"trouble": film, "film": None, "still": None, "warnings": []}
-        still = self.still(at, state)
-        assert still is not None
-        told = film.to_dict(still["at"] if self._dragging is not None else None)
-        return {"trouble": "", "film": told, "still": still, "warnings": list(film.notes)}
+        animation = self.animation(state)
+        if isinstance(animation, str):
+            return {"trouble": animation, "animation": None, "details": None, "warnings": []}
+        details = self.frame_details(at, state)
+        assert details is not None
+        sent = animation.to_dict(details["at"] if self._dragging is not None else None)
+        return {"trouble": "", "animation": sent, "details": details, "warnings": list(animation.notes)}
 
-    def _become(self, new: State) -> None:
+    def _set_state(self, new: State) -> None:
+        """Make a change that can be undone."""
         self._past.append(self.state)
-        del self._past[:-_LONGEST_UNDO]
+        del self._past[:-_MAX_UNDO]
         self._future.clear()
         self._dragging = None
         self.note = ""
@@ -293,80 +299,55 @@ class Session:
             self.preset = ""
         self.state = new
 
-    def _framed(self, state: State) -> State:
-        return replace(state, view=view_of(state.points, self._aspect))
+    def _step(self, source: list[State], other: list[State]) -> None:
+        if source:
+            other.append(self.state)
+            self.state, self.preset, self._dragging = source.pop(), "", None
 
-    def _index(self, index: Any) -> int:
+    def _with_point(self, i: int, x: float, y: float, label: int) -> State:
+        return replace(self.state, points=(*self.state.points[:i], (x, y, label), *self.state.points[i + 1 :]))
+
+    def _with_fitted_view(self, state: State) -> State:
+        return replace(state, view=fit_view(state.points, self._aspect))
+
+    def _check_point(self, index: Any) -> int:
         if not self.state.points:
             raise ValueError("There are no points.")
-        return checked_whole(index, "index", len(self.state.points))
-
-    def _place(self, x: Any, y: Any) -> tuple[float, float]:
-        return checked_number(x, "x"), checked_number(y, "y")
-
-    def _columns(self, text: Any) -> dict[str, list[str]]:
-        if not isinstance(text, str):
-            raise ValueError("text must be the text of a CSV file.")
-        return columns_of_text(text)
+        return check_index(index, "index", len(self.state.points))
 
 
-_ACTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]] = {
-    "open": (Session.open, (), ()),
-    "add": (Session.add, ("x", "y", "label"), ()),
-    "move": (Session.move, ("index", "x", "y"), ("drag",)),
-    "remove": (Session.remove, ("index",), ()),
-    "flip": (Session.flip, ("index",), ()),
-    "clear": (Session.clear, (), ()),
-    "preset": (Session.choose_preset, ("name",), ()),
-    "algorithm": (Session.choose_algorithm, ("name",), ()),
-    "rival": (Session.choose_rival, ("name",), ()),
-    "parameter": (Session.set_parameter, ("name", "value"), ("rival",)),
-    "view": (Session.set_view, (), ("view",)),
-    "undo": (Session.undo, (), ()),
-    "redo": (Session.redo, (), ()),
-    "restore": (Session.restore, ("state",), ()),
-    "load": (Session.load, ("text",), ("x", "y", "target")),
-    "columns": (Session.columns, ("text",), ()),
-    "frame": (Session.frame, (), ()),
-}
-
-
-def _film(state: State, quick: bool) -> Animation:
+def _animate(state: State, quick: bool) -> Animation:
     X, labels = state.columns()
     settings = state.settings()
-    task = state.method.task
-    if task == "truth":
-        return curve_animations.bias_variance_animation(X, settings)
-    if task == "curve":
+    if state.method.task == "truth":
+        return bias_variance_animation(X, settings)
+    if state.method.task == "curve":
         if len(np.unique(X[:, 0])) < 2:
             raise ValueError("Put down two points or more, at different x.")
-        make: Any = getattr(curve_animations, f"{state.algorithm}_film")
-        return make(X[:, 0], X[:, 1], state.view, state.names[0], settings)  # type: ignore[no-any-return]
+        return _CURVES[state.algorithm](X[:, 0], X[:, 1], state.view, state.names[0], settings)
     if len(np.unique(labels)) < 2:
         raise ValueError("Put down points of two colours.")
     y = np.array(state.classes)[labels]
-    if state.algorithm in ESTIMATORS:
-        return perceptron_animation(state.algorithm, X, y, state.names, settings)
     if state.algorithm == "logistic":
-        return classifier_animations.logistic_animation(X, y, state.names, settings, quick)
-    make = getattr(classifier_animations, f"{state.algorithm}_film")
-    return make(X, y, state.names, settings)  # type: ignore[no-any-return]
+        return logistic_animation(X, y, state.names, settings, quick)
+    animation: Animation = _CLASSIFIERS[state.algorithm](X, y, state.names, settings)
+    return animation
 
 
-def _judged(state: State, still: FrameDetails) -> dict[str, Any]:
-    """Confusion matrix and figures of a frame, from `evaluate`."""
-    if still.model is None:
+def _evaluate_frame(state: State, frame: FrameDetails) -> dict[str, Any]:
+    """Return the confusion matrix and the metrics of a frame, as `evaluate` computes them."""
+    if frame.model is None:
         return {"metrics": [], "confusion": None}
     X, labels = state.columns()
     with capture_warnings():
         if state.method.task == "curve":
-            result = evaluate(still.model, X[:, :1], X[:, 1])
+            result = evaluate(frame.model, X[:, :1], X[:, 1])
         else:
-            result = evaluate(still.model, X, np.array(state.classes)[labels])
+            result = evaluate(frame.model, X, np.array(state.classes)[labels])
     metrics = [
-        [_SHOWN[row["metric"]], _plain(row["value"]), _plain(row.get("conf_low")), _plain(row.get("conf_high"))]
+        [_METRIC_TITLES[row["metric"]], *(_finite(row.get(key)) for key in ("value", "conf_low", "conf_high"))]
         for row in result.metrics
-        if row["metric"] in _SHOWN
+        if row["metric"] in _METRIC_TITLES
     ]
     if result.confusion is None:
         return {"metrics": metrics, "confusion": None}
@@ -375,35 +356,26 @@ def _judged(state: State, still: FrameDetails) -> dict[str, Any]:
     return {"metrics": metrics, "confusion": {"labels": [str(row["actual"]) for row in rows], "counts": counts}}
 
 
-def _votes(film: Animation, still: FrameDetails, at: int, state: State, coarse: bool) -> dict[str, Any]:
-    """Who wins the vote over the view, and by how much."""
+def _count_votes(animation: Animation, frame: FrameDetails, at: int, state: State, coarse: bool) -> dict[str, Any]:
+    """Return the winner of the vote on a grid over the view, its lead, and the points that the vote gets wrong."""
     left, right, bottom, top = state.view
-    nx, ny = (side // 3 for side in _GRID) if coarse else _GRID
+    nx, ny = (side // 3 for side in _VOTE_GRID) if coarse else _VOTE_GRID
     x = left + (np.arange(nx) + 0.5) * (right - left) / nx
     y = bottom + (np.arange(ny) + 0.5) * (top - bottom) / ny
     places = np.column_stack([np.tile(x, ny), np.repeat(y, nx)])
-    votes = until(film.model.mistake_log_, at).vote(places)
+    votes = log_until(animation.model.mistake_log_, at).vote(places)
     if votes.ndim == 1:
         winner, share = (votes >= 0).astype(int), np.abs(votes)
     else:
         order = np.sort(votes, axis=1)
         winner, share = np.argmax(votes, axis=1), order[:, -1] - order[:, -2]
     X, labels = state.columns()
-    wrong = np.flatnonzero(still.model.predict(X) != np.array(state.classes)[labels])
-    return {
-        "nx": nx,
-        "ny": ny,
-        "view": list(state.view),
-        "winner": winner.tolist(),
-        "strength": np.rint(100 * share).astype(int).tolist(),
-        "wrong": wrong.tolist(),
-    }
+    wrong = np.flatnonzero(frame.model.predict(X) != np.array(state.classes)[labels])
+    strength = np.rint(100 * share).astype(int).tolist()
+    grid = {"nx": nx, "ny": ny, "view": list(state.view)}
+    return grid | {"winner": winner.tolist(), "strength": strength, "wrong": wrong.tolist()}
 
 
-def _plain(value: Any) -> Any:
-    """Standard JSON has no NaN and no infinity."""
-    if isinstance(value, (np.integer, int)) and not isinstance(value, bool):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return value
+def _finite(value: Any) -> Any:
+    """Return None instead of NaN and infinity, which JSON does not have."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,36 +1,35 @@
-"""The state of the lab: points with labels, a chosen algorithm, its parameters; nothing computed."""
+"""Hold the state of the lab: labelled points, the chosen algorithm and its parameters; nothing that is computed."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.lab.catalogue import ALGORITHMS, Algorithm
+from linearly.lab.catalogue import ALGORITHMS, Algorithm, is_number
 
 Array = NDArray[np.float64]
 Point = tuple[float, float, int]
 View = tuple[float, float, float, float]
 
-MOST_POINTS = 2000
-MOST_CLASSES = 6
+MAX_POINTS = 2000
+MAX_CLASSES = 6
 CLASSES = ("blue", "orange", "green", "purple", "sky", "yellow")
-_LONGEST_NAME = 60
-_LARGEST = 1e9
+_MAX_NAME_LENGTH = 60
+_MAX_COORDINATE = 1e9
 
 
 @dataclass(frozen=True)
 class State:
-    """What a share link carries.
+    """What a share link contains.
 
-    points      (x, y, label), the label a place in `classes`
-    classes     names of the labels; they have the colours of the page, in order
-    names       of the two columns
+    points      (x, y, label), where the label is an index into `classes`
+    classes     names of the labels; the page colours them in this order
+    names       names of the two columns
     view        left, right, bottom and top edge of the plane; it does not follow the points
-    rival       a second algorithm, shown beside the first on the same points; "" for none
+    comparison  a second algorithm, shown beside the first on the same points; "" for none
     """
 
     points: tuple[Point, ...] = ()
@@ -39,8 +38,8 @@ class State:
     view: View = (-5.0, 5.0, -4.0, 4.0)
     algorithm: str = "perceptron"
     parameters: dict[str, Any] = field(default_factory=dict)
-    rival: str = ""
-    rival_parameters: dict[str, Any] = field(default_factory=dict)
+    comparison: str = ""
+    comparison_parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
     def method(self) -> Algorithm:
@@ -48,139 +47,134 @@ class State:
         return ALGORITHMS[self.algorithm]
 
     def settings(self) -> dict[str, Any]:
-        """All parameters of the chosen algorithm."""
-        return self.method.checked(self.parameters)
+        """Return all parameters of the chosen algorithm."""
+        return self.method.check_settings(self.parameters)
 
     def columns(self) -> tuple[Array, NDArray[np.intp]]:
-        """The points as n × 2 numbers and their labels."""
+        """Return the coordinates, n × 2, and the labels."""
         xy = np.array([point[:2] for point in self.points], dtype=np.float64).reshape(-1, 2)
         return xy, np.array([point[2] for point in self.points], dtype=np.intp)
 
-    def as_rival(self) -> State:
-        """The state of the second algorithm, alone."""
-        return replace(self, algorithm=self.rival, parameters=self.rival_parameters, rival="", rival_parameters={})
+    def compared(self) -> State:
+        """Return the same points with the second algorithm alone."""
+        parameters = self.comparison_parameters
+        return replace(self, algorithm=self.comparison, parameters=parameters, comparison="", comparison_parameters={})
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data; `restored` reads it back."""
-        return {
-            "points": [list(point) for point in self.points],
-            "classes": list(self.classes),
-            "names": list(self.names),
-            "view": list(self.view),
-            "algorithm": self.algorithm,
-            "parameters": self.settings(),
-            "rival": self.rival,
-            "rival_parameters": self.as_rival().settings() if self.rival else {},
-        }
+        """Return the state as JSON values; `state_from_dict` reads it back."""
+        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        compared = self.compared().settings() if self.comparison else {}
+        points = [list(point) for point in self.points]
+        return fields | {"points": points, "parameters": self.settings(), "comparison_parameters": compared}
 
 
-def restored(told: Any) -> State:
-    """The state that `told` describes; everything about it is checked."""
-    known = {"points", "classes", "names", "view", "algorithm", "parameters", "rival", "rival_parameters"}
-    if not isinstance(told, dict):
+def state_from_dict(fields: Any) -> State:
+    """Return the state that JSON values describe; raise `ValueError` for anything unexpected in them."""
+    if not isinstance(fields, dict):
         raise ValueError("A state is an object.")
-    for name in told:
-        if name not in known:
+    given = State().to_dict() | {"parameters": {}}
+    for name in fields:
+        if name not in given:
             raise ValueError(f"A state has no field {name!r}.")
-    classes = checked_classes(told.get("classes", list(CLASSES)))
-    names = checked_names(told.get("names", ["x", "y"]))
-    algorithm = checked_algorithm(told.get("algorithm", "perceptron"))
-    rival = told.get("rival", "")
-    if rival != "":
-        rival = checked_algorithm(rival)
+    given |= fields
+    classes = check_classes(given["classes"])
+    names = check_column_names(given["names"])
+    algorithm = check_algorithm(given["algorithm"])
+    comparison = "" if given["comparison"] == "" else check_algorithm(given["comparison"])
     return State(
-        points=checked_points(told.get("points", []), len(classes)),
+        points=check_points(given["points"], len(classes)),
         classes=classes,
         names=names,
-        view=checked_view(told.get("view", [-5.0, 5.0, -4.0, 4.0])),
+        view=check_view(given["view"]),
         algorithm=algorithm,
-        parameters=ALGORITHMS[algorithm].checked(told.get("parameters", {})),
-        rival=rival,
-        rival_parameters=ALGORITHMS[rival].checked(told.get("rival_parameters", {})) if rival else {},
+        parameters=ALGORITHMS[algorithm].check_settings(given["parameters"]),
+        comparison=comparison,
+        comparison_parameters=(
+            ALGORITHMS[comparison].check_settings(given["comparison_parameters"]) if comparison else {}
+        ),
     )
 
 
-def checked_number(value: Any, what: str) -> float:
-    """A finite number of ordinary size."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+def check_number(value: Any, what: str) -> float:
+    """Return a finite number within the plane."""
+    if not is_number(value):
         raise ValueError(f"{what} must be a number, not {value!r}.")
-    if abs(value) > _LARGEST:
-        raise ValueError(f"{what} is {value:g}; the plane ends at ±{_LARGEST:g}. Rescale the column.")
+    if abs(value) > _MAX_COORDINATE:
+        raise ValueError(f"{what} is {value:g}; the plane ends at ±{_MAX_COORDINATE:g}. Rescale the column.")
     return float(value)
 
 
-def checked_whole(value: Any, what: str, below: int) -> int:
-    """A whole number from 0 to below − 1."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < below:
-        raise ValueError(f"{what} must be a whole number from 0 to {below - 1}, not {value!r}.")
+def check_index(value: Any, what: str, length: int) -> int:
+    """Return an integer from 0 to length − 1."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < length:
+        raise ValueError(f"{what} must be a whole number from 0 to {length - 1}, not {value!r}.")
     return value
 
 
-def checked_points(points: Any, classes: int) -> tuple[Point, ...]:
-    """Points as [x, y, label]."""
+def check_points(points: Any, n_classes: int) -> tuple[Point, ...]:
+    """Return points that are given as [x, y, label]."""
     if not isinstance(points, list):
         raise ValueError("points must be a list of [x, y, label].")
-    if len(points) > MOST_POINTS:
-        raise ValueError(f"The lab shows at most {MOST_POINTS} points, not {len(points)}.")
-    found = []
+    if len(points) > MAX_POINTS:
+        raise ValueError(f"The lab shows at most {MAX_POINTS} points, not {len(points)}.")
+    checked = []
     for i, point in enumerate(points):
         if not isinstance(point, list) or len(point) != 3:
             raise ValueError(f"Point {i} must be [x, y, label], not {point!r}.")
-        x, y = (checked_number(value, f"{name} of point {i}") for name, value in zip("xy", point[:2], strict=True))
-        found.append((x, y, checked_whole(point[2], f"The label of point {i}", classes)))
-    return tuple(found)
+        x, y = (check_number(value, f"{name} of point {i}") for name, value in zip("xy", point[:2], strict=True))
+        checked.append((x, y, check_index(point[2], f"The label of point {i}", n_classes)))
+    return tuple(checked)
 
 
-def checked_classes(classes: Any) -> tuple[str, ...]:
-    """Names of the labels."""
-    if not isinstance(classes, list) or not 1 <= len(classes) <= MOST_CLASSES:
-        raise ValueError(f"classes must be a list of 1 to {MOST_CLASSES} names.")
-    for name in classes:
-        _checked_name(name)
-    if len(set(classes)) < len(classes):
+def check_classes(classes: Any) -> tuple[str, ...]:
+    """Return the names of the labels."""
+    if not isinstance(classes, list) or not 1 <= len(classes) <= MAX_CLASSES:
+        raise ValueError(f"classes must be a list of 1 to {MAX_CLASSES} names.")
+    names = tuple(map(_check_name, classes))
+    if len(set(names)) < len(names):
         raise ValueError("Two classes have the same name.")
-    return tuple(classes)
+    return names
 
 
-def checked_names(names: Any) -> tuple[str, str]:
-    """Names of the two columns."""
+def check_column_names(names: Any) -> tuple[str, str]:
+    """Return the names of the two columns."""
     if not isinstance(names, list) or len(names) != 2:
         raise ValueError("names must be a list of two names.")
-    return _checked_name(names[0]), _checked_name(names[1])
+    return _check_name(names[0]), _check_name(names[1])
 
 
-def checked_view(view: Any) -> View:
-    """Edges of the plane."""
+def check_view(view: Any) -> View:
+    """Return the edges of the plane."""
     if not isinstance(view, list) or len(view) != 4:
         raise ValueError("view must be [left, right, bottom, top].")
-    left, right, bottom, top = (checked_number(edge, "An edge of the view") for edge in view)
+    left, right, bottom, top = (check_number(edge, "An edge of the view") for edge in view)
     if not (right - left > 1e-9 and top - bottom > 1e-9):
         raise ValueError("The view is empty: right must exceed left, and top bottom.")
     return left, right, bottom, top
 
 
-def checked_algorithm(name: Any) -> str:
-    """A name from the catalogue."""
+def check_algorithm(name: Any) -> str:
+    """Return a name of the catalogue."""
     if not isinstance(name, str) or name not in ALGORITHMS:
         raise ValueError(f"There is no algorithm {name!r}; there are {', '.join(ALGORITHMS)}.")
     return name
 
 
-def view_of(points: tuple[Point, ...], aspect: float = 1.25) -> View:
-    """A view with room around the points, `aspect` times as wide as high where both columns have alike spreads."""
+def fit_view(points: tuple[Point, ...], aspect: float = 1.25) -> View:
+    """Return a view with room around the points, `aspect` times as wide as high if both columns spread alike."""
     if not points:
         return (-5.0, 5.0, -4.0, 4.0)
     xy = np.array([point[:2] for point in points])
     low, high = xy.min(axis=0), xy.max(axis=0)
     spread = np.where(high > low, high - low, 1.0)
-    if max(spread) < 4 * min(spread):  # alike: keep the axes to one scale, so that a right angle looks like one
+    if max(spread) < 4 * min(spread):  # similar units: one scale for both axes, so that a right angle looks like one
         height = max(spread[1], spread[0] / aspect)
         spread = np.array([height * aspect, height])
     (a, c), (dx, dy) = (low + high) / 2, 0.62 * spread
     return float(a - dx), float(a + dx), float(c - dy), float(c + dy)
 
 
-def _checked_name(name: Any) -> str:
-    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
-        raise ValueError(f"A name has 1 to {_LONGEST_NAME} characters, not {name!r}.")
+def _check_name(name: Any) -> str:
+    if not isinstance(name, str) or not 0 < len(name) <= _MAX_NAME_LENGTH or not name.isprintable():
+        raise ValueError(f"A name has 1 to {_MAX_NAME_LENGTH} characters, not {name!r}.")
     return name

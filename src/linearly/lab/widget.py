@@ -1,4 +1,4 @@
-"""The lab in a notebook: `LabWidget`, the same page by anywidget, in Jupyter, marimo and VS Code."""
+"""Show the lab in a notebook (Jupyter, marimo, VS Code) by anywidget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ try:
 except ImportError:
     raise ImportError("The lab in a notebook needs anywidget: pip install 'linearly[lab]'") from None
 
-from linearly.lab.bundle_js import one_module
+from linearly.lab.bundle_js import bundle_modules
 from linearly.lab.server import start_state
 from linearly.lab.session import Session
 
@@ -21,23 +21,28 @@ class LabWidget(anywidget.AnyWidget):
 
     Parameters
     ----------
-    data : a file or data frame to begin with; the default is a small example.
-    x, y, target : its columns, as for `linearly.lab.server.serve`.
+    data : path or data frame, optional
+        Points to begin with. The default is a small example.
+    x, y, target : str, optional
+        Columns of the data, as in `linearly.lab.server.serve`.
 
-    ``widget.session.state`` holds the points and what was chosen; it can be read at any time.
+    Attributes
+    ----------
+    session : Session
+        ``widget.session.state`` holds the points and the choices of the viewer.
     """
 
-    _esm = one_module()
+    _esm = bundle_modules()
     _css = resources.files("linearly.lab").joinpath("web", "lab.css").read_text(encoding="utf-8")
 
     def __init__(self, data: Any = None, x: str | None = None, y: str | None = None, target: str | None = None) -> None:
         state, note = start_state(data, x, y, target)
         self.session = Session(state, note)
         super().__init__()
-        self.on_msg(self._heard)
+        self.on_msg(self._on_message)
 
-    def _heard(self, widget: Any, content: Any, buffers: Any) -> None:
-        """A message of the page, with a number that its reply repeats."""
+    def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
+        """Reply to a message of the page; the reply repeats the message's number."""
         if not isinstance(content, dict):
             return
         number = content.get("number")
@@ -46,5 +51,5 @@ class LabWidget(anywidget.AnyWidget):
             reply = self.session.handle(message)
         except ValueError as error:
             reply = {"error": str(error)}
-        # Through JSON text, as the server sends it: the same bits, and no NaN.
+        # As JSON text, like the server's replies: the same bits, and no NaN.
         self.send({"number": number, "reply": json.dumps(reply, ensure_ascii=False, allow_nan=False)})

@@ -1,10 +1,23 @@
-"""What a user can run to see that the installed package is right on this machine.
+"""Check that the installed package is right on this machine: `linearly selftest`.
 
-An area is a module with a function `results`, which gives one `Result` for each thing it looked at. Nothing here needs
-the tests, a network or more than the core dependencies; where an optional part is missing, the result says which, and
-counts as not run.
+An area is a module with a function `results` that yields one `Result` per thing checked. The areas need no tests, no
+network and no more than the core dependencies. A result that needs a missing optional part counts as not run.
 
-for area, result in run(): print(area, result.what, result.figure, result.verdict)
+In reading order:
+    nist             digits of NIST's reference data sets
+    extreme          hostile scales against rational arithmetic
+    splits           the same rows in any blocks, threads, files; clusters for Dask and Spark
+    laws             what must not change a model, on random data
+    digits           claimed digits after sums and differences, and of weighted fits
+    separability     verdicts and proofs
+    files            damaged and hostile files; kill_tests for kills, full disks and Ctrl-C
+    server           what the lab's server refuses
+    rationals        least squares in fractions
+    hyperplanes      separability in fractions
+    untrusted_files  model files with one thing changed
+    page             the page of a run, and the promises it reports on (promises.toml)
+
+    for area, result in run(): print(area, result.what, result.figure, result.verdict)
 """
 
 from __future__ import annotations
@@ -21,20 +34,19 @@ AREAS = {
     "splits": "The same rows in any blocks",
     "laws": "Laws that every estimator obeys",
     "digits": "Claimed digits against exact fractions",
-    "inputs": "Bad inputs to every estimator",
     "separability": "Verdicts on separability, and their proofs",
     "files": "Files, kills and interruptions",
     "server": "The lab's server",
 }
 
-ProgressCallback = Callable[[int, int], None]  # so many of so many are done
+ProgressCallback = Callable[[int, int], None]  # steps done, steps in total
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One thing that was looked at: the figure found, the figure required, and whether that was reached.
+    """One check: the figure found, the figure required, and whether it passed.
 
-    `passed` is None where it could not be run; the figure then says what is missing.
+    `passed` is None if the check could not be run; the figure then names what is missing.
     """
 
     what: str
@@ -44,28 +56,24 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The outcome in words."""
         return {True: "passed", False: "FAILED", None: "not run"}[self.passed]
 
 
 def not_run(what: str, required: str, needs: str) -> Result:
-    """The result of what cannot be looked at here."""
+    """Return the result of a check that cannot be run here."""
     return Result(what, f"needs {needs}", required, None)
 
 
-def silent(done: int, total: int) -> None:
-    """Tell nobody."""
-
-
 def run(
-    areas: Iterable[str] = AREAS, *, long: bool = False, tell: ProgressCallback = silent
+    areas: Iterable[str] = AREAS, *, long: bool = False, progress: ProgressCallback = lambda done, total: None
 ) -> Iterator[tuple[str, Result]]:
-    """The areas and their results, one by one; `long` takes an hour instead of a minute."""
+    """Yield each area and its results, one by one; `long` takes an hour instead of a minute."""
     for area in areas:
         if area not in AREAS:
             raise ValueError(f"There is no area {area!r}: it is one of {', '.join(AREAS)}.")
         try:
-            for result in importlib.import_module(f"linearly.selftest.{area}").results(long, tell):
+            for result in importlib.import_module(f"linearly.selftest.{area}").results(long, progress):
                 yield area, result
-        except Exception as failure:  # one area that breaks must not keep the others from being seen
+        except Exception as failure:  # one area that breaks must not hide the others
             yield area, Result("the rest", f"{type(failure).__name__}: {failure}", "no error", False)

@@ -73,7 +73,7 @@ class Tally:
         return Result(self.what, figure, f"0 by more than {SLACK:g} digit without a warning", not self.wrong)
 
 
-def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
+def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
     """Overclaims in chains of each model, and in fits without an intercept by each method."""
     chains = LONG if long else SHORT
     fits = chains * 5 // 4  # as many again without an intercept
@@ -84,7 +84,7 @@ def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
             kind = seed % len(hunts)
             tallies[kind].add(seed, claims[kind])
             if seed % 10 == 9:
-                tell(first + seed + 1, chains + fits)
+                progress(first + seed + 1, chains + fits)
         yield from (tally.result() for tally in tallies)
 
 

@@ -105,17 +105,17 @@ class Tally:
         return Result(self.what, figure, f"≥ {DIGITS:g}, ≥ {DIGITS_OF_ERRORS:g}, or a named warning", not self.wrong)
 
 
-def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
+def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
     """Digits of coefficients and standard errors in every hostile set, and labels far from the origin."""
     exact = {name: least_squares(np.asarray(Z, dtype=np.float64), y) for name, (Z, y) in HOSTILE.items()}
-    tell(1, 3)
+    progress(1, 3)
     for method in METHODS:
         tally = Tally(f"{len(HOSTILE)} hostile sets, {method}: coefficients, errors")
         for name, (Z, y) in HOSTILE.items():
             tally.add(name, *fitted(ly.LinearRegression(method=method), Z, y), exact[name])
         yield tally.result()
     yield _in_blocks(exact)
-    tell(2, 3)
+    progress(2, 3)
     if long:
         yield from _variants()
     yield _far_from_the_origin()

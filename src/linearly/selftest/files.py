@@ -28,20 +28,20 @@ _events: list[str] = []
 _watching = _hooked = False
 
 
-def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
+def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
     """Damaged files after kills, half-written ones after Ctrl-C, and hostile ones that were accepted."""
     kills, damages = (KILLS_LONG, DAMAGES_LONG) if long else (KILLS_SHORT, DAMAGES_SHORT)
     with tempfile.TemporaryDirectory(prefix="linearly-selftest-") as name:
         folder = Path(name)
-        yield from killed_while_saving(folder, kills, lambda done: tell(done, kills + 10))
+        yield from killed_while_saving(folder, kills, lambda done: progress(done, kills + 10))
         yield disk_full(folder)
-        tell(kills + 2, kills + 10)
+        progress(kills + 2, kills + 10)
         yield interrupted(folder, 10 if long else 1)
-        tell(kills + 5, kills + 10)
+        progress(kills + 5, kills + 10)
         inside = folder / "strangers"
         inside.mkdir()
         yield _strangers(inside)
-        tell(kills + 8, kills + 10)
+        progress(kills + 8, kills + 10)
         yield _damaged_models(inside, damages)
         tables = folder / "tables"
         tables.mkdir()

@@ -88,7 +88,7 @@ def two_models(folder: Path) -> tuple[Path, Path]:
     return paths
 
 
-def killed_while_saving(folder: Path, kills: int, tell: Callable[[int], None]) -> Iterator[Result]:
+def killed_while_saving(folder: Path, kills: int, progress: Callable[[int], None]) -> Iterator[Result]:
     """Damaged files after `kill -9` of a process that saves, and what is left behind once another has saved."""
     what = "kill -9 while a model is saved"
     if not hasattr(os, "fork"):
@@ -118,7 +118,7 @@ def killed_while_saving(folder: Path, kills: int, tell: Callable[[int], None]) -
                 middle += bool(after - before)
                 before = after
                 damaged += not _whole(target, known)
-                tell(done)
+                progress(done)
         except BaseException:
             saver.kill()
             raise

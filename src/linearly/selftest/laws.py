@@ -74,7 +74,7 @@ class Sample:
         return Sample(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
 
 
-def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
+def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
     """Violations of each law."""
     cases = LONG if long else SHORT
     broken: dict[str, list[str]] = {law: [] for law in LAWS}
@@ -86,7 +86,7 @@ def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
         if violation:
             broken[law].append(violation)
         if seed % 10 == 9:
-            tell(seed + 1, cases)
+            progress(seed + 1, cases)
     violations = sum(map(len, broken.values()))
     figure = f"{violations} violations in {cases:,} cases"
     yield Result(f"all laws, {len(ENTRIES)} estimators", figure, "0", not violations)

@@ -38,18 +38,18 @@ class Digits:
     warned: bool
 
 
-def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
-    """The digits of every set with method="extended", of the worst with "auto", and whether claimed digits are there."""
+def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
+    """Yield correct digits with "extended" for every set, with "auto" for the worst, and false claims of digits."""
     exact: dict[str, Digits] = {}
     for name in SETS:
         exact[name] = found = fitted(name, "extended")
         yield Result(
-            f"{name}, exact: coefficients, errors",
+            f"{name}, extended: coefficients, errors",
             f"{found.coef:.1f}, {found.std_error:.1f} digits",
             f"≥ {COEFFICIENTS:g}, ≥ {ERRORS:g}",
             found.coef >= COEFFICIENTS and found.std_error >= ERRORS and not found.warned,
         )
-        tell(len(exact), 2 * len(SETS))
+        progress(len(exact), 2 * len(SETS))
     for method, found_by in (("extended", exact), ("auto", {name: fitted(name, "auto") for name in SETS})):
         least = (COEFFICIENTS, ERRORS, ERRORS) if method == "extended" else (AUTO, AUTO, AUTO)
         yield _worst(f"coefficients, {method}", {name: one.coef for name, one in found_by.items()}, least[0])
@@ -58,7 +58,7 @@ def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
     wrong = []
     for done, name in enumerate(SETS, start=1):
         wrong += [f"{name} ({method})" for method in too_much_claimed(name)]
-        tell(len(SETS) + done, 2 * len(SETS))
+        progress(len(SETS) + done, 2 * len(SETS))
     yield Result(
         "digits claimed that are not there, in silence",
         f"{len(wrong)} of {len(METHODS) * len(SETS)} fits{': ' if wrong else ''}{', '.join(wrong)}",

@@ -17,17 +17,20 @@ SHORT, LONG = 200, 8000
 HAIRLINES_SHORT, HAIRLINES_LONG = 30, 300
 
 
-def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
-    """False verdicts and proofs that do not hold, in random sets and in sets that floats cannot tell apart."""
+def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
+    """Yield false verdicts and invalid proofs, in random sets and in sets that floats cannot separate."""
     sets, hairlines = (LONG, HAIRLINES_LONG) if long else (SHORT, HAIRLINES_SHORT)
-    total = sets + hairlines
-    drawn = ((*random_set(seed), seed) for seed in range(sets))
-    yield from _judged("random sets", drawn, sets, lambda done: tell(done, total))
+
+    def show(done: int) -> None:
+        progress(done, sets + hairlines)
+
+    random = ((*random_set(seed), seed) for seed in range(sets))
     close = ((*hairline(seed), True, seed) for seed in range(hairlines))
-    yield from _judged("sets within rounding of a hyperplane", close, hairlines, lambda done: tell(sets + done, total))
+    yield from _judged("random sets", random, sets, show)
+    yield from _judged("sets within rounding of a hyperplane", close, hairlines, lambda done: show(sets + done))
 
 
-def _judged(what: str, drawn: Iterator[tuple[Any, Any, bool, int]], n: int, tell: Any) -> Iterator[Result]:
+def _judged(what: str, drawn: Iterator[tuple[Any, Any, bool, int]], n: int, progress: Any) -> Iterator[Result]:
     verdicts: Counter[str] = Counter()
     false, unproven = [], []
     for X, y, fit_intercept, seed in drawn:
@@ -37,7 +40,7 @@ def _judged(what: str, drawn: Iterator[tuple[Any, Any, bool, int]], n: int, tell
             false.append(seed)
         if not (c.check() and proven(c, X, y.tolist())):
             unproven.append(seed)
-        tell(seed + 1)
+        progress(seed + 1)
     seen = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
     yield Result(f"{what}: false verdicts", f"{_count(false, n)} ({seen})", "0", not false and len(verdicts) == 3)
     yield Result(f"{what}: proofs that fail in fractions", _count(unproven, n), "0", not unproven)

@@ -91,7 +91,7 @@ REFUSED = {
 }
 
 
-def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
+def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
     """Requests that a running lab answered and should not have; the one it should; and how it ends."""
     missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
     if missing:
@@ -105,7 +105,7 @@ def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
         yield Result("the page's own message", "answered" if answered else f"status {status}", "answered", answered)
         for done, (what, requests) in enumerate(REFUSED.items(), start=1):
             yield _refusals(lab, what, requests)
-            tell(done, len(REFUSED) + 1)
+            progress(done, len(REFUSED) + 1)
         yield _elsewhere(lab)
         if sys.platform != "win32":
             lab.process.send_signal(signal.SIGINT)

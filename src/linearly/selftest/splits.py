@@ -76,28 +76,28 @@ def _itself(block: Block) -> Block:
     return block
 
 
-def results(long: bool, tell: ProgressCallback) -> Iterator[Result]:
+def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
     """Bits on one thread and two; differences between blockings, orders of merging, files and clusters."""
     steps = 7 if long else 4
     X, y, labels = data(600, 7)
     yield _threads(X, y, labels)
     yield _threads_on_many_rows()
-    tell(1, steps)
+    progress(1, steps)
     yield _blockings(X, y, labels, 40 if long else 4)
-    tell(2, steps)
+    progress(2, steps)
     yield _merged(X, y, labels, 40 if long else 10)
-    tell(3, steps)
+    progress(3, steps)
     yield _files(X, y, labels)
-    tell(4, steps)
+    progress(4, steps)
     if long:
         from linearly.selftest.clusters import killed_on_dask, on_dask, on_spark
 
         yield on_dask(X, y, labels)
-        tell(5, steps)
+        progress(5, steps)
         yield killed_on_dask()
-        tell(6, steps)
+        progress(6, steps)
         yield on_spark(X, y, labels)
-        tell(7, steps)
+        progress(7, steps)
 
 
 def data(n: int, seed: int) -> tuple[Any, Any, Any]:

@@ -2,7 +2,7 @@
 
 import { h, icon, s } from "./elements.js";
 import { chooseColumns, savePicture } from "./files.js";
-import { told } from "./numbers.js";
+import { formatNumber } from "./numbers.js";
 import { SHAPES } from "./palette.js";
 
 const HALF_MOON = "M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Zm0 1.6v10.8a5.4 5.4 0 0 1 0-10.8Z";
@@ -18,18 +18,18 @@ export class Controls {
       const box = h("select", { id, "aria-label": name, onchange: () => message(box.value) });
       return box;
     };
-    this.presets = chosen("preset", "Points", (name) => name && lab.send({ do: "preset", name }));
-    this.algorithms = chosen("algorithm", "Algorithm", (name) => lab.send({ do: "algorithm", name }));
-    this.rivals = chosen("rival", "Compare with", (name) => lab.send({ do: "rival", name }));
+    this.presets = chosen("preset", "Points", (name) => name && lab.send({ do: "choose_preset", name }));
+    this.algorithms = chosen("algorithm", "Algorithm", (name) => lab.send({ do: "choose_algorithm", name }));
+    this.comparisons = chosen("comparison", "Compare with", (name) => lab.send({ do: "choose_comparison", name }));
     this.undo = button({ id: "undo", onclick: () => lab.send({ do: "undo" }), title: "Undo (Ctrl+Z)" }, "Undo");
     this.redo = button({ id: "redo", onclick: () => lab.send({ do: "redo" }), title: "Redo (Ctrl+Shift+Z)" }, "Redo");
-    this.flip = button({ id: "flip", onclick: () => lab.hand.flip() }, "Flip");
-    this.remove = button({ id: "remove", onclick: () => lab.hand.remove() }, "Delete");
+    this.flip = button({ id: "flip", onclick: () => lab.pointerInput.flip() }, "Flip");
+    this.remove = button({ id: "remove", onclick: () => lab.pointerInput.remove() }, "Delete");
     this.swatches = h("div", { class: "swatches", role: "radiogroup", "aria-label": "Class of new points" });
     this.hint = h("p", { class: "hint" });
     this.idea = h("p", { class: "idea" });
     this.parameters = h("div", { class: "group" });
-    this.rivalParameters = h("div", { class: "group" });
+    this.comparisonParameters = h("div", { class: "group" });
     this.element = this.column();
   }
 
@@ -50,7 +50,7 @@ export class Controls {
       group("Points", this.presets, h("div", { class: "row" }, load, clear), this.swatches,
         h("div", { class: "pairs" }, this.undo, this.redo, this.flip, this.remove), this.hint),
       group("Model", this.algorithms, this.idea, this.parameters),
-      group("Compare with", this.rivals, this.rivalParameters),
+      group("Compare with", this.comparisons, this.comparisonParameters),
       h("div", { class: "foot" },
         h("div", { class: "row" },
           lab.home ? button({ id: "share", onclick: () => lab.share() }, "Share link") : null,
@@ -60,7 +60,7 @@ export class Controls {
           key("1"), "–", key("6"), " choose the class, ", key("0"), " shows all.")));
   }
 
-  // What there is to choose from, once the session has told.
+  // Fill the menus with the choices that the session sent.
   begin({ algorithms, presets }) {
     const groups = new Map(), option = (one) => h("option", { value: one.name }, one.title);
     for (const one of algorithms) groups.set(one.group, [...(groups.get(one.group) || []), one]);
@@ -74,16 +74,17 @@ export class Controls {
     this.algorithms.value = state.algorithm;
     this.idea.textContent = algorithm.idea;
     this.sliders(this.parameters, algorithm, reply.settings, false);
-    const rivals = catalogue.filter((one) => one.task === task && one.name !== state.algorithm && task !== "truth");
-    if (this.rivals.dataset.key !== algorithm.name) {
-      this.rivals.dataset.key = algorithm.name;
-      const options = rivals.map((one) => h("option", { value: one.name }, one.title));
-      this.rivals.replaceChildren(h("option", { value: "" }, "nothing"), ...options);
+    const comparable = (one) => one.task === task && one.name !== state.algorithm && task !== "truth";
+    const comparisons = catalogue.filter(comparable);
+    if (this.comparisons.dataset.key !== algorithm.name) {
+      this.comparisons.dataset.key = algorithm.name;
+      const options = comparisons.map((one) => h("option", { value: one.name }, one.title));
+      this.comparisons.replaceChildren(h("option", { value: "" }, "nothing"), ...options);
     }
-    this.rivals.value = state.rival;
-    this.rivals.disabled = !rivals.length;
-    const rival = state.rival ? this.lab.algorithm(state.rival) : null;
-    this.sliders(this.rivalParameters, rival, reply.rival_settings, true);
+    this.comparisons.value = state.comparison;
+    this.comparisons.disabled = !comparisons.length;
+    const comparison = state.comparison ? this.lab.algorithm(state.comparison) : null;
+    this.sliders(this.comparisonParameters, comparison, reply.comparison_settings, true);
     this.presets.value = reply.preset;
     this.undo.disabled = !reply.undo;
     this.redo.disabled = !reply.redo;
@@ -95,7 +96,7 @@ export class Controls {
     }[task];
   }
 
-  // Which class new points have, and what can be done to the one that is held.
+  // The class of new points, and the buttons for the selected one.
   choices() {
     const { lab } = this, { state, palette: p } = lab, curve = lab.task() !== "classes";
     const key = [state.classes.join("\n"), lab.label, lab.dark, curve].join("\n");
@@ -118,26 +119,26 @@ export class Controls {
       s("path", { d: SHAPES[k], fill: curve ? p.muted : p.classes[k] })))));
   }
 
-  sliders(box, algorithm, settings, rival) {
+  sliders(box, algorithm, settings, comparison) {
     const idle = (one) => one.name === "alpha" && algorithm.name === "logistic" && settings.remedy !== "ridge";
     const list = algorithm ? algorithm.parameters.filter((one) => !idle(one)) : [];
     const key = algorithm ? algorithm.name + list.length : "";
     if (box.dataset.key !== key) {
       box.dataset.key = key;
-      box.replaceChildren(...list.map((one) => this.slider(one, rival)));
+      box.replaceChildren(...list.map((one) => this.slider(one, comparison)));
     }
     for (const one of list) {
       const input = box.querySelector(`[data-name="${one.name}"]`), value = settings[one.name];
       if (one.kind === "flag") input.checked = value;
       else if (document.activeElement !== input || one.kind === "choice") input.value = value;
       const output = input.closest("label").querySelector(".value");
-      if (output) output.textContent = told(value);
+      if (output) output.textContent = formatNumber(value);
     }
   }
 
-  slider({ name, title, kind, options, low, high, step, default: start }, rival) {
-    const message = { do: "parameter", name, ...(rival ? { rival: true } : {}) };
-    const change = (value) => this.lab.send({ ...message, value }, `parameter ${name} ${rival}`);
+  slider({ name, title, kind, options, low, high, step, default: start }, comparison) {
+    const message = { do: "set_parameter", name, ...(comparison ? { comparison: true } : {}) };
+    const change = (value) => this.lab.send({ ...message, value }, `parameter ${name} ${comparison}`);
     if (kind === "flag") {
       const onchange = (event) => change(event.target.checked);
       return h("label", { class: "flag" }, h("input", { type: "checkbox", "data-name": name, onchange }), title);
@@ -147,11 +148,11 @@ export class Controls {
       const onchange = (event) => change(event.target.value);
       return h("label", {}, h("span", { class: "name" }, title), h("select", { "data-name": name, onchange }, ...list));
     }
-    // An <output> could be labelled itself, and the label belongs to what comes first.
+    // Not an <output>: the label would then belong to it instead of the slider.
     const output = h("span", { class: "value" });
     const oninput = (event) => {
       const value = Number(event.target.value);
-      output.textContent = told(value);
+      output.textContent = formatNumber(value);
       change(value);
     };
     return h("label", {}, h("span", { class: "name" }, title, output), h("input", {

@@ -1,4 +1,4 @@
-// Making elements of the page, and handing files to the viewer.
+// Create elements of the page, and offer files for download.
 
 const NS = "http://www.w3.org/2000/svg";
 
@@ -32,7 +32,7 @@ export function icon(path) {
   return s("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, s("path", { d: path }));
 }
 
-// Leaves of a text what fits, and the whole as a tooltip.
+// Shorten a text to the room it has, with the full text as a tooltip.
 export function shorten(mark, text, room) {
   const whole = mark.getComputedTextLength();
   if (whole <= room) return;
@@ -41,14 +41,14 @@ export function shorten(mark, text, room) {
   mark.append(s("title", {}, text));
 }
 
-// A drawing that stands alone in a file.
+// An SVG that can be saved to a file.
 export function standalone(width, height, ...children) {
   return s("svg", {
     xmlns: NS, viewBox: `0 0 ${width} ${height}`, width, height, "font-family": "system-ui, sans-serif",
   }, ...children);
 }
 
-export function saved(name, blob) {
+export function downloadFile(name, blob) {
   const url = URL.createObjectURL(blob);
   const link = h("a", { href: url, download: name });
   document.body.append(link);

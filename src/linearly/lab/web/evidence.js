@@ -1,9 +1,9 @@
-// The column of evidence: what may be said about the frame, its picture, figures, coefficients and code.
+// The column of evidence: the verdict on the frame, its side plot, metrics, coefficients and code.
 
 import { h, s, set } from "./elements.js";
-import { share, told } from "./numbers.js";
+import { formatShare, formatNumber } from "./numbers.js";
 import { rgb } from "./palette.js";
-import { PICTURES } from "./pictures.js";
+import { SIDE_PLOTS } from "./side_plots.js";
 
 const SHARES = ["accuracy", "precision", "recall", "F1", "R²"];
 
@@ -25,36 +25,36 @@ export class Evidence {
   }
 
   draw() {
-    const { still, reply: { answer } } = this.lab;
+    const { details, reply: { answer } } = this.lab;
     this.judge();
     this.count();
     const figures = [this.confusion(), this.table()].filter(Boolean);
     this.metrics.replaceChildren(...figures);
     this.metrics.hidden = !figures.length;
     this.coefficients();
-    if (!still || still.code != null) this.code.textContent = still ? still.code : "";
+    if (!details || details.code != null) this.code.textContent = details ? details.code : "";
     this.warnings.replaceChildren(...answer.warnings.map((text) => h("li", {}, text)));
     this.warnings.hidden = !answer.warnings.length;
   }
 
-  // The picture changes with every frame, the rest when the session has answered.
+  // The side plot changes with every frame, the rest when the session replies.
   picture() {
-    const { lab } = this, { film, frame } = lab, kind = film && film.picture && film.picture.kind;
-    this.figure.hidden = !kind || (kind === "weights" && !(film.walk || film.weights));
+    const { lab } = this, { animation, frame } = lab, kind = animation && animation.picture && animation.picture.kind;
+    this.figure.hidden = !kind || (kind === "weights" && !(animation.walk || animation.weights));
     if (this.figure.hidden) return;
-    if (kind === "weights" && film.partial) return;  // it shows all frames, which come at the end of the drag
-    const [title, svg] = PICTURES[kind](lab, film, Math.min(frame, film.count - 1));
+    if (kind === "weights" && animation.partial) return;  // it shows all frames, which come at the end of the drag
+    const [title, svg] = SIDE_PLOTS[kind](lab, animation, Math.min(frame, animation.count - 1));
     if (!svg.hasAttribute("aria-label")) set(svg, { "aria-label": title });
     this.figure.replaceChildren(h("figcaption", {}, title), svg);
   }
 
   judge() {
-    const { film, still, reply: { answer } } = this.lab, proof = film && film.scene.certificate, said = [];
+    const { animation, details, reply: { answer } } = this.lab, proof = animation?.scene.certificate, said = [];
     if (proof) said.push(h("div", { class: "badge", "data-kind": proof.verdict }, proof.badge));
     else said.push(h("div", { class: "badge" }, answer.trouble ? "Not yet" : this.lab.algorithm().title));
-    said.push(h("p", { class: "words" }, still ? still.words : answer.trouble));
+    said.push(h("p", { class: "words" }, details ? details.words : answer.trouble));
     if (proof) said.push(h("p", { class: "proof" }, proof.sentence));
-    // What is said again is not said anew, or it would be read out with every frame.
+    // Unchanged text is left alone; otherwise a screen reader would read it out with every frame.
     const signature = said.map((one) => one.textContent).join("|");
     if (this.verdict.dataset.signature === signature) return;
     this.verdict.dataset.signature = signature;
@@ -62,21 +62,21 @@ export class Evidence {
   }
 
   count() {
-    const facts = this.lab.still ? this.lab.still.facts : [];
-    const fact = ([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, told(value)));
+    const facts = this.lab.details ? this.lab.details.facts : [];
+    const fact = ([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, formatNumber(value)));
     this.facts.replaceChildren(...facts.map(fact));
     const bound = facts.find(([name]) => name.includes("(R/γ)²"));
     if (!bound || !bound[1]) return;
     const bar = h("i"), updates = facts[0][1];
     bar.style.width = `${Math.min(100, (100 * updates) / bound[1])}%`;
-    const said = `${updates} of at most ${told(bound[1])} updates`;
+    const said = `${updates} of at most ${formatNumber(bound[1])} updates`;
     this.facts.append(h("div", { class: "gauge", role: "img", "aria-label": said }, bar));
   }
 
   confusion() {
-    const { still, palette: p } = this.lab;
-    if (!still || !still.confusion) return null;
-    const { labels, counts } = still.confusion, most = Math.max(1, ...counts.flat());
+    const { details, palette: p } = this.lab;
+    if (!details || !details.confusion) return null;
+    const { labels, counts } = details.confusion, most = Math.max(1, ...counts.flat());
     const cell = (value, right) => {
       const td = h("td", {}, String(value)), [r, g, b] = rgb(right ? p.right : p.wrong);
       td.style.background = value ? `rgb(${r} ${g} ${b} / ${(0.1 + 0.5 * (value / most)).toFixed(2)})` : "";
@@ -91,19 +91,19 @@ export class Evidence {
   }
 
   table() {
-    const { lab } = this, { still, state } = lab, rival = lab.rivalShown && lab.reply.rival.still;
-    if (!still || !still.metrics.length) return null;
-    const rows = still.metrics.map(([name, value, low, high]) => {
-      const unit = SHARES.includes(name) && low != null && high != null, shown = unit ? share : told;
+    const { lab } = this, { details, state } = lab, comparison = lab.comparisonShown && lab.reply.comparison.details;
+    if (!details || !details.metrics.length) return null;
+    const rows = details.metrics.map(([name, value, low, high]) => {
+      const unit = SHARES.includes(name) && low != null && high != null, shown = unit ? formatShare : formatNumber;
       const number = (v) => h("td", { class: "n" }, v == null ? "–" : shown(v));
-      const title = unit ? `95 %: ${share(low)} to ${share(high)}` : null;
-      const beside = rival
-        ? number(rival.metrics.find((one) => one[0] === name)?.[1])
+      const title = unit ? `95 %: ${formatShare(low)} to ${formatShare(high)}` : null;
+      const beside = comparison
+        ? number(comparison.metrics.find((one) => one[0] === name)?.[1])
         : h("td", { class: "bar", title }, unit ? this.interval(value, low, high) : "");
       return h("tr", {}, h("th", { scope: "row" }, name), number(value), beside);
     });
-    const names = rival ? [lab.algorithm().title, lab.algorithm(state.rival).title] : [];
-    const head = rival ? h("thead", {}, h("tr", {}, h("th"), ...names.map((name) => h("th", {}, name)))) : null;
+    const names = comparison ? [lab.algorithm().title, lab.algorithm(state.comparison).title] : [];
+    const head = comparison ? h("thead", {}, h("tr", {}, h("th"), ...names.map((name) => h("th", {}, name)))) : null;
     return h("table", { class: "figures" }, head, h("tbody", {}, ...rows));
   }
 
@@ -117,10 +117,10 @@ export class Evidence {
   }
 
   coefficients() {
-    const terms = this.lab.still ? this.lab.still.terms : [], errors = terms.some((term) => term[2] != null);
+    const terms = this.lab.details ? this.lab.details.terms : [], errors = terms.some((term) => term[2] != null);
     this.terms.hidden = !terms.length;
     const row = ([name, value, error]) => h("tr", {}, h("th", { scope: "row" }, name),
-      h("td", { class: "n" }, told(value)), errors ? h("td", { class: "se" }, told(error)) : null);
+      h("td", { class: "n" }, formatNumber(value)), errors ? h("td", { class: "se" }, formatNumber(error)) : null);
     const head = ["Coefficients", "estimate", ...(errors ? ["std. error"] : [])].map((name) => h("th", {}, name));
     this.terms.replaceChildren(
       h("table", { class: "figures" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...terms.map(row))));

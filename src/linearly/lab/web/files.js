@@ -1,9 +1,9 @@
-// Files in and out: the columns of a CSV file, and the plane as a picture.
+// Load the columns of a CSV file, and save the plane as a picture.
 
-import { h, s, saved, standalone } from "./elements.js";
+import { h, s, downloadFile, standalone } from "./elements.js";
 import { SHAPES } from "./palette.js";
 
-// Asks which columns of a file go where, then loads them.
+// Ask which columns of a file to use, then load them.
 export async function chooseColumns(lab, input) {
   const file = input.files[0];
   input.value = "";
@@ -16,7 +16,7 @@ export async function chooseColumns(lab, input) {
   if (!reply) return;
   const names = reply.columns.filter((one) => one.numeric).map((one) => one.name);
   const labels = reply.columns.filter((one) => one.labels > 1).map((one) => one.name);
-  // The last column of few labels is the colour, if that leaves two of numbers.
+  // The last column with few labels is the colour, if two numeric columns remain.
   const rest = (name) => names.filter((one) => one !== name), last = labels.at(-1) ?? "";
   const target = rest(last).length > 1 ? last : "", free = rest(target);
   const pick = (id, title, list, value) => {
@@ -25,7 +25,7 @@ export async function chooseColumns(lab, input) {
   };
   const form = h("form", { method: "dialog" }, h("h2", {}, file.name),
     pick("column-x", "Across", names, free[0]), pick("column-y", "Up", names, free[1]),
-    pick("column-target", "Colour", ["", ...labels], target), h("p", { class: "hint" }, colourful(reply.columns)),
+    pick("column-target", "Colour", ["", ...labels], target), h("p", { class: "hint" }, colourHint(reply.columns)),
     h("div", { class: "row" },
       h("button", { type: "submit", value: "", formnovalidate: true }, "Cancel"),
       h("button", { id: "load", type: "submit", value: "load", class: "primary" }, "Load")));
@@ -40,8 +40,8 @@ export async function chooseColumns(lab, input) {
   lab.dialog.showModal();
 }
 
-// Which columns can be the colour, and which have too many labels.
-function colourful(columns) {
+// Explain which columns can be the colour, and which have too many labels.
+function colourHint(columns) {
   const rule = `Columns of 2 to ${SHAPES.length} labels can be the colour.`;
   const many = columns.filter((one) => !one.numeric && one.labels == null).map((one) => one.name);
   if (!many.length) return rule;
@@ -49,9 +49,9 @@ function colourful(columns) {
   return `${rule} ${some} ${many.length > 1 ? "have" : "has"} more.`;
 }
 
-// The planes as they are seen, side by side, as SVG or at twice the size as PNG.
+// Save the visible planes side by side, as SVG or at twice the size as PNG.
 export function savePicture(lab, kind) {
-  const { palette: p } = lab, planes = lab.rivalShown ? [lab.main, lab.other] : [lab.main];
+  const { palette: p } = lab, planes = lab.comparisonShown ? [lab.main, lab.other] : [lab.main];
   const width = planes.reduce((sum, one) => sum + one.width, 0), height = lab.main.height;
   const whole = standalone(width, height, s("rect", { width, height, fill: p.plane }));
   let left = 0;
@@ -68,7 +68,7 @@ export function savePicture(lab, kind) {
     left += plane.width;
   }
   const blob = new Blob([new XMLSerializer().serializeToString(whole)], { type: "image/svg+xml" });
-  if (kind === "svg") return saved("linearly.svg", blob);
+  if (kind === "svg") return downloadFile("linearly.svg", blob);
   const image = new Image(), url = URL.createObjectURL(blob);
   image.onload = () => {
     const canvas = h("canvas");
@@ -76,7 +76,7 @@ export function savePicture(lab, kind) {
     canvas.height = 2 * height;
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     URL.revokeObjectURL(url);
-    canvas.toBlob((png) => png && saved("linearly.png", png), "image/png");
+    canvas.toBlob((png) => png && downloadFile("linearly.png", png), "image/png");
   };
   image.src = url;
 }

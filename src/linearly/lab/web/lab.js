@@ -1,17 +1,17 @@
-// The lab's page: draws what the session computes, and tells the session what the viewer does.
-// It has two homes: a page of its own (it starts itself in #linearly-lab) and notebooks (anywidget's `render`).
-// Other modules are about one part of it each, and find the rest through the Lab. For notebooks they are put into one
-// file (linearly/lab/script.py), so their names are all different, and what one imports does not import it.
+// The lab's page: draws what the session computes, and sends the session what the viewer does.
+// It runs as a page of its own (it starts itself in #linearly-lab) and in notebooks (anywidget's `render`).
+// Each other module is one part of the page and finds the rest through the Lab. For notebooks all modules are combined
+// into one file (linearly/lab/bundle_js.py), so top-level names must differ and imports must have no cycles.
 
 import { Controls } from "./controls.js";
 import { h, set } from "./elements.js";
 import { Evidence } from "./evidence.js";
-import { Film, used } from "./film.js";
-import { Hand } from "./hand.js";
-import { unwrap, wrap } from "./link.js";
+import { LabAnimation, usedClasses } from "./animation.js";
+import { PointerInput } from "./pointer_input.js";
+import { decodeState, encodeState } from "./share_link.js";
 import { DARK, LIGHT } from "./palette.js";
 import { Plane } from "./plane.js";
-import { AFRESH, Session } from "./session.js";
+import { RESTARTS, Session } from "./session.js";
 import { Timeline } from "./timeline.js";
 
 const NIGHT = matchMedia("(prefers-color-scheme: dark)");
@@ -43,7 +43,7 @@ class Lab {
     this.controls = new Controls(this);
     this.timeline = new Timeline(this);
     this.evidence = new Evidence(this);
-    this.hand = new Hand(this);
+    this.pointerInput = new PointerInput(this);
     this.noticeBox = h("div", { class: "notice", role: "status" });
     this.dialog = h("dialog", { "aria-label": "Columns of the file" });
     this.said = h("div", { class: "said", "aria-live": "polite" });
@@ -60,41 +60,42 @@ class Lab {
     this.root.replaceChildren();
   }
 
-  // --- what is known
+  // --- the state and its animation
 
   send(message, kind = null) { return this.session.send(message, kind); }
   algorithm(name = this.state.algorithm) { return this.catalogue.find((one) => one.name === name); }
   task() { return this.state ? this.algorithm().task : "classes"; }
-  experimentView() { return this.film && this.film.scene.experiment && this.film.scene.experiment.view; }
-  votes(main) { return (main ? this.still : this.reply.rival && this.reply.rival.still)?.votes; }
+  experimentView() { return this.animation && this.animation.scene.experiment && this.animation.scene.experiment.view; }
+  votes(main) { return (main ? this.details : this.reply.comparison && this.reply.comparison.details)?.votes; }
 
   take(reply, message) {
-    const before = this.state, old = this.film, { dirty } = this;
+    const before = this.state, old = this.animation, { dirty } = this;
     if (reply.algorithms) {
       this.catalogue = reply.algorithms;
       this.controls.begin(reply);
     }
     this.reply = reply;
     this.state = reply.state;
-    if (!(message.do === "view" && message.view)) {
+    if (!(message.do === "set_view" && message.view)) {
       const moved = !before || reply.state.view.some((edge, i) => edge !== before.view[i]);
       if (moved && JSON.stringify(reply.state.view) !== this.sent) { this.base = reply.state.view; dirty.view = true; }
     }
-    this.film = reply.answer.film ? new Film(reply.answer, this.state.classes) : null;
-    // While a point is dragged, films of steps come without their picture.
-    const lacks = this.film && this.film.unit === "step" && !this.film.picture;
-    if (lacks && old && message.drag === "on") this.film.picture = old.picture;
-    this.still = reply.answer.still;
-    this.rivalFilm = reply.rival && reply.rival.film ? new Film(reply.rival, this.state.classes) : null;
-    const last = this.film ? this.film.count - 1 : 0;
-    if (AFRESH.includes(message.do)) { this.atEnd = true; this.timeline.pause(); }
+    this.animation = reply.answer.animation ? new LabAnimation(reply.answer, this.state.classes) : null;
+    // While a point is dragged, animations of steps are sent without their side plot.
+    const lacks = this.animation && this.animation.unit === "step" && !this.animation.picture;
+    if (lacks && old && message.drag === "on") this.animation.picture = old.picture;
+    this.details = reply.answer.details;
+    const compared = reply.comparison?.animation;
+    this.comparisonAnimation = compared ? new LabAnimation(reply.comparison, this.state.classes) : null;
+    const last = this.animation ? this.animation.count - 1 : 0;
+    if (RESTARTS.includes(message.do)) { this.atEnd = true; this.timeline.pause(); }
     this.frame = this.atEnd ? last : Math.min(this.frame, last);
     if (this.selected != null && this.selected >= this.state.points.length) this.selected = null;
     this.label = Math.min(this.label, this.state.classes.length - 1);
     // What the axes, the legend and the captions show.
-    const shown = (state) => [state.algorithm, state.rival, state.names, state.classes, used(state)].join("\n");
+    const shown = (one) => [one.algorithm, one.comparison, one.names, one.classes, usedClasses(one)].join("\n");
     if (!before || shown(before) !== shown(this.state)) dirty.view = true;
-    dirty.points = dirty.film = dirty.evidence = dirty.controls = true;
+    dirty.points = dirty.animation = dirty.evidence = dirty.controls = true;
     dirty.drag = message.drag === "on";
     if (reply.note && reply.note !== this.noted) this.notice(reply.note);
     this.noted = reply.note;
@@ -103,21 +104,21 @@ class Lab {
   }
 
   seek(frame, ask = true) {
-    if (!this.film) return;
-    const last = this.film.count - 1;
+    if (!this.animation) return;
+    const last = this.animation.count - 1;
     this.frame = Math.max(0, Math.min(last, Math.round(frame)));
     this.atEnd = this.frame === last;
     this.plan();
     if (ask) this.send({ do: "frame", at: this.frame }, "frame").then((reply) => {
-      // A frame asked for before another film came is not the one that is drawn; while it plays, the panel may lag.
-      if (!reply || !reply.still || (reply.still.at !== this.frame && !this.timeline.playing)) return;
-      this.still = reply.still;
+      // Details of a frame of an earlier animation are ignored; while it plays, the panel may lag behind.
+      if (!reply || !reply.details || (reply.details.at !== this.frame && !this.timeline.playing)) return;
+      this.details = reply.details;
       this.dirty.evidence = true;
       this.plan();
     });
   }
 
-  // --- drawing, once a frame of the screen, of what is no longer true
+  // --- drawing: once per frame of the screen, only what has changed
 
   plan() {
     if (this.planned) return;
@@ -131,20 +132,20 @@ class Lab {
     this.dirty = {};
     if (what.controls) this.controls.draw();
     this.compare();
-    const shown = [[this.main, this.film, this.frame, this.reply.answer]];
-    if (this.rivalShown) shown.push([this.other, this.rivalFilm, Infinity, this.reply.rival]);
+    const shown = [[this.main, this.animation, this.frame, this.reply.answer]];
+    if (this.comparisonShown) shown.push([this.other, this.comparisonAnimation, Infinity, this.reply.comparison]);
     if (what.view || !this.main.width) {
       for (const [plane] of shown) if (!plane.fit()) return;
       what.view = true;
     }
-    for (const [plane, film, frame, { trouble }] of shown) {
+    for (const [plane, animation, frame, { trouble }] of shown) {
       plane.trouble.hidden = !trouble;
       plane.trouble.textContent = trouble;
-      plane.paint(film, film ? Math.min(frame, film.count - 1) : 0, what);
+      plane.paint(animation, animation ? Math.min(frame, animation.count - 1) : 0, what);
     }
-    // While a point is dragged the plane follows the hand; what is beside it follows ten times a second.
+    // While a point is dragged the plane follows the pointer; the rest is drawn ten times per second.
     if (what.drag) {
-      this.beside = { evidence: true, film: true, view: what.view || this.beside?.view };
+      this.beside = { evidence: true, animation: true, view: what.view || this.beside?.view };
       const wait = Math.max(0, 100 - (performance.now() - (this.besideDrawn ?? 0)));
       this.besideTimer ??= setTimeout(() => this.drawBeside(this.beside), wait);
     } else this.drawBeside({ ...this.beside, ...what });
@@ -158,18 +159,18 @@ class Lab {
     clearTimeout(this.besideTimer);
     this.besideTimer = this.beside = null;
     this.besideDrawn = performance.now();
-    this.timeline.draw(what.film || what.view);
+    this.timeline.draw(what.animation || what.view);
     this.evidence.picture();
     if (what.evidence) this.evidence.draw();
   }
 
   // A second plane beside the first, if there is a second model.
   compare() {
-    const shown = Boolean(this.state.rival && this.reply.rival);
+    const shown = Boolean(this.state.comparison && this.reply.comparison);
     this.main.caption.textContent = shown ? this.algorithm().title : "";
-    if (shown) this.other.caption.textContent = this.algorithm(this.state.rival).title;
-    if (shown === Boolean(this.rivalShown)) return;
-    this.rivalShown = shown;
+    if (shown) this.other.caption.textContent = this.algorithm(this.state.comparison).title;
+    if (shown === Boolean(this.comparisonShown)) return;
+    this.comparisonShown = shown;
     if (shown) this.main.element.after(this.other.element);
     else this.other.element.remove();
     this.dirty = {};
@@ -178,16 +179,16 @@ class Lab {
   }
 
   shareView() {
-    // Curves and votes are computed where the plane is: tell the session when it shows more than it was told.
-    const votes = [this.film, this.rivalFilm].some((film) => film && film.shade === "votes");
+    // Curves and votes are computed for a view: send the session a new one when the plane shows more.
+    const votes = [this.animation, this.comparisonAnimation].some((one) => one?.shade === "votes");
     if (this.task() !== "curve" && !votes) return;
     const view = this.main.view.map((v) => Number(v.toPrecision(8))), [l, r, b, t] = this.state.view;
     if (view.every((v, i) => Math.abs(v - this.state.view[i]) < 0.01 * (i < 2 ? r - l : t - b))) return;
     this.sent = JSON.stringify(view);
-    this.send({ do: "view", view }, "view");
+    this.send({ do: "set_view", view }, "view");
   }
 
-  // --- the look
+  // --- theme and size
 
   turn() {
     this.chosen = this.dark ? "light" : "dark";
@@ -198,7 +199,7 @@ class Lab {
     this.dark = this.chosen ? this.chosen === "dark" : NIGHT.matches;
     this.palette = this.dark ? DARK : LIGHT;
     this.root.dataset.theme = this.dark ? "dark" : "light";
-    this.dirty = { view: true, points: true, film: true, evidence: true, controls: true };
+    this.dirty = { view: true, points: true, animation: true, evidence: true, controls: true };
     this.plan();
   }
 
@@ -207,11 +208,11 @@ class Lab {
     const kind = width < 700 ? "narrow" : width < 1080 ? "medium" : "wide";
     if (this.root.dataset.width !== kind) this.root.dataset.width = kind;
     this.timeline.resized();
-    this.dirty.view = this.dirty.points = this.dirty.film = true;
+    this.dirty.view = this.dirty.points = this.dirty.animation = true;
     this.plan();
   }
 
-  // --- words and links
+  // --- messages and links
 
   notice(text) {
     this.noticeBox.textContent = text;
@@ -225,11 +226,11 @@ class Lab {
   remember() {
     if (!this.home) return;
     clearTimeout(this.later);
-    this.later = setTimeout(async () => history.replaceState(null, "", `#${await wrap(this.state)}`), 250);
+    this.later = setTimeout(async () => history.replaceState(null, "", `#${await encodeState(this.state)}`), 250);
   }
 
   async share() {
-    const link = `${location.href.split("#")[0]}#${await wrap(this.state)}`;
+    const link = `${location.href.split("#")[0]}#${await encodeState(this.state)}`;
     history.replaceState(null, "", link);
     this.copy(link, "The link is copied: it holds the points, the model and its parameters.");
   }
@@ -244,7 +245,7 @@ class Lab {
   }
 }
 
-// --- two homes
+// --- entry points: page and notebook
 
 async function start(root) {
   const random = crypto.getRandomValues(new Uint8Array(8)), headers = { "Content-Type": "application/json" };
@@ -258,7 +259,7 @@ async function start(root) {
   lab.main.fit();
   const restore = async (fragment) => {
     try {
-      return await lab.send({ do: "restore", state: await unwrap(fragment) });
+      return await lab.send({ do: "restore", state: await decodeState(fragment) });
     } catch {
       lab.notice("This link does not hold a state of the lab.");
       return null;

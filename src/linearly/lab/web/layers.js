@@ -1,21 +1,21 @@
-// What a film draws on the plane under its points: shades, regions and boundaries, curves, proofs, Gaussians.
+// What an animation draws under the points: shades, regions and boundaries, curves, certificates, Gaussians.
 
 import { s, set } from "./elements.js";
 import { rgb } from "./palette.js";
 
 // --- the shade: probabilities or votes, as a picture of few pixels
 
-export function drawShade(plane, film, frame) {
+export function drawShade(plane, animation, frame) {
   const { canvas, lab } = plane;
-  const votes = film && film.shade === "votes" ? lab.votes(plane.main) : null;
-  if (!film || !(film.shade === "probability" || votes)) {
+  const votes = animation && animation.shade === "votes" ? lab.votes(plane.main) : null;
+  if (!animation || !(animation.shade === "probability" || votes)) {
     if (canvas.dataset.used) { canvas.width = 1; canvas.height = 1; delete canvas.dataset.used; }
     return;
   }
   canvas.dataset.used = "yes";
-  const colours = film.labels.map((label) => rgb(lab.palette.classes[label % 6])), most = lab.dark ? 0.44 : 0.32;
+  const colours = animation.labels.map((label) => rgb(lab.palette.classes[label % 6])), most = lab.dark ? 0.44 : 0.32;
   if (votes) shadeVotes(plane, votes, colours, most);
-  else shadeProbabilities(plane, film.scorer(frame), colours, most);
+  else shadeProbabilities(plane, animation.scorer(frame), colours, most);
 }
 
 function shadeVotes(plane, votes, colours, most) {
@@ -60,19 +60,19 @@ function shadeProbabilities(plane, scorer, colours, most) {
 
 // --- the model of a frame
 
-export function drawModel(plane, film, frame) {
-  if (!film) { plane.clear("regions", "walk", "boundary", "curve", "faint", "squares"); return; }
-  const vectors = film.vectors(film.weights, frame);
-  drawRegions(plane, film, vectors);
-  drawBoundary(plane, film, vectors);
-  drawWalk(plane, film, frame);
-  drawCurves(plane, film, frame);
-  drawResiduals(plane, film, frame);
+export function drawModel(plane, animation, frame) {
+  if (!animation) { plane.clear("regions", "walk", "boundary", "curve", "faint", "squares"); return; }
+  const vectors = animation.vectors(animation.weights, frame);
+  drawRegions(plane, animation, vectors);
+  drawBoundary(plane, animation, vectors);
+  drawWalk(plane, animation, frame);
+  drawCurves(plane, animation, frame);
+  drawResiduals(plane, animation, frame);
 }
 
-function drawRegions(plane, film, vectors) {
+function drawRegions(plane, animation, vectors) {
   const layer = plane.layer.regions, { palette: p, dark } = plane.lab;
-  if (!vectors || (film.shade !== "region" && vectors.length === 1)) { layer.replaceChildren(); return; }
+  if (!vectors || (animation.shade !== "region" && vectors.length === 1)) { layer.replaceChildren(); return; }
   const frame = plane.frame(), parts = [];
   if (vectors.length === 1) {
     const [b, u, v] = vectors[0];
@@ -90,8 +90,8 @@ function drawRegions(plane, film, vectors) {
   parts.forEach(([polygon, k], i) => {
     const path = layer.children[i] || layer.appendChild(s("path"));
     set(path, {
-      d: plane.path(polygon), fill: p.classes[film.labels[k] % 6],
-      "fill-opacity": film.shade === "region" ? (dark ? 0.17 : 0.12) : 0,
+      d: plane.path(polygon), fill: p.classes[animation.labels[k] % 6],
+      "fill-opacity": animation.shade === "region" ? (dark ? 0.17 : 0.12) : 0,
       stroke: vectors.length > 1 ? p.ink : "none", "stroke-width": 2,
     });
   });
@@ -109,32 +109,32 @@ function clip(polygon, c, a, b) {
   return kept;
 }
 
-function drawBoundary(plane, film, vectors) {
+function drawBoundary(plane, animation, vectors) {
   const p = plane.lab.palette, lines = [];
   if (vectors && vectors.length === 1) {
     const [b, u, v] = vectors[0];
     lines.push([plane.line(vectors[0]), { stroke: p.ink, "stroke-width": 2.6 }]);
-    // Dotted, where the probability is one in ten and nine in ten.
+    // Dotted lines at probabilities of 0.1 and 0.9.
     const dotted = { stroke: p.ink, "stroke-width": 1, "stroke-opacity": 0.5, "stroke-dasharray": "1 4" };
-    const logits = film.shade === "probability" ? [-Math.log(9), Math.log(9)] : [];
+    const logits = animation.shade === "probability" ? [-Math.log(9), Math.log(9)] : [];
     for (const logit of logits) lines.push([plane.line([b + logit, u, v]), dotted]);
-  } else if (film.fields) {
-    lines.push([contour(plane, film), { stroke: p.ink, "stroke-width": 2.4 }]);
+  } else if (animation.fields) {
+    lines.push([contour(plane, animation), { stroke: p.ink, "stroke-width": 2.4 }]);
   }
   plane.strokes(plane.layer.boundary, lines);
 }
 
-// Marching squares on the score of the winner less that of the others, class by class.
-function contour(plane, film) {
-  const scorer = film.scorer(0), K = film.labels.length, scores = new Float64Array(K);
+// Marching squares on the score of each class less the largest of the others.
+function contour(plane, animation) {
+  const scorer = animation.scorer(0), K = animation.labels.length, scores = new Float64Array(K);
   const nx = 150, ny = Math.max(40, Math.round((150 * plane.height) / plane.width));
   const field = Array.from({ length: K }, () => new Float64Array((nx + 1) * (ny + 1)));
   for (let j = 0; j <= ny; j++) for (let i = 0; i <= nx; i++) {
     scorer(plane.x((i / nx) * plane.width), plane.y((j / ny) * plane.height), scores);
     for (let k = 0; k < K; k++) {
-      let rival = -Infinity;
-      for (let m = 0; m < K; m++) if (m !== k && scores[m] > rival) rival = scores[m];
-      field[k][j * (nx + 1) + i] = scores[k] - rival;
+      let best = -Infinity;
+      for (let m = 0; m < K; m++) if (m !== k && scores[m] > best) best = scores[m];
+      field[k][j * (nx + 1) + i] = scores[k] - best;
     }
   }
   const d = [], sx = plane.width / nx, sy = plane.height / ny;
@@ -156,29 +156,31 @@ function contour(plane, film) {
   return d.join("");
 }
 
-// The line that learns, where another one is shown; the one before; and, of a vote, those that came before.
-function drawWalk(plane, film, frame) {
-  const { palette: p } = plane.lab, votes = film.shade === "votes", show = [], faint = [];
-  const walk = film.vectors(film.walk, frame);
-  const before = frame > 0 ? film.vectors(film.walk || film.weights, frame - 1) : null;
+// The current line if another one is drawn bold, the line before it, and the earlier voters.
+function drawWalk(plane, animation, frame) {
+  const { palette: p } = plane.lab, votes = animation.shade === "votes", show = [], faint = [];
+  const walk = animation.vectors(animation.walk, frame);
+  const before = frame > 0 ? animation.vectors(animation.walk || animation.weights, frame - 1) : null;
   if (walk && !votes) show.push([walk, { stroke: p.ink, "stroke-width": 1.4, "stroke-opacity": 0.55 }]);
   if (walk && votes) show.push([walk, { stroke: p.ink, "stroke-width": 2.4 }]);
-  if (before && film.unit !== "step" && plane.main) {
+  if (before && animation.unit !== "step" && plane.main) {
     show.push([before, { stroke: p.ink, "stroke-width": 1.2, "stroke-opacity": 0.45, "stroke-dasharray": "2 5" }]);
   }
   plane.strokes(plane.layer.walk, show.filter(([v]) => v.length === 1).map(([v, look]) => [plane.line(v[0]), look]));
-  if (votes && film.walk.shape[1] === 1) {
+  if (votes && animation.walk.shape[1] === 1) {
     const look = { stroke: p.ink, "stroke-width": 1, "stroke-opacity": 0.1 };
-    for (let t = Math.max(0, frame - 60); t < frame; t++) faint.push([plane.line(film.vectors(film.walk, t)[0]), look]);
+    for (let t = Math.max(0, frame - 60); t < frame; t++) {
+      faint.push([plane.line(animation.vectors(animation.walk, t)[0]), look]);
+    }
   }
   plane.strokes(plane.layer.faint, faint);
 }
 
-function drawCurves(plane, film, frame) {
+function drawCurves(plane, animation, frame) {
   const p = plane.lab.palette, [left, right, low, high] = plane.view, lines = [];
-  const values = film.curve(frame), experiment = film.scene.experiment;
+  const values = animation.curve(frame), experiment = animation.scene.experiment;
   if (experiment) {
-    const at = film.at.data, through = (ys) => plane.path(Array.from(at, (x, i) => [x, ys[i]]), false);
+    const at = animation.at.data, through = (ys) => plane.path(Array.from(at, (x, i) => [x, ys[i]]), false);
     const thin = { stroke: p.accent, "stroke-width": 1, "stroke-opacity": 0.28 };
     for (const fit of experiment.fits) lines.push([through(fit), thin]);
     const truth = { stroke: p.ink, "stroke-width": 2, "stroke-dasharray": "7 5" };
@@ -186,11 +188,11 @@ function drawCurves(plane, film, frame) {
     lines.push([through(experiment.mean), { stroke: p.accent, "stroke-width": 3.2 }]);
   }
   if (values) {
-    const at = film.at.data, limit = 40 * (high - low);
-    const across = (heights) => [left, right].map((x) => [x, film.height(heights, x)]);
-    if (film.scene.exact) {
+    const at = animation.at.data, limit = 40 * (high - low);
+    const across = (heights) => [left, right].map((x) => [x, animation.height(heights, x)]);
+    if (animation.scene.exact) {
       const look = { stroke: p.ink, "stroke-width": 1.4, "stroke-dasharray": "6 5", "stroke-opacity": 0.7 };
-      lines.push([plane.path(across(film.scene.exact), false), look]);
+      lines.push([plane.path(across(animation.scene.exact), false), look]);
     }
     const ends = at.length === 2 ? across(values) : Array.from(at, (x, i) => [x, values[i]]);
     const bounded = ends.map(([x, y]) => [x, Math.max(low - limit, Math.min(high + limit, y))]);
@@ -199,15 +201,15 @@ function drawCurves(plane, film, frame) {
   plane.strokes(plane.layer.curve, lines);
 }
 
-// Residuals as the squares whose sum is least; as plain lines where squares would cover each other.
-function drawResiduals(plane, film, frame) {
-  const { palette: p, state } = plane.lab, layer = plane.layer.squares, values = film.curve(frame);
+// Residuals as squares, whose sum is minimal; as lines if there are too many points.
+function drawResiduals(plane, animation, frame) {
+  const { palette: p, state } = plane.lab, layer = plane.layer.squares, values = animation.curve(frame);
   const points = values ? state.points : [], few = points.length <= 60;
   while (layer.childElementCount > points.length) layer.lastChild.remove();
   points.forEach(([x, y], i) => {
     const mark = layer.children[i] || layer.appendChild(s("path", { "stroke-width": 1 }));
     const [px, py] = [plane.X(x), plane.Y(y)];
-    const fy = Math.max(-3000, Math.min(6000, plane.Y(film.height(values, x))));
+    const fy = Math.max(-3000, Math.min(6000, plane.Y(animation.height(values, x))));
     const side = Math.abs(fy - py) * (px + Math.abs(fy - py) > plane.width ? -1 : 1);
     set(mark, {
       d: few ? `M${px} ${py}H${px + side}V${fy}H${px}Z` : `M${px} ${py}V${fy}`, fill: few ? p.wrong : "none",
@@ -216,14 +218,14 @@ function drawResiduals(plane, film, frame) {
   });
 }
 
-// --- what all frames of a film share
+// --- what all frames share
 
-export function drawScene(plane, film) {
+export function drawScene(plane, animation) {
   plane.clear("band", "gaussians", "witness");
-  const scene = film ? film.scene : {}, proof = scene.certificate;
-  if (proof && proof.separator && film.unit !== "step") drawMargin(plane, proof);
-  if (proof && proof.witness && film.unit !== "step") drawWitness(plane, proof);
-  for (const [k, gaussian] of (scene.gaussians || []).entries()) drawGaussian(plane, film.labels[k], gaussian);
+  const scene = animation ? animation.scene : {}, proof = scene.certificate;
+  if (proof && proof.separator && animation.unit !== "step") drawMargin(plane, proof);
+  if (proof && proof.witness && animation.unit !== "step") drawWitness(plane, proof);
+  for (const [k, gaussian] of (scene.gaussians || []).entries()) drawGaussian(plane, animation.labels[k], gaussian);
   const p = plane.lab.palette, look = { r: 4, fill: p.ink, "fill-opacity": 0.75, stroke: p.plane };
   for (const [x, y] of scene.experiment ? scene.experiment.sample : []) {
     plane.layer.witness.append(s("circle", { cx: plane.X(x), cy: plane.Y(y), ...look }));
@@ -238,7 +240,7 @@ function drawMargin(plane, proof) {
   plane.layer.band.append(s("path", { d: plane.line(proof.separator), ...look }));
 }
 
-// The points whose hulls meet, the hulls, and where they meet.
+// The witness of overlap: points whose convex hulls meet, the hulls, and a common point.
 function drawWitness(plane, proof) {
   const { palette: p, state } = plane.lab, layer = plane.layer.witness, byClass = new Map();
   for (const i of proof.witness) {

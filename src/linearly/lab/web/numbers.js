@@ -1,6 +1,6 @@
-// Numbers as they are read: told in a few digits, and set at round places along an axis.
+// Format numbers with a few digits, and choose round places along an axis.
 
-export function told(value) {
+export function formatNumber(value) {
   if (value == null) return "–";
   if (typeof value !== "number") return String(value);
   const size = Math.abs(value);
@@ -11,14 +11,14 @@ export function told(value) {
   return (size >= 1000 ? value.toFixed(0) : value.toPrecision(4).replace(/\.?0+$/, "")).replace("-", "−");
 }
 
-// A share to three digits; R² can be far below zero.
-export function share(value) {
-  return Math.abs(value) < 100 ? value.toFixed(3).replace("-", "−") : told(value);
+// A share with three decimals; R² can be far below zero.
+export function formatShare(value) {
+  return Math.abs(value) < 100 ? value.toFixed(3).replace("-", "−") : formatNumber(value);
 }
 
 // A number as an exponent.
-export function power(v) {
-  return [...told(v)].map((c) => ({ "−": "⁻", ".": "·" })[c] || "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(c)] || c).join("");
+export function superscript(v) {
+  return [...formatNumber(v)].map((c) => ({ "−": "⁻", ".": "·" })[c] || "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(c)] || c).join("");
 }
 
 export function tenths(value) { return Math.round(10 * value) / 10; }
@@ -33,15 +33,15 @@ export function ticks(low, high, about) {
   return found;
 }
 
-// Places on an axis, each with its number where that fits; closer together until two numbers fit, for one is no scale.
-export function labelled(low, high, about, fits) {
+// Ticks of an axis with their labels, blank where they do not fit; at least two labels are shown if possible.
+export function labelledTicks(low, high, about, fits) {
   for (let n = about; ; n *= 1.4) {
     const found = ticks(low, high, n);
-    if (found.filter(fits).length > 1 || n > 6 * about) return found.map((v) => [v, fits(v) ? told(v) : ""]);
+    if (found.filter(fits).length > 1 || n > 6 * about) return found.map((v) => [v, fits(v) ? formatNumber(v) : ""]);
   }
 }
 
-// Which values to draw of a long row: the first, the last, and of each stretch the lowest and the highest.
+// Indices of a long series to draw: the first, the last, and the lowest and highest of each stretch.
 export function extremes(values, stretches) {
   const n = values.length, size = Math.ceil(n / stretches), drawn = [];
   if (size < 3) return values.map((_, i) => i);

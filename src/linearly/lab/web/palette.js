@@ -1,4 +1,4 @@
-// Colours and shapes. The six colours of classes are Okabe and Ito's, told apart by those who see few colours.
+// Colours and shapes. The six colours of classes are Okabe and Ito's, distinguishable with colour blindness.
 
 export const LIGHT = {
   classes: ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#C9B800"],
@@ -18,7 +18,7 @@ export const SHAPES = [
   "M0 6.2L5.7 -4.3H-5.7Z",
   "M-2 -5.8H2V-2H5.8V2H2V5.8H-2V2H-5.8V-2H-2Z",
 ];
-// What classes are called that nobody named.
+// Names of the classes if the data have none.
 export const COLOURS = ["blue", "orange", "green", "purple", "sky", "yellow"];
 
 export function rgb(hex) {

@@ -1,12 +1,12 @@
-// The plane: where a point of the data is on the screen, its axes, its points, and the layers of a film in their order.
+// The plane: coordinates, axes, points, and the layers of an animation in their order.
 
 import { h, s, set, shorten } from "./elements.js";
-import { used } from "./film.js";
+import { usedClasses } from "./animation.js";
 import { drawModel, drawScene, drawShade } from "./layers.js";
-import { labelled } from "./numbers.js";
+import { labelledTicks } from "./numbers.js";
 import { COLOURS, SHAPES } from "./palette.js";
 
-// What changes from frame to frame lies under the points, which stay: hundreds of them need not be drawn again.
+// What changes from frame to frame lies under the points, which then need not be drawn again.
 const UNDER = [
   "grid", "regions", "band", "faint", "squares", "walk", "boundary", "curve", "gaussians", "witness", "rings",
 ];
@@ -47,7 +47,7 @@ export class Plane {
     let [l, r, b, t] = this.lab.experimentView() || this.lab.base;
     const ratio = ((r - l) / this.width) / ((t - b) / this.height);
     if (ratio > 0.25 && ratio < 4 && !this.lab.experimentView()) {
-      // Alike units: one scale for both, so that a right angle looks like one.
+      // Similar units: one scale for both axes, so that a right angle looks like one.
       if (ratio > 1) { const more = ((t - b) * (ratio - 1)) / 2; t += more; b -= more; }
       else { const more = ((r - l) * (1 / ratio - 1)) / 2; r += more; l -= more; }
     }
@@ -71,7 +71,7 @@ export class Plane {
     return [[l - u, b - v], [r + u, b - v], [r + u, t + v], [l - u, t + v]];
   }
 
-  // The line c + a x + b y = 0, as far as it is seen.
+  // The visible part of the line c + a x + b y = 0.
   line(vector) {
     const [c, a, b] = vector;
     if (a === 0 && b === 0) return "";
@@ -86,22 +86,22 @@ export class Plane {
 
   // --- drawing
 
-  paint(film, frame, what) {
-    this.film = film;
+  paint(animation, frame, what) {
+    this.animation = animation;
     if (what.view) this.grid();
     if (what.view || what.points) this.points();
-    drawShade(this, film, frame);
-    drawModel(this, film, frame);
-    if (what.film || what.view || what.points) drawScene(this, film);
-    this.judge(film, frame);
-    this.over(film, frame);
+    drawShade(this, animation, frame);
+    drawModel(this, animation, frame);
+    if (what.animation || what.view || what.points) drawScene(this, animation);
+    this.judge(animation, frame);
+    this.over(animation, frame);
   }
 
   clear(...names) {
     for (const name of names) this.layer[name].replaceChildren();
   }
 
-  // Paths of a layer that change from frame to frame: those that are there are used again.
+  // Draw the paths of a layer, reusing the elements of the frame before.
   strokes(layer, lines) {
     while (layer.childElementCount > lines.length) layer.lastChild.remove();
     const round = { fill: "none", "stroke-linecap": "round", "stroke-linejoin": "round" };
@@ -118,22 +118,22 @@ export class Plane {
     const rule = (d, v) => g.append(s("path", {
       d, stroke: p.rule, "stroke-opacity": v === 0 ? 1 : 0.55, "stroke-width": v === 0 ? 1.5 : 1,
     }));
-    const number = (kind, x, y, told) => {
-      if (told) g.append(s("text", { class: `tick ${kind}`, x, y, fill: p.muted, "font-size": 11 }, told));
+    const number = (kind, x, y, text) => {
+      if (text) g.append(s("text", { class: `tick ${kind}`, x, y, fill: p.muted, "font-size": 11 }, text));
     };
     const names = this.lab.experimentView() ? ["x", "y"] : this.lab.state.names;
-    const across = labelled(l, r, this.width / 110, (x) => this.X(x) > 30 && this.X(x) < this.width - 34);
-    for (const [x, told] of across) {
+    const across = labelledTicks(l, r, this.width / 110, (x) => this.X(x) > 30 && this.X(x) < this.width - 34);
+    for (const [x, text] of across) {
       rule(`M${this.X(x)} 0V${this.height}`, x);
-      number("x", this.X(x) + 4, this.height - 7, told);
+      number("x", this.X(x) + 4, this.height - 7, text);
     }
     const head = this.caption.textContent ? 74 : 36;
-    const up = labelled(b, t, this.height / 90, (y) => this.Y(y) > head && this.Y(y) < this.height - 20);
-    for (const [y, told] of up) {
+    const up = labelledTicks(b, t, this.height / 90, (y) => this.Y(y) > head && this.Y(y) < this.height - 20);
+    for (const [y, text] of up) {
       rule(`M0 ${this.Y(y)}H${this.width}`, y);
-      number("y", 7, this.Y(y) - 4, told);
+      number("y", 7, this.Y(y) - 4, text);
     }
-    // The name across stands above its numbers, so that neither needs to make room for the other.
+    // The name of the x axis stands above its numbers, so that they do not collide.
     const name = (text, room, look) => {
       const mark = s("text", { class: "axis", fill: p.ink, "font-size": 13, "font-weight": 600, ...look }, text);
       g.append(mark);
@@ -145,8 +145,8 @@ export class Plane {
   }
 
   legend() {
-    // Which colour is which class, unless the classes are called after their colours.
-    const { palette: p, state } = this.lab, layer = this.layer.legend, found = used(state);
+    // A legend, unless the classes are named after their colours.
+    const { palette: p, state } = this.lab, layer = this.layer.legend, found = usedClasses(state);
     const key = [this.main && this.lab.task(), this.width, p.plane, found, ...state.classes].join("\n");
     if (this.legendKey === key) return;  // texts are measured, which is slow while the plane is moved
     this.legendKey = key;
@@ -188,7 +188,7 @@ export class Plane {
     const all = [...this.view, this.width, this.height, size, curve, p.plane].join();
     state.points.forEach(([x, y, label], i) => {
       const mark = this.marks[i], large = i === selected && this.main, was = mark.shown;
-      // Most points stay where they are while one is dragged.
+      // While one point is dragged, the others are left alone.
       if (was && was.x === x && was.y === y && was.label === label && was.large === large && was.all === all) return;
       mark.shown = { x, y, label, large, all };
       const scale = large ? size * 1.35 : size;
@@ -199,11 +199,11 @@ export class Plane {
     });
   }
 
-  judge(film, frame) {
-    // Points that this frame gets wrong have a ring around them: one apart from the point is seen on every colour.
-    const p = this.lab.palette, scorer = film && film.labels.length ? film.scorer(frame) : null;
-    const scores = new Float64Array(film ? film.labels.length : 0);
-    const votes = film && film.shade === "votes" ? this.lab.votes(this.main) : null;
+  judge(animation, frame) {
+    // Misclassified points get a ring at a distance, which is visible on every colour.
+    const p = this.lab.palette, scorer = animation && animation.labels.length ? animation.scorer(frame) : null;
+    const scores = new Float64Array(animation ? animation.labels.length : 0);
+    const votes = animation && animation.shade === "votes" ? this.lab.votes(this.main) : null;
     const wrongs = votes && new Set(votes.wrong), r = 7.3 * this.size, rings = [];
     this.lab.state.points.forEach(([x, y, label], i) => {
       if (!this.marks[i]) return;
@@ -211,7 +211,7 @@ export class Plane {
       if (wrongs) wrong = wrongs.has(i);
       else if (scorer) {
         scorer(x, y, scores);
-        wrong = film.labels[film.winner(scores)] !== label;
+        wrong = animation.labels[animation.winner(scores)] !== label;
       }
       const left = `${(this.X(x) - r).toFixed(1)} ${this.Y(y).toFixed(1)}`;
       if (wrong) rings.push(`M${left}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`);
@@ -220,18 +220,18 @@ export class Plane {
     this.strokes(this.layer.rings, rings.length ? [[rings.join(""), look]] : []);
   }
 
-  over(film, frame) {
-    // What is spoken of: the row of this update, the point that is held, the keyboard's cursor.
+  over(animation, frame) {
+    // Highlights: the row of this update, the selected point, the keyboard's cursor.
     const { palette: p, state, selected, cursor } = this.lab, layer = this.layer.over;
     layer.replaceChildren();
     if (!this.main) return;
     const ring = (x, y, r, look) => layer.append(s("circle", { ...look, cx: x, cy: y, r, fill: "none" }));
-    const row = film && film.rows.length ? film.rows[frame] : -1;
+    const row = animation && animation.rows.length ? animation.rows[frame] : -1;
     if (row >= 0 && state.points[row]) {
       const [x, y, label] = state.points[row], [px, py] = [this.X(x), this.Y(y)];
       ring(px, py, 15.5, { class: "current", stroke: p.ink, "stroke-width": 2.4 });
-      const array = film.walk || film.weights;
-      if (array && array.shape[1] === 1) this.push(film, array, frame, px, py, p.classes[label % 6]);
+      const array = animation.walk || animation.weights;
+      if (array && array.shape[1] === 1) this.push(animation, array, frame, px, py, p.classes[label % 6]);
     }
     if (selected != null && state.points[selected]) {
       const [x, y] = state.points[selected];
@@ -244,10 +244,10 @@ export class Plane {
     }
   }
 
-  push(film, array, frame, px, py, colour) {
-    // The update y·x as the normal of the line feels it: an arrow at the point, of fixed length.
+  push(animation, array, frame, px, py, colour) {
+    // The direction of the update y·x as an arrow of fixed length at the point.
     const { palette: p } = this.lab, layer = this.layer.over, [l, r, b, t] = this.view;
-    const [now, then] = [film.vectors(array, frame)[0], film.vectors(array, frame - 1)[0]];
+    const [now, then] = [animation.vectors(array, frame)[0], animation.vectors(array, frame - 1)[0]];
     const dx = (now[1] - then[1]) * (r - l) / this.width, dy = -(now[2] - then[2]) * (t - b) / this.height;
     const norm = Math.hypot(dx, dy);
     if (!(norm > 0)) return;

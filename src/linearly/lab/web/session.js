@@ -1,7 +1,7 @@
-// The session on the other side: messages go to it one at a time, and of those that replace each other the newest.
+// Send messages to the session one at a time; of messages that replace each other only the newest.
 
-// Messages after which a film is seen from its end.
-export const AFRESH = ["open", "preset", "algorithm", "restore", "load"];
+// Messages after which an animation is shown from its end.
+export const RESTARTS = ["open", "choose_preset", "choose_algorithm", "restore", "load"];
 
 export class Session {
   constructor(lab, ask) {
@@ -43,11 +43,11 @@ export class Session {
     this.pump();
   }
 
-  // A message with the frame that the answer must speak of, and the shape of the plane that a view must fill.
+  // Add the current frame and the shape of the plane to a message that needs them.
   addressed(message) {
     const { atEnd, frame, main } = this.lab, full = { ...message };
-    if (message.do !== "frame" && message.do !== "columns" && !AFRESH.includes(message.do) && !atEnd) full.at = frame;
-    if (["open", "preset", "load", "view"].includes(message.do) && !message.view && main.height > 2) {
+    if (message.do !== "frame" && message.do !== "columns" && !RESTARTS.includes(message.do) && !atEnd) full.at = frame;
+    if (["open", "choose_preset", "load", "set_view"].includes(message.do) && !message.view && main.height > 2) {
       full.aspect = Math.max(0.3, Math.min(4, main.width / main.height));
     }
     return full;

@@ -1,4 +1,4 @@
-// The timeline: a track with the frames of the film, and what plays it.
+// The timeline: a track with the frames of the animation, and the controls that play it.
 
 import { h, icon, s, set } from "./elements.js";
 import { extremes, tenths } from "./numbers.js";
@@ -44,17 +44,17 @@ export class Timeline {
   play() {
     const { lab } = this;
     if (this.playing) return this.pause();
-    if (!lab.film || lab.film.count < 2) return;
-    if (lab.frame >= lab.film.count - 1) lab.seek(0);
+    if (!lab.animation || lab.animation.count < 2) return;
+    if (lab.frame >= lab.animation.count - 1) lab.seek(0);
     this.playing = true;
     this.transport();
     const begun = performance.now(), from = lab.frame;
     const tick = () => {
-      if (!this.playing || !lab.film) return;
+      if (!this.playing || !lab.animation) return;
       const rate = SPEEDS[this.speed.selectedIndex][1];
       const frame = Math.floor(from + ((performance.now() - begun) / 1000) * rate);
       if (frame !== lab.frame) lab.seek(frame);
-      if (lab.frame >= lab.film.count - 1) return this.pause();
+      if (lab.frame >= lab.animation.count - 1) return this.pause();
       setTimeout(() => requestAnimationFrame(tick), 0);
     };
     requestAnimationFrame(tick);
@@ -73,7 +73,8 @@ export class Timeline {
   }
 
   pressed(event) {
-    const { film, frame } = this.lab, last = film ? film.count - 1 : 0, leap = Math.max(1, Math.round(last / 20));
+    const { animation, frame } = this.lab, last = animation ? animation.count - 1 : 0;
+    const leap = Math.max(1, Math.round(last / 20));
     const to = {
       ArrowRight: frame + 1, ArrowUp: frame + 1, ArrowLeft: frame - 1, ArrowDown: frame - 1,
       PageUp: frame + leap, PageDown: frame - leap, Home: 0, End: last,
@@ -89,17 +90,17 @@ export class Timeline {
   resized() { this.box = null; }
 
   draw(anew) {
-    const { film, frame } = this.lab, count = this.count = film ? film.count : 1;
-    // To ask for a size after something was drawn costs a layout of all that was drawn.
+    const { animation, frame } = this.lab, count = this.count = animation ? animation.count : 1;
+    // The size is cached, because measuring it after drawing forces a new layout.
     this.box ??= this.track.getBoundingClientRect();
     this.width = Math.max(this.box.width, 10);
     this.height = Math.max(this.box.height, 10);
     if (anew) {
       set(this.svg, { viewBox: `0 0 ${this.width} ${this.height}` });
       this.svg.replaceChildren();
-      if (count > 1) this.frames(film);
-      else this.still(film ? "Solved at once: there are no steps to show." : "");
-      this.waveName.textContent = film ? film.wave_name : "";
+      if (count > 1) this.frames(animation);
+      else this.placeholder(animation ? "Solved at once: there are no steps to show." : "");
+      this.waveName.textContent = animation ? animation.wave_name : "";
     }
     if (this.head) set(this.head, { transform: `translate(${this.X(frame).toFixed(1)} 0)` });
     this.transport();
@@ -107,21 +108,21 @@ export class Timeline {
 
   X(frame) { return EDGE + (this.count > 1 ? frame / (this.count - 1) : 0.5) * (this.width - 2 * EDGE); }
 
-  still(words) {
+  placeholder(words) {
     const look = { "text-anchor": "middle", "font-size": 12, fill: this.lab.palette.muted };
     this.svg.append(s("text", { x: this.width / 2, y: this.height / 2 + 4, ...look }, words));
     this.head = null;
   }
 
-  frames(film) {
+  frames(animation) {
     const { palette: p } = this.lab, H = this.height, top = 18, foot = H - 22;
-    const stride = Math.max(1, Math.ceil(film.count / 60));
+    const stride = Math.max(1, Math.ceil(animation.count / 60));
     let d = "";
-    for (let t = 0; t < film.count; t += stride) d += `M${tenths(this.X(t))} ${H - 8}v8`;
+    for (let t = 0; t < animation.count; t += stride) d += `M${tenths(this.X(t))} ${H - 8}v8`;
     this.svg.append(s("path", { d, stroke: p.muted, "stroke-opacity": 0.35 }));
-    if (film.rows.length) this.rows(film.rows, foot);
-    if (film.wave) this.wave(film, top, foot);
-    this.marks(film.marks);
+    if (animation.rows.length) this.rows(animation.rows, foot);
+    if (animation.wave) this.wave(animation, top, foot);
+    this.marks(animation.marks);
     this.head = s("g", { class: "head" },
       s("path", { d: `M0 0V${H}`, stroke: p.ink, "stroke-width": 2 }),
       s("path", { d: "M-6 0H6V5L0 11L-6 5Z", fill: p.ink }));
@@ -143,19 +144,19 @@ export class Timeline {
     }
   }
 
-  // The quantity that the film is about, from its first frame to its last.
-  wave(film, top, foot) {
-    const p = this.lab.palette, values = Array.from(film.wave.data), high = Math.max(...values);
-    const least = film.wave_name.startsWith("errors") ? 0 : Math.min(...values);
+  // One number per frame, from the first to the last.
+  wave(animation, top, foot) {
+    const p = this.lab.palette, values = Array.from(animation.wave.data), high = Math.max(...values);
+    const least = animation.wave_name.startsWith("errors") ? 0 : Math.min(...values);
     const Y = (v) => foot - ((v - least) / (high - least || 1)) * (foot - top);
     const line = extremes(values, 400).map((t) => `${tenths(this.X(t))} ${tenths(Y(values[t]))}`).join("L");
-    const area = `M${this.X(0)} ${foot}L${line}L${this.X(film.count - 1)} ${foot}Z`;
+    const area = `M${this.X(0)} ${foot}L${line}L${this.X(animation.count - 1)} ${foot}Z`;
     const stroke = { fill: "none", stroke: p.accent, "stroke-width": 1.6, "stroke-linejoin": "round" };
     this.svg.append(s("path", { d: area, fill: p.accent, "fill-opacity": 0.16 }));
     this.svg.append(s("path", { d: "M" + line, ...stroke }));
   }
 
-  // Marks of passes give way to each other, and to those that name the best.
+  // Marks of passes that would overlap are left out; those of the best frame come first.
   marks(marks) {
     const p = this.lab.palette, taken = [], leads = ({ name }) => name === "best" || name === "chosen";
     const line = { stroke: p.muted, "stroke-opacity": 0.5, "stroke-dasharray": "2 3" };
@@ -173,8 +174,8 @@ export class Timeline {
   }
 
   transport() {
-    const { film, frame } = this.lab, count = film ? film.count : 1, last = count - 1;
-    const unit = film && film.unit ? film.unit : "frame", name = this.playing ? "Pause" : "Play";
+    const { animation, frame } = this.lab, count = animation ? animation.count : 1, last = count - 1;
+    const unit = animation && animation.unit ? animation.unit : "frame", name = this.playing ? "Pause" : "Play";
     this.where.textContent = count > 1 ? `${unit} ${frame} of ${last}` : "";
     this.toggle.disabled = count < 2;
     for (const button of [this.start, this.back]) button.disabled = frame === 0 || count < 2;

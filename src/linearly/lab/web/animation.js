@@ -1,4 +1,4 @@
-// A film as the page keeps it: the numbers of all frames, and what follows from them at a place.
+// An animation on the page: the numbers of all frames, and the scores and curves that follow from them.
 
 function unpack(packed) {
   if (!packed) return null;
@@ -7,12 +7,12 @@ function unpack(packed) {
   return { shape: packed.shape, data: new Float64Array(bytes.buffer) };
 }
 
-export class Film {
+export class LabAnimation {
   constructor(answer, classes) {
-    const film = answer.film;
-    Object.assign(this, film);
-    for (const name of ["weights", "fields", "walk", "at", "curves", "wave"]) this[name] = unpack(film[name]);
-    this.labels = film.classes.map((name) => classes.indexOf(name));
+    const animation = answer.animation;
+    Object.assign(this, animation);
+    for (const name of ["weights", "fields", "walk", "at", "curves", "wave"]) this[name] = unpack(animation[name]);
+    this.labels = animation.classes.map((name) => classes.indexOf(name));
   }
 
   // Scores of all classes at (x, y) in a frame; two classes have 0 and the score of the second.
@@ -40,7 +40,7 @@ export class Film {
 
   vectors(array, frame) {
     if (!array) return null;
-    // While a point is dragged there are a few frames only.
+    // While a point is dragged, only a few frames are sent.
     const [frames, v, w] = array.shape, t = Math.max(0, Math.min(frames - 1, frame - this.first));
     return Array.from({ length: v }, (_, k) => array.data.subarray((t * v + k) * w, (t * v + k + 1) * w));
   }
@@ -59,14 +59,14 @@ export class Film {
   }
 
   height(values, x) {
-    // The curve at x, between the places where it was computed; straight lines go on.
+    // The curve at x, interpolated between the computed places; straight lines are extended.
     const at = this.at.data, m = at.length;
     const t = ((x - at[0]) / (at[m - 1] - at[0])) * (m - 1), i = Math.max(0, Math.min(m - 2, Math.floor(t)));
     return values[i] + (t - i) * (values[i + 1] - values[i]);
   }
 }
 
-// The classes that there are points of.
-export function used(state) {
+// The classes that have points.
+export function usedClasses(state) {
   return [...new Set(state.points.map((point) => point[2]))].sort((a, b) => a - b);
 }

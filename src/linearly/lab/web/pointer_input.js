@@ -1,10 +1,10 @@
-// The viewer's hand, by pointer and by keyboard: it adds, moves, flips and removes points, and looks around.
+// Pointer and keyboard: add, move, flip and remove points, and change the view.
 
-import { told } from "./numbers.js";
+import { formatNumber } from "./numbers.js";
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
-export class Hand {
+export class PointerInput {
   constructor(lab) {
     this.lab = lab;
     this.held = null;  // the point or the place that the pointer went down on
@@ -19,13 +19,13 @@ export class Hand {
     lab.root.addEventListener("keydown", (event) => this.anywhere(event));
   }
 
-  // --- what it does
+  // --- actions
 
   look(view) {
     const { lab } = this, width = view[1] - view[0];
     if (!view.every(Number.isFinite) || width < 1e-6 || width > 1e8) return;
     lab.base = view;
-    lab.dirty.view = lab.dirty.points = lab.dirty.film = true;
+    lab.dirty.view = lab.dirty.points = lab.dirty.animation = true;
     lab.plan();
   }
 
@@ -56,14 +56,14 @@ export class Hand {
 
   // --- the pointer
 
-  // Where in the data an event happened.
+  // Coordinates of an event in the data.
   at(event) {
     const { main } = this.lab, box = main.svg.getBoundingClientRect();
     const [u, v] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
     return [main.x(u * main.width), main.y(v * main.height)];
   }
 
-  // The point under the pointer; a finger may miss by a little.
+  // The point under the pointer; a finger may miss it slightly.
   near(event) {
     const { main, state } = this.lab, hit = event.target.closest(".point");
     if (hit) return Number(hit.dataset.index);
@@ -161,7 +161,7 @@ export class Hand {
     if (!n) return;
     this.select(((lab.selected ?? (by > 0 ? -1 : 0)) + by + n) % n);
     const [x, y, label] = lab.state.points[lab.selected];
-    lab.say(`Point ${lab.selected + 1} of ${n}: ${told(x)}, ${told(y)}, ${lab.state.classes[label]}.`);
+    lab.say(`Point ${lab.selected + 1} of ${n}: ${formatNumber(x)}, ${formatNumber(y)}, ${lab.state.classes[label]}.`);
   }
 
   anywhere(event) {
@@ -176,7 +176,7 @@ export class Hand {
     if (key === " " && !event.target.closest("button, summary")) lab.timeline.play();
     else if (key === ".") lab.timeline.go(lab.frame + 1);
     else if (key === ",") lab.timeline.go(lab.frame - 1);
-    else if (key === "0") lab.send({ do: "view" });
+    else if (key === "0") lab.send({ do: "set_view" });
     else if ((key === "Delete" || key === "Backspace") && lab.selected != null) this.remove();
     else if (key.toLowerCase() === "f" && lab.selected != null) this.flip();
     else if (/^[1-6]$/.test(key) && Number(key) <= lab.state.classes.length) {

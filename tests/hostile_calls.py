@@ -1,4 +1,4 @@
-"""Bad uses: clean numbers asked for at the wrong time, with the wrong columns, lengths, labels or models."""
+"""Bad calls: clean numbers at the wrong time, or with the wrong columns, lengths, labels or models."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-
-import linearly as ly
-from linearly.dataset.rows.block import as_rows
-from linearly.selftest.bad_features import (
+from hostile import (
     CLASSIFIERS,
     ESTIMATORS,
     HOLED,
@@ -25,16 +22,19 @@ from linearly.selftest.bad_features import (
     nan,
     target,
 )
-from linearly.selftest.bad_targets import CONTINUOUS, LENGTH
+from hostile_targets import CONTINUOUS, LENGTH
+
+import linearly as ly
+from linearly.dataset.rows.block import as_rows
 
 ALL = tuple(ESTIMATORS)
-ASKED = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform")
+METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform")
 STREAMED = tuple(name for name in CLASSIFIERS if hasattr(ESTIMATORS[name](), "partial_fit"))
 # These learn from rows as they come; the others must be told all classes before the first.
 NAMELESS = ("Perceptron", "VotedPerceptron", "AveragedPerceptron")
 ADDED = ("LinearRegression", "RidgeCV", "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis",
          "LeastSquaresClassifier")  # fmt: skip
-TOLD = ("LinearRegression", "RidgeCV", "LogisticRegression")  # have standard errors
+WITH_ERRORS = ("LinearRegression", "RidgeCV", "LogisticRegression")  # have standard errors
 OTHER = np.where(LABELS == "no", "maybe", LABELS)
 
 UNFITTED = r"not fitted yet"
@@ -46,7 +46,7 @@ SHORT = r"inconsistent numbers of samples|not the same rows"
 
 
 class Use(NamedTuple):
-    """A call that must be refused, what must be said, and the estimators that it is a call of."""
+    """A call that must be refused, the message it must raise, and the estimators that it applies to."""
 
     call: Callable[[str], Any]
     says: str
@@ -55,52 +55,47 @@ class Use(NamedTuple):
 
 @cache
 def fitted(name: str) -> Any:
-    """An estimator that has learnt the clean rows."""
+    """Return an estimator fitted to the clean rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ESTIMATORS[name]().fit(X, target(name))
 
 
-def methods(name: str) -> list[str]:
-    """What can be asked of an estimator about new rows."""
-    return [method for method in ASKED if hasattr(fitted(name), method)]
-
-
-def asking(method: str) -> tuple[str, ...]:
-    """The estimators of which this can be asked."""
+def having(method: str) -> tuple[str, ...]:
+    """Return the names of the estimators that have a method."""
     return tuple(name for name in ALL if hasattr(fitted(name), method))
 
 
-def learnt(name: str, rows: Any, labels: Any) -> Any:
-    """An estimator that has learnt other rows."""
+def fitted_to(name: str, rows: Any, labels: Any) -> Any:
+    """Fit an estimator to other rows."""
     return ESTIMATORS[name]().fit(rows, labels)
 
 
 def streamed(name: str, classes: Any = ("no", "yes")) -> Any:
-    """A classifier that has seen a first part of its rows."""
+    """Return a classifier that has been given a first part of its rows."""
     return ESTIMATORS[name]().partial_fit(X, LABELS, classes=classes)
 
 
 def _before_a_fit(method: str) -> Use:
-    return Use(lambda name: getattr(ESTIMATORS[name](), method)(X), UNFITTED, asking(method))
+    return Use(lambda name: getattr(ESTIMATORS[name](), method)(X), UNFITTED, having(method))
 
 
 def _columns(method: str, make: Callable[[], Any], says: str = COLUMNS) -> Use:
-    return Use(lambda name: getattr(fitted(name), method)(make()), says, asking(method))
+    return Use(lambda name: getattr(fitted(name), method)(make()), says, having(method))
 
 
 def _twice(name: str) -> Any:
-    return learnt(name, np.vstack([X, X]), np.r_[target(name), target(name)])
+    return fitted_to(name, np.vstack([X, X]), np.r_[target(name), target(name)])
 
 
 def _classes(classes: Any, names: tuple[str, ...] = STREAMED) -> Use:
     return Use(lambda name: streamed(name, classes), CLASSES, names)
 
 
-def uses() -> dict[str, Use]:
-    """Every bad use by its name."""
-    found = {f"{method} before a fit": _before_a_fit(method) for method in ASKED}
-    for method in ASKED:
+def bad_uses() -> dict[str, Use]:
+    """Return every bad use by its name."""
+    found = {f"{method} before a fit": _before_a_fit(method) for method in METHODS}
+    for method in METHODS:
         found |= {
             f"{method} of fewer columns": _columns(method, lambda: X[:, :2]),
             f"{method} of more columns": _columns(method, lambda: np.hstack([X, X])),
@@ -114,9 +109,11 @@ def uses() -> dict[str, Use]:
         "evaluate before a fit": Use(
             lambda name: ly.evaluate(ESTIMATORS[name](), X, target(name)), r"not fitted yet|has no classes_: fit it"
         ),
-        "tidy before a fit": Use(lambda name: ly.tidy(ESTIMATORS[name]()), UNFITTED, TOLD),
-        "glance before a fit": Use(lambda name: ly.glance(ESTIMATORS[name]()), UNFITTED, TOLD),
-        "augment before a fit": Use(lambda name: ly.augment(ESTIMATORS[name](), X, target(name)), UNFITTED, TOLD),
+        "tidy before a fit": Use(lambda name: ly.tidy(ESTIMATORS[name]()), UNFITTED, WITH_ERRORS),
+        "glance before a fit": Use(lambda name: ly.glance(ESTIMATORS[name]()), UNFITTED, WITH_ERRORS),
+        "augment before a fit": Use(
+            lambda name: ly.augment(ESTIMATORS[name](), X, target(name)), UNFITTED, WITH_ERRORS
+        ),
         "diff with what is not fitted": Use(lambda name: ly.diff(fitted(name), ESTIMATORS[name]()), UNFITTED),
         "compared with what is not fitted": Use(
             lambda name: ly.compare_models(fitted(name), ESTIMATORS[name]()), UNFITTED
@@ -134,16 +131,16 @@ def uses() -> dict[str, Use]:
         "an argument that it has not": Use(lambda name: type(ESTIMATORS[name]())(colour=1), r"'colour'"),
         # Rows and their targets
         "rows with targets, and targets": Use(
-            lambda name: learnt(name, as_rows(X, target(name)), target(name)), r"bring their own targets.*without y"
+            lambda name: fitted_to(name, as_rows(X, target(name)), target(name)), r"bring their own targets.*without y"
         ),
         "rows without targets": Use(lambda name: ESTIMATORS[name]().fit(as_rows(X)), r"rows bring no targets"),
         "rows without targets to evaluate on": Use(
             lambda name: ly.evaluate(fitted(name), as_rows(X)), r"rows bring no targets"
         ),
-        "labels for numbers": Use(lambda name: learnt(name, X, LABELS), r"y holds text .*not numeric", REGRESSORS),
-        "numbers for labels": Use(lambda name: learnt(name, X, Y), CONTINUOUS, CLASSIFIERS),
+        "labels for numbers": Use(lambda name: fitted_to(name, X, LABELS), r"y holds text .*not numeric", REGRESSORS),
+        "numbers for labels": Use(lambda name: fitted_to(name, X, Y), CONTINUOUS, CLASSIFIERS),
         "one row": Use(
-            lambda name: learnt(name, X[:1], target(name)[:1]),
+            lambda name: fitted_to(name, X[:1], target(name)[:1]),
             r"use fewer folds|one class only",
             ("RidgeCV", *CLASSIFIERS),
         ),
@@ -177,16 +174,20 @@ def uses() -> dict[str, Use]:
         "evaluate labels for numbers": Use(
             lambda name: ly.evaluate(fitted(name), X, LABELS), r"y holds text .*not numeric", REGRESSORS
         ),
-        "augment fewer columns": Use(lambda name: ly.augment(fitted(name), X[:, :2], target(name)), COLUMNS, TOLD),
-        "augment NaN": Use(
-            lambda name: ly.augment(fitted(name), HOLED, target(name)), r"NaN: row 3, column 'x1'", TOLD
+        "augment fewer columns": Use(
+            lambda name: ly.augment(fitted(name), X[:, :2], target(name)), COLUMNS, WITH_ERRORS
         ),
-        "augment too few targets": Use(lambda name: ly.augment(fitted(name), X, target(name)[:-1]), LENGTH, TOLD),
+        "augment NaN": Use(
+            lambda name: ly.augment(fitted(name), HOLED, target(name)), r"NaN: row 3, column 'x1'", WITH_ERRORS
+        ),
+        "augment too few targets": Use(
+            lambda name: ly.augment(fitted(name), X, target(name)[:-1]), LENGTH, WITH_ERRORS
+        ),
         "augment unknown labels": Use(
             lambda name: ly.augment(fitted(name), X, OTHER), STRANGER, ("LogisticRegression",)
         ),
         "tidy at a level of 95": Use(
-            lambda name: ly.tidy(fitted(name), level=95), r"level must lie between 0 and 1, not 95", TOLD
+            lambda name: ly.tidy(fitted(name), level=95), r"level must lie between 0 and 1, not 95", WITH_ERRORS
         ),
         "intervals at a level of 2": Use(
             lambda name: fitted(name).predict_interval(X, level=2), r"level must lie between 0 and 1, not 2", REGRESSORS
@@ -202,7 +203,7 @@ def uses() -> dict[str, Use]:
         ),
         # Models and rows that do not go together
         "added to a model of fewer columns": Use(
-            lambda name: fitted(name) + learnt(name, X[:, :2], target(name)), COLUMNS, ADDED
+            lambda name: fitted(name) + fitted_to(name, X[:, :2], target(name)), COLUMNS, ADDED
         ),
         "more rows removed than it has learnt": Use(
             lambda name: fitted(name) - _twice(name),

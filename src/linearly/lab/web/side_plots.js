@@ -1,7 +1,7 @@
-// Small pictures beside the plane: the weights, quantities along the frames, the path of a descent, bias and variance.
+// Plots beside the plane: weights, series along the frames, the path of gradient descent, bias and variance.
 
 import { s, set } from "./elements.js";
-import { power, ticks, told } from "./numbers.js";
+import { superscript, ticks, formatNumber } from "./numbers.js";
 
 const WIDE = 340, HIGH = 214;
 
@@ -9,7 +9,7 @@ function canvasOf(name = null) {
   return s("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", ...(name ? { "aria-label": name } : {}) });
 }
 
-// Lines with their names at their ends, which give way to each other.
+// A line chart whose labels stand at the ends of the lines and avoid each other.
 function chart(palette, { xs, series, log = false, low, high, left = 40, x, mark = null, at = null }) {
   const svg = canvasOf(), small = { "font-size": 11, fill: palette.muted };
   const widest = Math.max(0, ...series.map((one) => (one.name || "").length));
@@ -22,11 +22,11 @@ function chart(palette, { xs, series, log = false, low, high, left = 40, x, mark
   const X = (v) => L + ((v - first) / (last - first || 1)) * (R - L), Y = (v) => B - ((v - low) / span) * (B - T);
   for (const v of ticks(low, high, 4)) {
     svg.append(s("path", { d: `M${L} ${Y(v)}H${R}`, stroke: palette.rule }));
-    const number = log ? `10${power(v)}` : told(v);
+    const number = log ? `10${superscript(v)}` : formatNumber(v);
     svg.append(s("text", { x: L - 6, y: Y(v) + 4, "text-anchor": "end", ...small }, number));
   }
   for (const v of ticks(Math.min(first, last), Math.max(first, last), 5)) {
-    svg.append(s("text", { x: X(v), y: B + 15, "text-anchor": "middle", ...small }, told(v)));
+    svg.append(s("text", { x: X(v), y: B + 15, "text-anchor": "middle", ...small }, formatNumber(v)));
   }
   svg.append(s("text", { x: R, y: HIGH - 3, "text-anchor": "end", ...small }, x));
   if (mark != null) {
@@ -56,7 +56,7 @@ function chart(palette, { xs, series, log = false, low, high, left = 40, x, mark
   for (const { y, name, colour } of labels) {
     svg.append(s("text", { x: R + 6, y: y + 4, "font-size": 11, "font-weight": 600, fill: colour }, name));
   }
-  // What leaves the frame is not drawn over the numbers around it.
+  // Clip the lines to the frame, so that they do not cross the labels.
   const id = unique(), frame = { x: L - 5, y: T - 6, width: R - L + 10, height: B - T + 12 };
   svg.prepend(s("clipPath", { id }, s("rect", frame)));
   const drawn = svg.querySelectorAll(":scope > path, :scope > circle");
@@ -79,30 +79,31 @@ function arrow(x, y, u, v, colour, width) {
     s("path", { d: `M${u} ${v}L${p - half * b} ${q + half * a}L${p + half * b} ${q - half * a}Z`, fill: colour }));
 }
 
-// Each draws a frame: a title and a picture.
-export const PICTURES = {
-  weights(lab, film, frame) {
-    const array = film.walk || film.weights, p = lab.palette, svg = canvasOf("weights before and after the update");
+// Each function draws one frame and returns a title and an SVG.
+export const SIDE_PLOTS = {
+  weights(lab, animation, frame) {
+    const array = animation.walk || animation.weights, p = lab.palette;
+    const svg = canvasOf("weights before and after the update");
     const V = array.shape[1], box = [0, 0, 0, 0];
     for (let i = 0; i < array.data.length; i += 3) {
       const [u, v] = [array.data[i + 1], array.data[i + 2]];
       if (u < box[0]) box[0] = u; else if (u > box[1]) box[1] = u;
       if (v < box[2]) box[2] = v; else if (v > box[3]) box[3] = v;
     }
-    // One scale for the whole film, so that nothing jumps from frame to frame.
+    // One scale for the whole animation, so that nothing jumps from frame to frame.
     const reach = Math.max((box[1] - box[0]) / (WIDE - 84), (box[3] - box[2]) / (HIGH - 44), 1e-12);
     const [cx, cy] = [WIDE / 2 - (box[0] + box[1]) / 2 / reach, HIGH / 2 + (box[2] + box[3]) / 2 / reach];
     const place = (w) => [cx + w[1] / reach, cy - w[2] / reach];
     const axes = `M8 ${cy}H${WIDE - 8}M${cx} 8V${HIGH - 8}`;
     svg.append(s("rect", { width: WIDE, height: HIGH, rx: 6, fill: p.soft }));
     svg.append(s("path", { d: axes, stroke: p.rule, "stroke-width": 1.5 }));
-    const now = film.vectors(array, frame), then = frame ? film.vectors(array, frame - 1) : null;
+    const now = animation.vectors(array, frame), then = frame ? animation.vectors(array, frame - 1) : null;
     if (V > 1) {
-      now.forEach((w, k) => svg.append(arrow(cx, cy, ...place(w), p.classes[film.labels[k] % 6], 3)));
+      now.forEach((w, k) => svg.append(arrow(cx, cy, ...place(w), p.classes[animation.labels[k] % 6], 3)));
       return ["Weights of the classes", svg];
     }
     if (then) {
-      const point = lab.state.points[film.rows[frame]], colour = point ? p.classes[point[2] % 6] : p.muted;
+      const point = lab.state.points[animation.rows[frame]], colour = point ? p.classes[point[2] % 6] : p.muted;
       svg.append(arrow(cx, cy, ...place(then[0]), p.muted, 2));
       svg.append(arrow(...place(then[0]), ...place(now[0]), colour, 2.6));
     }
@@ -115,8 +116,8 @@ export const PICTURES = {
     return [then ? "w: before, the update, after" : "w begins at zero", svg];
   },
 
-  series(lab, film, frame) {
-    const { palette: p } = lab, { series: given, xs: places, log, title, x } = film.picture;
+  series(lab, animation, frame) {
+    const { palette: p } = lab, { series: given, xs: places, log, title, x } = animation.picture;
     const more = [p.muted, p.ink, p.classes[1], p.right, p.muted, p.ink, p.accent];
     const colours = [p.accent, p.wrong, ...p.classes.slice(2), ...more];
     const xs = places || Array.from({ length: Math.max(...given.map((one) => one.values.length)) }, (_, i) => i);
@@ -138,8 +139,8 @@ export const PICTURES = {
     return [title, chart(p, { xs, series, log, low, high, x, mark, at: frame })];
   },
 
-  contour(lab, film, frame) {
-    const { centre, cosine, path, title, names } = film.picture, p = lab.palette, [mx, my] = [WIDE / 2, HIGH / 2];
+  contour(lab, animation, frame) {
+    const { centre, cosine, path, title, names } = animation.picture, p = lab.palette, [mx, my] = [WIDE / 2, HIGH / 2];
     const svg = canvasOf("contours of the loss with the path of the steps"), start = path[0], id = unique();
     const reach = Math.max(Math.hypot(start[0] - centre[0], start[1] - centre[1]), 1e-12) * 1.25;
     const k = (my - 12) / reach, X = (v) => mx + (v - centre[0]) * k, Y = (v) => my - (v - centre[1]) * k;
@@ -169,8 +170,8 @@ export const PICTURES = {
     return [title, svg];
   },
 
-  complexity(lab, film, frame) {
-    const { degrees, degree, frames, title } = film.picture, p = lab.palette, now = frames[frame];
+  complexity(lab, animation, frame) {
+    const { degrees, degree, frames, title } = animation.picture, p = lab.palette, now = frames[frame];
     const series = [
       { name: "expected", values: now.epe, colour: p.wrong, width: 3 },
       { name: "bias²", values: now.bias2, colour: p.accent },

@@ -1,4 +1,4 @@
-"""Bad parameters: for every argument of every constructor, values of the wrong type, size or spelling."""
+"""Bad parameters: values of the wrong type, size or spelling for every argument of every constructor."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import inspect
 from typing import Any
 
 import numpy as np
-
-from linearly.selftest.bad_features import ESTIMATORS
+from hostile import ESTIMATORS
 
 _TYPES: list[Any] = [1j, b"zeros", {}, {1}, [1.0, "a"], np.array(["auto", "qr"]), object(), int, len, "", "NO", "1.0"]
 _NO_NUMBER: list[Any] = [*_TYPES, None, True, np.bool_(False), [1.0], (1, 2), np.array([1.0, 2.0]), np.array(1.0)]
