@@ -76,7 +76,7 @@ def rows_of(estimator: Any) -> int | None:
 def _least_squares(model: Model) -> dict[str, Any]:
     from linearly.inference.diagnostics import vif
     from linearly.inference.tidy import glance, term_names, tidy
-    from linearly.report.facts import shared_terms
+    from linearly.report.term_facts import shared_terms
 
     estimator = model.estimator
     solution = estimator.solution_
@@ -126,7 +126,7 @@ def _unidentified(terms: Sequence[str], identified: Any) -> list[str]:
 
 
 def _terms(model: Model, table: Any) -> list[dict[str, Any]]:
-    from linearly.report.facts import references
+    from linearly.report.term_facts import references
 
     against = references(model.design)
     terms = list(table)
