@@ -19,8 +19,9 @@ from commands import run_command
 import linearly as ly
 from linearly.lab.session import Session
 from linearly.plots import style as look
-from linearly.report.facts import facts, shared_terms
+from linearly.report.facts import facts
 from linearly.report.render import page_of
+from linearly.report.term_facts import shared_terms
 
 
 class _Parts(HTMLParser):
@@ -62,7 +63,7 @@ def _overfitted(n=100, p=25):
 
 def _page(model, data, **options):
     commands = {"commands": options.pop("commands", False)}
-    return page_of(facts(model, model.rows(data), **options) | commands)
+    return page_of(facts(model, model.design_rows(data), **options) | commands)
 
 
 def _said(page):

@@ -19,9 +19,9 @@ matplotlib.use("Agg")
 import linearly as ly
 from linearly.api import fit
 from linearly.dataset.rows.block import InMemoryRows, as_rows
-from linearly.report.classifier_page import _odds
+from linearly.report.classifier_page import describe_odds
 from linearly.report.facts import facts
-from linearly.report.page_parts import aligned, format_count, format_number, format_p
+from linearly.report.page_parts import align_decimals, format_count, format_number, format_p
 from linearly.report.regression_findings import findings
 from linearly.report.render import render, write_report
 from linearly.report.row_sample import Sample, random_keys
@@ -91,7 +91,7 @@ def made(name):
     """Model, facts and page of a case, each made once."""
     if name not in _made:
         model, data = CASES[name]()
-        found = facts(model, model.rows(data))
+        found = facts(model, model.design_rows(data))
         _made[name] = (model, data, found, render(found))
     return _made[name]
 
@@ -256,7 +256,7 @@ def test_terms_and_statistics_are_the_librarys():
     assert found["statistics"]["r_squared"] == row["r_squared"]
     words = Reader(page).texts
     for name in ("estimate", "std_error"):
-        for told_number in aligned(table[name].tolist()):
+        for told_number in align_decimals(table[name].tolist()):
             assert told_number in words["tbody"][0]
     assert f"On the 442 rows of the fit, R² is {format_number(row['r_squared'], 3)}." in " ".join(words["p"])
     assert format_number(row["sigma"]) in words["tbody"][1]
@@ -315,7 +315,7 @@ def test_figures_of_merit_and_odds_ratios_are_the_librarys():
 )
 def test_a_standard_deviation_near_one_is_not_called_one(spread, said):
     # Beside it stands the odds ratio of one unit, exp(9.5), which is another number unless the deviation is 1.
-    words = _odds(9.5, spread, "it", 2.0, 3.0)
+    words = describe_odds(9.5, spread, "it", 2.0, 3.0)
     assert words.startswith(f"{said} more, a standard deviation, multiplies the odds by ")
     assert (format_number(np.exp(9.5), 3) in words) == (spread == 1)
 
@@ -374,7 +374,7 @@ def test_regions_are_the_models():
 
 def advice(model, data):
     """What the page says to trust, and to do."""
-    found = findings(facts(model, model.rows(data)))
+    found = findings(facts(model, model.design_rows(data)))
     return " ".join(part.sentence for part in found), " ".join(part.action for part in found)
 
 
@@ -523,7 +523,7 @@ def test_letters_that_the_font_lacks_are_no_warning():
 @pytest.mark.parametrize("name", ["linear", "logistic", "pocket", "lda"])
 def test_no_rows_leaves_out_every_value_of_a_row(name):
     model, data, full, _ = made(name)
-    found = facts(model, model.rows(data), no_rows=True)
+    found = facts(model, model.design_rows(data), no_rows=True)
     assert "rows" not in found
     assert "sample" not in found
     assert not found.get("plane")
@@ -839,7 +839,7 @@ def test_what_has_no_report_is_refused():
 
 def test_a_level_is_kept_everywhere():
     model, data, _, _ = made("categories")
-    found = facts(model, model.rows(data), level=0.8)
+    found = facts(model, model.design_rows(data), level=0.8)
     assert found["terms"]["conf_low"] == ly.tidy(model.estimator, level=0.8)["conf_low"].tolist()
     page = render(found)
     assert "80 % interval" in page
@@ -847,13 +847,13 @@ def test_a_level_is_kept_everywhere():
 
 
 def test_without_jinja_the_extra_is_named(monkeypatch):
-    from linearly.report import render as module
+    from linearly.report import texts as module
 
-    module._environment.cache_clear()
+    module.environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"pip install 'linearly\[cli\]'"):
         render(made("linear")[2])
-    module._environment.cache_clear()
+    module.environment.cache_clear()
 
 
 def test_a_notebook_shows_the_summary():
@@ -878,9 +878,9 @@ def test_numbers_are_told(value, said):
 
 
 def test_columns_of_numbers_are_aligned():
-    assert aligned([1.5, -0.25, None]) == ["1.500", "−0.250", "–"]
-    assert aligned([1.0, 20.0]) == ["1", "20"]
-    assert aligned([1e9, 1e-9]) == ["1.000e9", "1.000e−9"]
+    assert align_decimals([1.5, -0.25, None]) == ["1.500", "−0.250", "–"]
+    assert align_decimals([1.0, 20.0]) == ["1", "20"]
+    assert align_decimals([1e9, 1e-9]) == ["1.000e9", "1.000e−9"]
     assert (format_p(1e-9), format_p(0.01234), format_p(0.5), format_p(None)) == ("< 0.0001", "0.0123", "0.50", "–")
     assert format_count(53940) == "53\u202f940"
 

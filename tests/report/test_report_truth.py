@@ -23,12 +23,11 @@ from linearly.demos.story import Story
 from linearly.plots.classifier_plots import plot_calibration, plot_coefficients, plot_roc
 from linearly.plots.regression_plots import draw_leverage, draw_qq, draw_scale_location
 from linearly.plots.style import shorten_names
-from linearly.report.classifier_page import _confused
+from linearly.report.classifier_page import describe_mistakes
 from linearly.report.facts import facts
-from linearly.report.figures import Told
 from linearly.report.page_parts import format_factor
 from linearly.report.render import page_of, render
-from linearly.table import Table
+from linearly.report.texts import Texts
 
 
 @pytest.fixture(autouse=True)
@@ -288,14 +287,9 @@ def test_levels_are_held_against_a_named_one():
 )
 def test_mistakes_are_counted_in_words(said, predicted, words):
     labels = sorted(set(said))
-    counts = {
-        f"predicted {q}": [sum(pair == (a, q) for pair in zip(said, predicted, strict=True)) for a in labels]
-        for q in labels
-    }
-    confusion = Table({"actual": labels, **counts})
-    kind = "binary" if len(labels) == 2 else "multiclass"
-    evaluation = Told(kind, 6, 0.95, tuple(labels), confusion, confusion, None, None, None, None)
-    assert _confused(evaluation).startswith(words)
+    pairs = list(zip(said, predicted, strict=True))
+    counts = [[pairs.count((actual, other)) for other in labels] for actual in labels]
+    assert describe_mistakes(Texts({"kind": "classification"}), labels, counts).startswith(words)
 
 
 def test_one_column_has_no_others_and_several_have_intervals():

@@ -72,7 +72,7 @@ def _n_rows(estimator: Any) -> int | None:
 def _least_squares_facts(model: Model) -> dict[str, Any]:
     from linearly.inference.diagnostics import vif
     from linearly.inference.tidy import glance, term_names, tidy
-    from linearly.report.facts import shared_terms
+    from linearly.report.term_facts import shared_terms
 
     estimator = model.estimator
     solution = estimator.solution_
@@ -124,7 +124,7 @@ def _unidentified(terms: Sequence[str], identified: Any) -> list[str]:
 
 
 def _terms(model: Model, table: Any) -> list[dict[str, Any]]:
-    from linearly.report.facts import references
+    from linearly.report.term_facts import references
 
     baselines = references(model.design)
     return [term | ({"against": baselines[term["term"]]} if term["term"] in baselines else {}) for term in table]

@@ -25,7 +25,6 @@ from linearly.evaluation.evaluate import evaluate
 from linearly.models.registry import estimator_of
 from linearly.plots.style import percent
 from linearly.report import figures
-from linearly.report.classifier_findings import UNSEEN
 from linearly.report.facts import facts
 from linearly.report.page_parts import Finding, Part, Section, figure, table, text
 from linearly.report.render import page_of, render_page, write_page
@@ -226,7 +225,7 @@ class Story:
             good=list(map(_bound, self.lead)) or own.good,
             findings=[
                 *self.findings,
-                *(finding for finding in own.findings if not judged or finding.sentence != UNSEEN),
+                *(finding for finding in own.findings if not judged or finding.key != "rows_unknown"),
             ],
             sections=[*self._sections, bridge, *own.sections],
         )

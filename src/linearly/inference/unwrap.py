@@ -17,7 +17,7 @@ def unwrap_estimator(model: Any) -> Any:
 
 def rows_of(model: Any, data: Any) -> Rows:
     """The rows that a `Model` makes of data, with the target and weights in them."""
-    rows: Rows = data if is_rows(data) else model.rows(data)
+    rows: Rows = data if is_rows(data) else model.design_rows(data)
     return rows
 
 

@@ -1,7 +1,7 @@
-"""One look for all pictures: colours, sizes, and axes whose title states the message.
+"""One style for all plots: colours, sizes, and axes whose title states the message.
 
-The colours are those of Okabe and Ito, which colour-blind readers tell apart; classes also differ in shape. Settings
-of matplotlib are changed for new axes only, and put back.
+The colours are those of Okabe and Ito, which colour-blind readers can distinguish; classes also differ in shape.
+Settings of matplotlib change for new axes only, and are restored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PAPER: Any = {
 
 
 def axes(ax: Axes | None = None, size: tuple[float, float] = SIZE) -> Axes:
-    """The axes that were given, or new ones."""
+    """Return the given axes, or new ones."""
     if ax is not None:
         return ax
     try:
@@ -52,7 +52,7 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = SIZE) -> Axes:
 
 
 def frame(ax: Axes, message: str, x: str = "", y: str = "") -> Axes:
-    """Titles the picture with its message, names its axes, and takes away the lines that hold nothing."""
+    """Set the message as title, name the axes, and hide the top and right spines."""
     _title(ax, message, ax.bbox.width)
     ax.set_xlabel(visible(x), fontsize=TEXT)
     ax.set_ylabel(visible(y), fontsize=TEXT)
@@ -67,7 +67,7 @@ def _title(ax: Axes, message: str, room: float) -> None:
 
 
 def wrap_again(ax: Axes, message: str) -> None:
-    """Breaks the lines of a title for the room that long names and a legend have left beside it."""
+    """Break the lines of a title for the width that long names and a legend leave."""
     root = ax.get_figure(root=True)
     layout = None if root is None else root.get_layout_engine()
     if root is not None and layout is not None:
@@ -76,7 +76,7 @@ def wrap_again(ax: Axes, message: str) -> None:
 
 
 def legend(ax: Axes, **where: Any) -> None:
-    """Names what is drawn, on white paper that lets a little through."""
+    """Add a legend on a nearly opaque white ground."""
     settings: dict[str, Any] = {"loc": "best", "fontsize": SMALL, "framealpha": 0.9, "facecolor": "white"}
     settings |= {"edgecolor": PALE, "labelcolor": BLACK} | where
     drawn = ax.legend(**settings)
@@ -92,18 +92,26 @@ def dots(ax: Axes, x: Any, y: Any, *, color: str = BLUE, size: float = 4.5, alph
     )  # fmt: skip
 
 
+def integer_ticks(ax: Axes) -> None:
+    """Put ticks of both axes at integers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+
+
 def colour(k: int) -> str:
-    """The colour of class k."""
+    """Return the colour of class k."""
     return COLOURS[k % len(COLOURS)]
 
 
 def shape(k: int) -> str:
-    """The marker of class k."""
+    """Return the marker of class k."""
     return SHAPES[k % len(SHAPES)]
 
 
 def tint(of: str, share: float) -> tuple[float, float, float]:
-    """A colour thinned with white: 0 is white, 1 the colour itself."""
+    """Return a colour mixed with white: 0 is white, 1 the colour itself."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = (1 - share * (1 - part) for part in to_rgb(of))
@@ -111,27 +119,27 @@ def tint(of: str, share: float) -> tuple[float, float, float]:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """0.9332 → 93.3 %; all and nothing are said only of all and nothing."""
-    told, least = f"{100 * share:.{digits}f}", 10.0**-digits
-    if share < 1 and float(told) == 100:
+    """Return a share in percent, 0.9332 → 93.3 %; 100 % and 0 % only if they are exact."""
+    rounded, least = f"{100 * share:.{digits}f}", 10.0**-digits
+    if share < 1 and float(rounded) == 100:
         return f"> {100 - least:.{digits}f} %"
-    if share > 0 and float(told) == 0:
+    if share > 0 and float(rounded) == 0:
         return f"< {least:.{digits}f} %"
-    return ("100" if share == 1 else told) + " %"
+    return ("100" if share == 1 else rounded) + " %"
 
 
 def number(value: float) -> str:
-    """Three digits, written out up to a million, with a true minus."""
+    """Return a number to three digits, without an exponent below a million, with a minus sign."""
     return (f"{value:.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}").replace("-", "−")
 
 
 def count(n: int, one: str, many: str = "") -> str:
-    """1 row, 2 rows, no rows."""
+    """Return "1 row", "2 rows" or "no rows"."""
     return f"{n or 'no'} {one if n == 1 else many or one + 's'}"
 
 
 def shorten_names(names: Sequence[str], width: int) -> list[str]:
-    """Names that fit: cut in the middle, at the start or at the end, wherever most of them stay different."""
+    """Return names of limited width, cut in the middle, at the start or at the end: where most stay different."""
     names = [visible(name) for name in names]
 
     def cut(name: str, head: int) -> str:

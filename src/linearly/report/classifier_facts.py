@@ -1,8 +1,7 @@
-"""The facts about a classifier: how often it is right, what it rests on, and what is proven about the rows."""
+"""Collect the facts about a classifier: evaluation, coefficients, training, and a proof of separability."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -10,117 +9,111 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.gram import Gram
-from linearly.algorithm.separability.certificate import Certificate
 from linearly.algorithm.separability.decide import separability
 from linearly.algorithm.separability.error_floor import error_floor
 from linearly.dataset.rows.block import Block, Rows
 from linearly.evaluation.evaluate import Evaluation, evaluate
+from linearly.exceptions import CovarianceNotAvailableError
 from linearly.inference.likelihood import odds_ratios
 from linearly.inference.tidy import glance, tidy
 from linearly.kernels.double_double import to_float64
 from linearly.kernels.matrices import dense_float64
 from linearly.models.logistic_regression import LogisticRegression
 from linearly.plots.regions import Plane
-from linearly.report.row_sample import Sample, random_keys
+from linearly.report.page_parts import Facts
+from linearly.report.row_sample import MAX_SHOWN, Array, Sample, random_keys, rows_table
 from linearly.table import Table
 
-Array = NDArray[np.float64]
-
-DRAWN = 600  # rows in the picture of two features
-SHOWN = 10  # rows in the table of rows
-CURVE = 200  # points of a curve
-PATH = 400  # updates of the picture of a pocket
-REGION = 120  # points a side at which the model is asked for its regions
+MAX_DRAWN = 600  # rows in the figure of two features
+MAX_CURVE_POINTS = 200
+MAX_UPDATES = 400  # in the figure of a pocket
+GRID = 120  # points per side at which the model predicts its regions
+MAX_WITNESS_ROWS = 12
 # A proof of separability among K labels compares each row with K − 1 rivals, in K − 1 times the columns.
-_MOST_CELLS = 200_000  # rows × columns × rivals that are searched for one
-_MOST_COLUMNS = 100
-_MOST_DIMENSIONS = 120  # columns × rivals: 50 labels of 6 columns that overlap took minutes
-_MOST_FLOOR = 12_000  # rows × columns × rivals whose error floor is worked out
+_MAX_CELLS = 200_000  # rows × columns × rivals that are searched for one
+_MAX_COLUMNS = 100
+_MAX_DIMENSIONS = 120  # columns × rivals: 50 labels of 6 columns that overlap took minutes
+_MAX_FLOOR_CELLS = 12_000  # rows × columns × rivals whose error floor is computed
 
 
-def class_facts(model: Any, rows: Rows, level: float, held_out: Rows | None = None) -> dict[str, Any]:
-    """Evaluation, coefficients, training, separability, and the regions of two features."""
+def classifier_facts(model: Any, rows: Rows, level: float, held_out: Rows | None = None) -> Facts:
+    """Return evaluation, coefficients, training, separability, and the regions of two features."""
     if getattr(model, "multilabel_", False):
         raise ValueError("A report is about one label a row; fit each of the labels on its own.")
     labels = list(map(str, model.classes_.tolist()))
-    evaluation = evaluate(model, rows, level=level)
-    judged = evaluation if held_out is None else evaluate(model, held_out, level=level)
+    fitted = evaluate(model, rows, level=level)
+    judged = fitted if held_out is None else evaluate(model, held_out, level=level)
     with warnings.catch_warnings():  # outside of the threads: what is ignored in one of them is ignored in all
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        coded = getattr(rows, "classes", None)  # what goes to the blocks of a cluster must not hold the rows
-        drawn = rows.reduce(lambda block: _drawn(model, block, coded))
-    found: dict[str, Any] = {
+        classes = getattr(rows, "classes", None)  # what goes to the blocks of a cluster must not hold the rows
+        drawn = rows.reduce(lambda block: _draw_rows(model, block, classes))
+        plane = _plane(model, drawn, rows.names) if model.n_features_in_ == 2 else None
+    sample = drawn.first(MAX_SHOWN).in_order()
+    actual, predicted = ([labels[k] for k in column] for column in sample.values[:, :2].astype(int).T)
+    found: Facts = {
         "kind": "classification",
-        "n": evaluation.n,
+        "n": fitted.n,
         "weighted": next(iter(rows)).weight is not None,
         "classes": labels,
         "evaluation": _evaluation(judged),
-        "held_out": None if held_out is None else {"n": judged.n, "fitted": {"metrics": evaluation.metrics}},
+        "held_out": None if held_out is None else {"n": judged.n, "fitted": {"metrics": fitted.metrics}},
         "baseline": _baseline(judged),
-        "rows": _shown(drawn, rows.names, labels),
+        "rows": rows_table(sample, rows.names, y=actual, predicted=predicted, X=sample.values[:, 2:]),
         "coefficients": _coefficients(model),
-        "scales": _scales(rows) if model.n_features_in_ <= _MOST_COLUMNS else None,
+        "scales": _standard_deviations(rows) if model.n_features_in_ <= _MAX_COLUMNS else None,
         "training": _training(model),
-        "shrunk": _shrunk(model, labels),
-        "separability": _separability(model, rows, evaluation),
-        "plane": _plane(model, drawn, rows.names) if model.n_features_in_ == 2 else None,
+        "shrunk": _shrinkage(model, labels),
+        "separability": _separability(model, rows, fitted),
+        "plane": plane,
     }
-    if isinstance(model, LogisticRegression):
-        found |= _logistic(model, level)
-    return found
+    return found | _logistic(model, level) if isinstance(model, LogisticRegression) else found
 
 
-def _drawn(model: Any, block: Block, classes: NDArray[Any] | None) -> Sample:
-    """Features, the number of the actual class and of the predicted one."""
-    place = {label: k for k, label in enumerate(model.classes_.tolist())}
+def _draw_rows(model: Any, block: Block, classes: NDArray[Any] | None) -> Sample:
+    """Return a sample of a block: the indices of the actual and the predicted class, and the features."""
+    index = {label: k for k, label in enumerate(model.classes_.tolist())}
 
-    def values(kept: NDArray[np.intp]) -> NDArray[np.float64]:
+    def values(kept: NDArray[np.intp]) -> Array:
         X, y = dense_float64(block.X[kept]), np.asarray(block.y).ravel()[kept]
         if not len(X):
             return np.empty((0, 2 + X.shape[1]))
         truth = y if classes is None else classes[y]
-        said = model.predict(X)
-        codes = [[place[label] for label in labels.tolist()] for labels in (truth, said)]
+        codes = [[index[label] for label in labels.tolist()] for labels in (truth, model.predict(X))]
         return np.column_stack([*codes, X])
 
     keys = random_keys(block.global_index(np.arange(len(block))))
-    return Sample.of(DRAWN, keys if block.weight is None else np.where(block.weight > 0, keys, np.inf), block, values)
+    keys = keys if block.weight is None else np.where(block.weight > 0, keys, np.inf)
+    return Sample.of(MAX_DRAWN, keys, block, values)
 
 
-def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
+def _evaluation(evaluation: Evaluation) -> Facts:
+    names = ("kind", "n", "level", "metrics", "confusion", "per_class", "calibration", "notes")
     return {
-        "kind": evaluation.kind,
-        "n": evaluation.n,
-        "level": evaluation.level,
+        **{name: getattr(evaluation, name) for name in names},
         "labels": list(map(str, evaluation.labels)),
-        "metrics": evaluation.metrics,
-        "confusion": evaluation.confusion,
-        "per_class": evaluation.per_class,
-        "calibration": evaluation.calibration,
-        "roc": _thinned(evaluation.roc, "false_positive_rate", "true_positive_rate"),
-        "precision_recall": _thinned(evaluation.precision_recall, "recall", "precision"),
-        "notes": list(evaluation.notes),
+        "roc": _thin_curve(evaluation.roc, "false_positive_rate", "true_positive_rate"),
+        "precision_recall": _thin_curve(evaluation.precision_recall, "recall", "precision"),
     }
 
 
-def _thinned(curve: Table | None, x: str, y: str) -> dict[str, Any] | None:
-    """A curve of at most CURVE points a label, evenly spaced along its length."""
+def _thin_curve(curve: Table | None, x: str, y: str) -> Facts | None:
+    """Return at most MAX_CURVE_POINTS points of a curve per label, evenly spaced along its length."""
     if curve is None:
         return None
     label = curve["label"] if "label" in curve.columns else np.zeros(len(curve), dtype=int)
     kept = []
     for name in dict.fromkeys(label.tolist()):
-        mine = np.flatnonzero(label == name)
-        along = np.cumsum(np.hypot(np.diff(curve[x][mine], prepend=0), np.diff(curve[y][mine], prepend=0)))
-        steps = np.searchsorted(along, np.linspace(along[0], along[-1], CURVE))
-        kept.append(mine if len(mine) <= CURVE else mine[np.unique(np.clip(steps, 0, len(mine) - 1))])
+        own = np.flatnonzero(label == name)
+        along = np.cumsum(np.hypot(np.diff(curve[x][own], prepend=0), np.diff(curve[y][own], prepend=0)))
+        steps = np.searchsorted(along, np.linspace(along[0], along[-1], MAX_CURVE_POINTS))
+        kept.append(own if len(own) <= MAX_CURVE_POINTS else own[np.unique(np.clip(steps, 0, len(own) - 1))])
     chosen = np.concatenate(kept)
-    told: dict[str, Any] = {"label": list(map(str, label[chosen]))} if "label" in curve.columns else {}
-    return told | {x: curve[x][chosen], y: curve[y][chosen]}
+    labels: Facts = {"label": list(map(str, label[chosen]))} if "label" in curve.columns else {}
+    return labels | {x: curve[x][chosen], y: curve[y][chosen]}
 
 
-def _baseline(evaluation: Evaluation) -> dict[str, Any]:
-    """What always giving the most frequent label would do."""
+def _baseline(evaluation: Evaluation) -> Facts:
+    """Return the most frequent label and its share: the accuracy of always predicting it."""
     table = evaluation.confusion
     assert table is not None
     counts = np.column_stack([table[name] for name in table.columns[1:]]).sum(axis=1)
@@ -128,101 +121,92 @@ def _baseline(evaluation: Evaluation) -> dict[str, Any]:
     return {"label": str(evaluation.labels[k]), "share": float(counts[k] / counts.sum())}
 
 
-def _shown(drawn: Sample, names: tuple[str, ...], labels: list[str]) -> dict[str, Any]:
-    few = drawn.first(SHOWN).in_order()
-    actual, said = few.values[:, :2].astype(int).T
-    return {
-        "place": few.places,
-        "y": [labels[k] for k in actual],
-        "predicted": [labels[k] for k in said],
-        "names": list(map(str, names)),
-        "X": few.values[:, 2:],
-    }
-
-
-def _coefficients(model: Any) -> dict[str, Any] | None:
+def _coefficients(model: Any) -> Facts | None:
     if not hasattr(model, "coef_") or isinstance(model, LogisticRegression):
         return None
-    coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-    labels = model.classes_.tolist()
+    coef, labels = np.atleast_2d(model.coef_), list(map(str, model.classes_.tolist()))
     return {
-        "labels": [str(label) for label in (labels[1:] if len(coef) == 1 else labels)],
-        "intercept": intercept,
+        "labels": labels[1:] if len(coef) == 1 else labels,
+        "intercept": np.atleast_1d(model.intercept_),
         "coef": coef,
     }
 
 
-def _scales(rows: Rows) -> NDArray[np.float64]:
-    """The standard deviation of each column."""
+def _standard_deviations(rows: Rows) -> Array:
     total = rows.reduce(lambda block: Gram.of(Block(dense_float64(block.X), None, block.weight)))
     return np.asarray(total.centered_norms / np.sqrt(float(to_float64(total.weight))))
 
 
-def _logistic(model: LogisticRegression, level: float) -> dict[str, Any]:
-    found: dict[str, Any] = {
+def _logistic(model: LogisticRegression, level: float) -> Facts:
+    found: Facts = {
         "statistics": glance(model).row(0),
         "reference": str(model.classes_[0] if len(model.classes_) == 2 else model.reference_),
         "alpha": float(model.alpha),
         "separated": None if model.separation_ is None else model.separation_.verdict,
         "covariance": model.covariance,
     }
-    if getattr(model, "_root", None) is not None:
-        found |= {"terms": tidy(model, level=level), "odds_ratios": odds_ratios(model, level=level)}
-        found["identified"] = model._identified.tolist()
-    return found
+    try:
+        terms = tidy(model, level=level)
+    except CovarianceNotAvailableError:
+        return found
+    identified = np.isfinite(terms["std_error"])
+    return found | {"terms": terms, "odds_ratios": odds_ratios(model, level=level), "identified": identified}
 
 
-def _training(model: Any) -> dict[str, Any] | None:
+def _training(model: Any) -> Facts | None:
     if not hasattr(model, "mistakes_per_pass_") and not hasattr(model, "n_updates_"):
         return None
-    path = np.asarray(getattr(model, "error_history_", []))
-    best = int(getattr(model, "best_update_", 0))
-    shown = np.unique(np.r_[np.arange(0, len(path), max(1, len(path) // PATH)), best, len(path) - 1])
-    return {
+    found = {
         "mistakes": list(getattr(model, "mistakes_per_pass_", [])),
         "updates": int(model.n_updates_),
         "passes": int(model.n_passes_),
         "stopped": str(getattr(model, "stop_reason_", "")),
         "novikoff": bool(model._novikoff()) if hasattr(model, "_novikoff") else False,
-        "pocket": path[shown] if len(path) else None,
-        "updates_shown": shown if len(path) else None,
-        "best_update": best if len(path) else None,
     }
+    errors = np.asarray(getattr(model, "error_history_", []))
+    if not len(errors):
+        return found | dict.fromkeys(("pocket", "updates_shown", "best_update"))
+    every = np.arange(0, len(errors), max(1, len(errors) // MAX_UPDATES))
+    shown = np.unique(np.r_[every, model.best_update_, len(errors) - 1])
+    return found | {"pocket": errors[shown], "updates_shown": shown, "best_update": int(model.best_update_)}
 
 
-def _shrunk(model: Any, labels: list[str]) -> dict[str, Any] | None:
-    """The shrinkage that a discriminant analysis took on its own, and the labels that were in need of it."""
+def _shrinkage(model: Any, labels: list[str]) -> Facts | None:
+    """Return the shrinkage that a discriminant analysis chose on its own, and the labels that needed it."""
     if not hasattr(model, "shrinkage_") or model.shrinkage:
         return None
     used = np.broadcast_to(model.shrinkage_, len(labels))
-    needy = [label for label, share in zip(labels, used, strict=True) if share > 0]
-    each = np.ndim(model.shrinkage_) > 0  # one covariance a label, or one for all
-    return {"share": float(used.max()), "labels": needy if each else None} if needy else None
+    shrunk = [label for label, share in zip(labels, used, strict=True) if share > 0]
+    one_per_label = np.ndim(model.shrinkage_) > 0
+    return {"share": float(used.max()), "labels": shrunk if one_per_label else None} if shrunk else None
 
 
-def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> dict[str, Any] | None:
-    """The verdict with its proof, where the rows are few enough to be searched."""
-    n, p, rivals = evaluation.n, model.n_features_in_, len(evaluation.labels) - 1
-    # Where the model's own hyperplanes separate the rows, the search is short however many labels there are.
-    far = (n * p * rivals > _MOST_CELLS or p * rivals > _MOST_DIMENSIONS) and not _separates(model, evaluation)
-    if n * p > _MOST_CELLS or p > _MOST_COLUMNS or far:
+def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> Facts | None:
+    """Return the verdict with its proof if the rows are few enough to be searched."""
+    n, p, n_rivals = evaluation.n, model.n_features_in_, len(evaluation.labels) - 1
+    cells = n * p * n_rivals
+    # If the model's own hyperplanes separate the rows, the search is short however many labels there are.
+    is_separating = hasattr(model, "coef_") and bool(evaluation["accuracy"] == 1)
+    too_many_labels = (cells > _MAX_CELLS or p * n_rivals > _MAX_DIMENSIONS) and not is_separating
+    if n * p > _MAX_CELLS or p > _MAX_COLUMNS or too_many_labels:
         return None
     blocks = list(rows)
     classes = getattr(rows, "classes", None)
     X = np.concatenate([dense_float64(block.X) for block in blocks])
     y = np.concatenate([np.asarray(block.y).ravel() for block in blocks])
     y = y if classes is None else classes[y]
-    places = [block.describe_row(i) for block in blocks for i in range(len(block))]
-    if any(block.weight is not None for block in blocks):
-        weight = np.concatenate([np.ones(len(b)) if b.weight is None else b.weight for b in blocks])
-        X, y, places = X[weight > 0], y[weight > 0], [place for place, w in zip(places, weight, strict=True) if w > 0]
+    places = np.array([block.describe_row(i) for block in blocks for i in range(len(block))], dtype=object)
+    weighted = any(block.weight is not None for block in blocks)
+    if weighted:
+        present = np.concatenate([np.ones(len(b)) if b.weight is None else b.weight for b in blocks]) > 0
+        X, y, places = X[present], y[present], places[present]
     if len(np.unique(y)) < 2:
         return None
     intercept = bool(getattr(model, "fit_intercept", True))
     certificate = separability(X, y, fit_intercept=intercept, names=rows.names)
     if certificate.verdict == "undecided":
         return None
-    found: dict[str, Any] = {
+    found: Facts = {
         "verdict": certificate.verdict,
         "rules": list(certificate.rules[:3]),
         "margin": certificate.margin,
@@ -230,63 +214,39 @@ def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> dict[str, A
         "columns": [name for name, _ in certificate.separating_columns[:8]],
         "n_labels": len(certificate.classes),
         "checked": certificate.check(),
-        "errors": round((1 - evaluation["accuracy"]) * n) if not _weighted(blocks) else None,
+        "errors": None if weighted else round((1 - evaluation["accuracy"]) * n),
     }
-    if certificate.witness is not None:
-        found |= _witness(certificate, X, y, places, rows.names)
-        if n * p * rivals <= _MOST_FLOOR:
-            found["floor"] = int(error_floor(X, y, fit_intercept=intercept))
-    elif certificate.verdict == "separable":
-        found["floor"] = 0
-    if not math.isfinite(found["bound"]):
-        found["bound"] = None
-    return found
-
-
-def _separates(model: Any, evaluation: Evaluation) -> bool:
-    return hasattr(model, "coef_") and bool(evaluation["accuracy"] == 1)
-
-
-def _weighted(blocks: list[Block]) -> bool:
-    return any(block.weight is not None for block in blocks)
-
-
-def _witness(
-    certificate: Certificate, X: NDArray[np.float64], y: NDArray[Any], places: list[str], names: tuple[str, ...]
-) -> dict[str, Any]:
-    assert certificate.witness is not None
-    at = certificate.witness.rows[:12]
-    point = certificate.common_hull_point
-    return {
+    if certificate.witness is None:
+        return found | ({"floor": 0} if certificate.verdict == "separable" else {})
+    if cells <= _MAX_FLOOR_CELLS:
+        found["floor"] = int(error_floor(X, y, fit_intercept=intercept))
+    witness, point = certificate.witness, certificate.common_hull_point
+    shown = witness.rows[:MAX_WITNESS_ROWS]
+    return found | {
         "witness": {
-            "place": [places[i] for i in at],
-            "label": [str(label) for label in y[at].tolist()],
-            "rival": [str(label) for label in certificate.witness.rivals[:12].tolist()],
-            "multiplier": [float(m) for m in certificate.witness.witness_weights[:12]],
-            "names": list(map(str, names)),
-            "X": X[at],
+            "place": places[shown],
+            "label": list(map(str, y[shown].tolist())),
+            "rival": list(map(str, witness.rivals[:MAX_WITNESS_ROWS].tolist())),
+            "multiplier": [float(weight) for weight in witness.witness_weights[:MAX_WITNESS_ROWS]],
+            "names": list(map(str, rows.names)),
+            "X": X[shown],
         },
-        "n_witness": len(certificate.witness),
-        "twins": len(at) == 2 and bool(np.array_equal(X[at[0]], X[at[1]])),
+        "n_witness": len(witness),
+        "twins": len(shown) == 2 and np.array_equal(*X[shown]),
         "meeting_point": None if point is None else np.asarray(point),
     }
 
 
-def _plane(model: Any, drawn: Sample, names: tuple[str, ...]) -> dict[str, Any]:
-    few = drawn.in_order()
-    points = few.values[:, 2:]
-    labels = np.array(model.classes_)[few.values[:, 0].astype(int)]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        plane = Plane.of(model, points, labels, names)
-        first, second = plane.grid_of(REGION)
-        region = plane.predict_codes(first, second)
-        lead = plane.class_margins(first, second)
+def _plane(model: Any, drawn: Sample, names: tuple[str, ...]) -> Facts:
+    """Return a sample of rows, and the predictions on a grid around them."""
+    values = drawn.in_order().values
+    plane = Plane.of(model, values[:, 2:], np.array(model.classes_)[values[:, 0].astype(int)], names)
+    grid = plane.grid(GRID)
     return {
-        "points": points,
+        "points": plane.points,
         "actual": plane.actual,
         "predicted": plane.predicted,
         "names": list(names),
-        "region": region,
-        "lead": lead,
+        "region": plane.predict_codes(*grid),
+        "lead": plane.class_margins(*grid),
     }

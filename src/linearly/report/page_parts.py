@@ -1,24 +1,22 @@
-"""Numbers in words, and the parts that a page is made of: texts, tables and figures."""
+"""Format numbers and names, and build the parts of a page: texts, tables and figures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from linearly.plots.style import count, percent
 
-__all__ = ["Finding", "Page", "Part", "Section", "count", "percent"]
+Facts = dict[str, Any]
+Part = dict[str, Any]
 
 NOTHING = "–"
 THIN = "\N{NARROW NO-BREAK SPACE}"
-WIDEST = 8  # columns of a table of rows
-
 # Last columns that explain the others: on a narrow screen they stand below them, and need no heading.
 _ASIDE = ("meaning", "in words", "what it asks")
-
-Part = dict[str, Any]
+_MARKS = ("bad", "look", "good")  # the worst first
 
 
 @dataclass(frozen=True)
@@ -29,6 +27,7 @@ class Finding:
     sentence: str
     action: str = ""
     where: str = ""  # the section that shows it
+    key: str = ""  # its name among the sentences of the page
 
 
 @dataclass(frozen=True)
@@ -58,45 +57,53 @@ class Page:
         return [(finding.action, finding.where) for finding in self.findings if finding.action]
 
 
-def evaluate_call(facts: dict[str, Any]) -> str:
-    """How whoever wrote the page judges a model on other rows."""
+def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings with the worst first, otherwise in their order."""
+    return sorted(findings, key=lambda finding: _MARKS.index(finding.mark))
+
+
+def evaluate_call(facts: Facts) -> str:
+    """Return the command, or the call, that evaluates a model on other rows."""
     return "linearly evaluate MODEL NEW_DATA" if facts.get("commands") else "model.evaluate(new_rows)"
 
 
-def predict_call(facts: dict[str, Any]) -> str:
-    """How whoever wrote the page predicts other rows."""
+def predict_call(facts: Facts) -> str:
+    """Return the command, or the call, that predicts other rows."""
     return "linearly predict MODEL NEW_DATA" if facts.get("commands") else "model.predict(new_rows)"
 
 
-def option(facts: dict[str, Any], name: str, value: Any) -> str:
-    """How whoever wrote the page asks for a model or a parameter of it."""
+def option(facts: Facts, name: str, value: Any) -> str:
+    """Return a model or a parameter as an option of the command line, or as an argument in Python."""
     if not facts.get("commands"):
         return f'{name}="{value}"' if isinstance(value, str) else f"{name}={value!r}"
     return f"--{name} {value}" if name in ("model", "alpha") else f"--param {name}={value}"
 
 
-def held_out(facts: dict[str, Any]) -> str:
-    """The rows on which a model was judged, where somebody held them out of the fit."""
-    n = facts["held_out"]["n"]
-    return f"{format_count(n)} row{'s' * (n != 1)} held out of the fit"
+def clustered_option(facts: Facts) -> str:
+    """Return how to request standard errors clustered by a column."""
+    return "--groups COLUMN" if facts.get("commands") else 'covariance="cluster" with groups='
 
 
-def qualified(facts: dict[str, Any], term: str, said: str, estimate: str) -> str:
-    """What a coefficient means, given what it would mean on its own: a term may be part of something larger."""
+def metrics_by_name(evaluation: Facts) -> dict[str, Facts]:
+    """Return the value and the interval of each metric of an evaluation."""
+    columns = evaluation["metrics"]
+    return {
+        name: {key: columns[key][i] for key in ("value", "conf_low", "conf_high")}
+        for i, name in enumerate(columns["metric"])
+    }
+
+
+def describe_term(facts: Facts, term: str, effect: str, estimate: str) -> str:
+    """Return what a coefficient means, given its effect if the term were not part of a curve or an interaction."""
     part = facts["shared"].get(term)
     if part is None:
-        return said
+        return effect
     if part["kind"] == "curve":
         return f"part of a curve in {join_names(part['of'])}: read with its other terms"
     if part["kind"] == "main":
-        return f"{said} where {join_names(part['where'])}; the effect depends on {join_names(part['depends'])}"
+        return f"{effect} where {join_names(part['where'])}; the effect depends on {join_names(part['depends'])}"
     first, *others = part["parts"]
     return f"the effect of {first} changes by {estimate} with {join_names(others)}"
-
-
-def clustered_option(facts: dict[str, Any]) -> str:
-    """How standard errors clustered by a column are asked for."""
-    return "--groups COLUMN" if facts.get("commands") else 'covariance="cluster" with groups='
 
 
 def text(*sentences: str) -> Part:
@@ -114,15 +121,16 @@ def table(
     small: bool = False,
 ) -> Part:
     """A table whose first column heads its rows; `words` are the columns that hold sentences, `left` single words."""
-    plain = {"mark": "", "shade": ""}
-    cells = [[plain | (cell if isinstance(cell, dict) else {"text": cell}) for cell in row] for row in rows]
-    look = "small" if small else ""
-    kinds = ["words" if j in words else "left" if j in left else "" for j in range(len(head))]
-    figures = len(head) - 1 if head[-1] in _ASIDE else 0
+    unmarked = {"mark": "", "shade": ""}
     return {
-        "kind": "table", "caption": caption, "head": list(head), "rows": cells, "kinds": kinds, "look": look,
-        "figures": figures,
-    }  # fmt: skip
+        "kind": "table",
+        "caption": caption,
+        "head": list(head),
+        "rows": [[unmarked | (cell if isinstance(cell, dict) else {"text": cell}) for cell in row] for row in rows],
+        "kinds": ["words" if j in words else "left" if j in left else "" for j in range(len(head))],
+        "look": "small" if small else "",
+        "figures": len(head) - 1 if head[-1] in _ASIDE else 0,
+    }
 
 
 def figure(svg: str, caption: str) -> Part:
@@ -154,7 +162,7 @@ def format_count(n: float | None) -> str:
     return f"{n:,.0f}".replace("-", "−").replace(",", THIN) if float(n).is_integer() else format_number(n, 6)
 
 
-def aligned(values: Sequence[float | None], n: int = 3) -> list[str]:
+def align_decimals(values: Sequence[float | None], n: int = 3) -> list[str]:
     """Numbers of one column with as many decimals as the smallest needs for n digits; or each for itself."""
     known = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
     if not known or max(known) >= 1e7 or min(known) < 1e-4 or max(known) / min(known) > 1e5:
@@ -208,45 +216,8 @@ def join_names(names: Sequence[Any], most: int = 5) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "none"
 
 
-def rows_part(found: dict[str, Any], target: str, answers: Sequence[tuple[str, str]], n: int) -> list[Part]:
-    """The sample of rows as a table: the target, what the model says, and the first columns."""
-    names = found["names"][:WIDEST]
-    head = ["row", target, *(title for title, _ in answers), *names]
-    columns = [found["y"], *(found[key] for _, key in answers), *zip(*found["X"], strict=True)]
-    left = [1 + j for j, column in enumerate(columns[: 1 + len(answers)]) if any(isinstance(v, str) for v in column)]
-    rows = list(zip(found["place"], *(_cells(column) for column in columns[: len(head) - 1]), strict=True))
-    more = len(found["names"]) - len(names)
-    shown = len(found["place"])
-    return [
-        text(
-            f"{shown} of {format_count(n)} rows, drawn at random, the same ones every time."
-            if shown < n
-            else f"All {n} rows.",
-            f"{count(more, 'column')} more not shown." if more else "",
-            "Numbers are those that the model sees: categories are 0 and 1.",
-        ),
-        table(f"Rows and what the model says of them: {shown} of {format_count(n)}", head, rows, left=left, small=True),
-    ]
-
-
-def _cells(values: Sequence[Any]) -> list[str]:
-    numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
-    return aligned(values) if numeric else [str(value) for value in values]
-
-
-def computed_part(facts: dict[str, Any], more: Sequence[tuple[str, str, str]] = ()) -> list[Part]:
-    """How the fit was done."""
-    rows = [
-        ["Estimator", facts["model"], "The class of linearly that was fitted."],
-        *([["Formula", facts["formula"], "Which columns the model sees, and how."]] if facts["formula"] else []),
-        ["Rows", format_count(facts["n"]), "Rows of positive weight."],
-        *map(list, more),
-    ]
-    if facts["passes"] is not None:
-        rows.append(["Passes", str(facts["passes"]), "How often the fit went over the rows."])
-    if facts["n_dropped"]:
-        rows.append(["Left out", str(facts["n_dropped"]), "Rows with missing values."])
-    parameters = ", ".join(f"{name}={value!r}" for name, value in facts["parameters"].items())
-    rows.append(["Parameters", parameters, "As the estimator was asked to fit."])
-    rows.append(["Version", facts["version"], "Of linearly. The same version, model and rows give the same page."])
-    return [table("How the model was computed", ["what", "value", "meaning"], rows, words=(1, 2))]
+FORMATTERS = {
+    function.__name__: function
+    for function in (count, digits, format_count, format_number, format_p, interval, join_names, percent)
+}
+"""What the templates of sentences can call."""

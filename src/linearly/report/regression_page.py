@@ -1,4 +1,7 @@
-"""What the page of a regression says: the four answers, and a section for each question behind them."""
+"""The page of a regression: the four answers, and a section for each question behind them.
+
+Sentences and fixed tables are in templates/regression.toml.
+"""
 
 from __future__ import annotations
 
@@ -11,188 +14,113 @@ from linearly.plots.regression_plots import STRONG
 from linearly.report import figures
 from linearly.report.page_parts import (
     NOTHING,
+    Facts,
     Page,
     Part,
     Section,
-    aligned,
-    computed_part,
-    count,
-    digits,
-    format_count,
+    align_decimals,
+    describe_term,
     format_number,
     format_p,
     grid,
-    held_out,
     interval,
-    join_names,
-    option,
-    qualified,
-    rows_part,
     table,
     text,
 )
-from linearly.report.regression_findings import (
-    FAILS,
-    INFLATED,
-    Facts,
-    fails,
-    findings,
-    fitted,
-    good,
-    metrics,
-    structural,
-)
+from linearly.report.regression_findings import INFLATED, findings, good, is_rejected, is_structural, regression_texts
+from linearly.report.sections import computed_section, rows_section
+from linearly.report.texts import Texts
 
-UNIT = "for one unit more of it"
-LARGE = 5000  # rows from which on tests find departures that do no harm
-
-_TESTS = {
-    "shapiro_wilk": ("Shapiro-Wilk", "Are the errors normal?"),
-    "lilliefors": ("Kolmogorov-Smirnov (Lilliefors)", "Are the errors normal?"),
-    "anderson_darling": ("Anderson-Darling", "Are the errors normal?"),
-    "breusch_pagan": ("Breusch-Pagan (Koenker)", "Is their variance the same everywhere?"),
-    "durbin_watson": ("Durbin-Watson", "Are neighbouring rows independent?"),
-}
-_MEANING = {
-    "normal": (
-        "p-values and intervals where rows are few; prediction intervals always",
-        "coefficients, R², and intervals of coefficients from some hundreds of rows on",
-    ),
-    "breusch_pagan": (
-        "classical standard errors, and with them intervals and p-values",
-        "coefficients and R²; {robust} gives standard errors that hold",
-    ),
-    "durbin_watson": (
-        "standard errors, which are then too small, if the order of rows is one of time or place",
-        "coefficients; and everything, if the order of rows has no meaning",
-    ),
-}
-_NAMES = {"r_squared": "R²", "rmse": "Root mean squared error", "mae": "Mean absolute error"}
-_COVARIANCE = {
-    "classical": "Intervals assume independent errors of equal variance.",
-    "cluster": "Intervals allow rows to be alike within {clusters} clusters; t is on {dof} degrees of freedom.",
-}
+PER_UNIT = "for one unit more of it"
 
 
 def regression_page(facts: Facts) -> Page:
-    """The page of a regression."""
+    """Return the page of a regression."""
+    texts = regression_texts(facts)
     sections = [
-        Section("coefficients", "What each column does", _coefficients(facts)),
-        Section("fit", "How well it fits", _fit(facts)),
+        Section("coefficients", "What each column does", _coefficients(facts, texts)),
+        Section("fit", "How well it fits", _fit(facts, texts)),
     ]
     if facts.get("sample") or facts["tests"]:
-        sections.append(Section("residuals", "What it leaves over", _residuals(facts)))
+        sections.append(Section("residuals", "What it leaves over", _residuals(facts, texts)))
     if facts["vif"] is not None or facts["aliased"]:
-        sections.append(Section("collinearity", "Do the columns say the same?", _collinearity(facts)))
+        sections.append(Section("collinearity", "Do the columns say the same?", _collinearity(facts, texts)))
     if facts["influence"]:
-        sections.append(Section("influence", "Does a single row decide?", _influence(facts)))
+        sections.append(Section("influence", "Does a single row decide?", _influence(facts, texts)))
     if facts["refit"]:
         sections.append(Section("refit", "Refit it here", [{"kind": "refit"}], scripted=True))
-    if facts.get("rows"):
-        answers = [("fitted", "fitted"), ("residual", "residual")]
-        sections.append(
-            Section("rows", "Some of the rows", rows_part(facts["rows"], facts["target"], answers, facts["n"]))
-        )
-    sections.append(Section("computed", "How it was computed", computed_part(facts, _computed(facts))))
-    return Page(
-        f"{facts['target']} from {count(facts['columns'], 'column')}"
-        + (f", {count(facts['p'], 'term')}" if facts["p"] != facts["columns"] else ""),
-        fitted(facts),
-        good(facts),
-        findings(facts),
-        sections,
-        _refit_data(facts),
-    )
+    sections += rows_section(facts, texts, "fitted", "residual")
+    sections.append(computed_section(facts, texts, texts.rows("computation.rows")))
+    fitted = texts.sentences("fitted") + texts.sentences("fitted_notes")
+    return Page(texts("title"), fitted, good(facts, texts), findings(facts), sections, _refit_data(facts))
 
 
-# --- the sections ---------------------------------------------------------------------------------
-
-
-def _coefficients(facts: Facts) -> list[Part]:
-    columns, target = facts["terms"], facts["target"]
-    level = f"{100 * facts['level']:g} %"
-    clear = _strongest(columns)
-    parts = [text(_lead_coefficients(facts, clear), _assumes(facts))]
-    drawn = figures.coefficients(facts, f"change of {target}")
-    if drawn is not None:
-        parts.append(drawn)
-    biased = "bias" in columns
-    head = ["term", "estimate", "standard error", f"{level} interval", "p", *(["pull"] if biased else []), "in words"]
-    rows = []
-    shown = [aligned(columns[name]) for name in ("estimate", "std_error")]
-    if biased:
+def _coefficients(facts: Facts, texts: Texts) -> list[Part]:
+    columns = facts["terms"]
+    parts = [
+        text(_coefficients_lead(facts, texts), texts("coefficients.assumption")),
+        *figures.coefficients(facts, texts, f"change of {facts['target']}"),
+    ]
+    shown = [
+        align_decimals(columns["estimate"]),
+        align_decimals(columns["std_error"]),
+        list(map(interval, columns["conf_low"], columns["conf_high"])),
+        list(map(format_p, columns["p_value"])),
+    ]
+    head = ["term", "estimate", "standard error", f"{100 * facts['level']:g} % interval", "p"]
+    if "bias" in columns:
         shown.append([format_number(value, 2) for value in columns["bias"]])
-    for i, term in enumerate(columns["term"]):
-        estimate, low, high = (columns[name][i] for name in ("estimate", "conf_low", "conf_high"))
-        number, error, *pull = (column[i] for column in shown)
-        cells = [term, number, error, interval(low, high), format_p(columns["p_value"][i]), *pull]
-        rows.append([*cells, _reading(facts, term, estimate, low, high)])
-    parts.append(table(f"Coefficients of {target}, with {level} intervals", head, rows, words=(len(head) - 1,)))
-    if biased:
-        parts.append(text("“Pull” is how far the penalty moved a coefficient; the intervals do not account for it."))
+        head.append("pull")
+    names = ("term", "estimate", "conf_low", "conf_high")
+    said = [_reading(facts, *row) for row in zip(*(columns[name] for name in names), strict=True)]
+    rows = list(zip(columns["term"], *shown, said, strict=True))
+    parts.append(table(texts("coefficients.caption"), [*head, "in words"], rows, words=(len(head),)))
+    if "bias" in columns:
+        parts.append(text(texts("coefficients.pull")))
     if "penalties" in facts:
-        parts.append(figures.penalties(facts))
+        parts.append(figures.penalties(facts, texts))
     return parts
 
 
-def _assumes(facts: Facts) -> str:
-    clusters = facts["statistics"].get("n_clusters", 0)
-    told = _COVARIANCE.get(facts["covariance"], f"Intervals allow variances to differ ({facts['covariance']}).")
-    return told.format(clusters=clusters, dof=clusters - 1)
-
-
-def _strongest(columns: dict[str, list[Any]]) -> list[int]:
-    """Terms whose interval leaves out 0, the surest first."""
+def _coefficients_lead(facts: Facts, texts: Texts) -> str:
+    """Return the sentence on the term that is the most standard errors from 0, or on why there is none."""
+    columns = facts["terms"]
+    if facts["constant"] is not None:
+        return texts("coefficients.constant")
+    if all(low is None for low in columns["conf_low"]):
+        has_residuals = (facts["statistics"]["df_residual"] or 0) > 0
+        return texts(f"coefficients.{'not_identified' if facts['unidentified'] and has_residuals else 'no_intervals'}")
     ends = zip(columns["term"], columns["conf_low"], columns["conf_high"], strict=True)
     clear = [
         i for i, (term, low, high) in enumerate(ends) if term != "Intercept" and low is not None and low * high > 0
     ]
-    return sorted(clear, key=lambda i: -abs(columns["statistic"][i] or 0.0))
-
-
-def _lead_coefficients(facts: Facts, clear: list[int]) -> str:
-    columns = facts["terms"]
-    known = sum(low is not None for low in columns["conf_low"])
-    if facts["constant"] is not None:
-        return f"{facts['target']} is the same in every row, so no column has anything to explain."
-    if not known and facts["unidentified"] and (facts["statistics"]["df_residual"] or 0) > 0:
-        return "There are no intervals: the rows determine no coefficient on its own."
-    if not known:
-        return "There are no intervals: as many terms as rows, or more, leave nothing to tell how sure they are."
     if not clear:
-        return (
-            "No column's interval leaves out 0: each alone, beside the others, could have no effect. Together they may "
-            "still matter; the F test says."
-        )
-    i = clear[0]
-    term, value = columns["term"][i], columns["estimate"][i]
-    more = f" The intervals of {count(len(clear), 'term')} in all leave out 0." if len(clear) > 1 else ""
-    part = facts["shared"].get(term)
-    if part is not None and part["kind"] == "curve":
-        return f"The surest is {term}, part of a curve in {join_names(part['of'])}: its terms are read together.{more}"
-    if part is not None and part["kind"] == "interaction":
-        first, *others = part["parts"]
-        return f"The surest is {term}, an interaction: the effect of {first} depends on {join_names(others)}.{more}"
-    alone = "" if facts["p"] == 1 else ", the other columns held as they are"
-    if part is not None:
-        alone = f", where {join_names(part['where'])}. The effect of {term} depends on {join_names(part['depends'])}"
-    return (
-        f"{f'{term} is clear of 0' if facts['p'] == 1 else f'The surest is {term}'}: {_step(facts, term)}, "
-        f"{facts['target']} is {format_number(abs(value), 3)} {'higher' if value > 0 else 'lower'}{alone}.{more}"
+        return texts("coefficients.none_clear")
+    surest = max(clear, key=lambda i: abs(columns["statistic"][i] or 0.0))
+    term = columns["term"][surest]
+    return texts(
+        "coefficients.surest",
+        term=term,
+        estimate=columns["estimate"][surest],
+        step=_step(facts, term),
+        part=facts["shared"].get(term),
+        n_clear=len(clear),
     )
 
 
 def _step(facts: Facts, term: str) -> str:
-    against = facts["references"].get(term)
+    """Return the change of a column that its coefficient is about."""
+    reference = facts["references"].get(term)
     level = re.fullmatch(r".+?\[(.+)\]", term)
     if level is None or term not in facts["levels"]:
-        return UNIT
-    if against is not None:
-        return f"for {level[1]} rather than {against}"
+        return PER_UNIT
+    if reference is not None:
+        return f"for {level[1]} rather than {reference}"
     return f"for {level[1]}" if ":" not in term else "where these levels meet"
 
 
 def _reading(facts: Facts, term: str, estimate: Any, low: Any, high: Any) -> str:
+    """Return what a coefficient means."""
     if term in facts["unidentified"]:
         return "not determined by the rows"
     if term == "Intercept":
@@ -201,218 +129,117 @@ def _reading(facts: Facts, term: str, estimate: Any, low: Any, high: Any) -> str
         return f"{facts['target']} where {zero}"
     if estimate is None:
         return "not known"
-    way = "higher" if estimate > 0 else "lower"
     step = _step(facts, term)
-    unit = "per unit" if term in facts["features"] else f"per unit of {term}"
-    said = f"{format_number(abs(estimate), 3)} {way} {unit if step == UNIT else step}"
-    said = qualified(facts, term, said, format_number(estimate, 3))
+    if step == PER_UNIT:
+        step = "per unit" if term in facts["features"] else f"per unit of {term}"
+    effect = f"{format_number(abs(estimate), 3)} {'higher' if estimate > 0 else 'lower'} {step}"
+    effect = describe_term(facts, term, effect, format_number(estimate, 3))
     if low is None:
-        return f"{said}; how sure is not known"
-    return said + ("" if low * high > 0 else "; could be none")
+        return f"{effect}; how sure is not known"
+    return effect + ("" if low * high > 0 else "; could be none")
 
 
-def _fit(facts: Facts) -> list[Part]:
-    found, target = facts["statistics"], facts["target"]
+def _fit(facts: Facts, texts: Texts) -> list[Part]:
     rows = []
-    if facts["held_out"]:
-        judged = metrics(facts["held_out"])
-        for name, what in _NAMES.items():
-            reach = interval(judged[name]["conf_low"], judged[name]["conf_high"])
-            meaning = f"On {held_out(facts)}; {reach} on others like them."
-            rows.append([f"{what}, held out", format_number(judged[name]["value"]), meaning])
-    rows += [
-        [
-            "R²",
-            format_number(found["r_squared"]),
-            f"The share of the variance of {target} that the columns account for.",
-        ],
-        [
-            "Adjusted R²",
-            format_number(found["adj_r_squared"]),
-            "The same, less what as many columns of noise would get.",
-        ],
-        [
-            "σ",
-            format_number(found["sigma"]),
-            f"The size of a typical error, in units of {target}, on {format_number(found['df_residual'])} degrees of freedom.",
-        ],
-    ]
-    if found["f_statistic"] is not None:
-        rows.append(
-            [
-                "F",
-                format_number(found["f_statistic"]),
-                f"If no column mattered, so large an F would come up with probability {format_p(found['p_value'])}.",
-            ]
-        )
-    for name, row in metrics(facts["evaluation"]).items():
-        if name != "r_squared":
-            rows.append([_NAMES[name], format_number(row["value"]), _error_meaning(facts, row)])
-    if facts["left_out"] is not None:
-        meaning = "The root mean squared error of each row by a fit without it: what to expect on new rows."
-        rows.append(["Error on a row left out", format_number(facts["left_out"]), meaning])
-    rows += [
-        ["AIC", format_number(found["aic"]), "For comparing models of the same rows only: lower is better."],
-        ["BIC", format_number(found["bic"]), "The same, harder on columns."],
-    ]
-    own = "R², σ, F, AIC and BIC are of the rows of the fit, the two errors of these rows."
-    if facts["training"]:
-        own = "Figures are of the rows of the fit unless it is said otherwise."
-    lead = text("How much of the target is explained, and how far off predictions are.", own)
-    return [lead, table("Statistics of the fit", ["what", "value", "meaning"], rows, words=(2,))]
+    for key, meaning, evaluation in (
+        ("fit.held_out", "fit.held_out_meaning", texts.variables["held"]),
+        ("fit.statistics", "fit.error_meaning", texts.variables["judged"]),
+    ):
+        if evaluation:
+            rows += texts.rows(key, meaning={name: texts(meaning, row=row) for name, row in evaluation.items()})
+    return [text(texts("fit.lead")), table("Statistics of the fit", ["what", "value", "meaning"], rows, words=(2,))]
 
 
-def _error_meaning(facts: Facts, row: dict[str, Any]) -> str:
-    """What an error on these rows tells about others, which depends on whether the fit has seen these."""
-    reach = interval(row["conf_low"], row["conf_high"])
-    if facts["perfect"]:
-        return "On the rows of the fit: rounding, and nothing else."
-    if facts["training"]:
-        return (
-            f"On the rows of the fit, where it is {reach} as chance has it. The fit has seen them: new rows do worse."
-        )
-    return f"On these rows; {reach} on others like them, if the fit has seen none of these."
-
-
-def _residuals(facts: Facts) -> list[Part]:
+def _residuals(facts: Facts, texts: Texts) -> list[Part]:
     parts: list[Part] = []
     if facts.get("sample"):
-        parts += [text("What the model cannot say should look like noise."), grid(*figures.residuals(facts))]
-    if not facts["tests"]:
+        parts += [text(texts("residuals.lead")), grid(*figures.residuals(facts, texts))]
+    tests = facts["tests"]
+    if not tests:
         return parts
     rows = []
-    for test in facts["tests"]:
-        name, question = _TESTS[test["test"]]
-        verdict = (
-            {"text": "rejected", "mark": "look"} if fails(test) else {"text": "no evidence against", "mark": "good"}
-        )
+    for test in tests:
+        name, question = texts.sentences(f"tests.{test['test']}")
+        verdict = {"text": "no evidence against", "mark": "good"}
         if test["p_value"] is None:
             verdict = {"text": "not known"}
+        elif is_rejected(test):
+            verdict = {"text": "rejected", "mark": "look"}
         rows.append([name, format_number(test["statistic"]), format_p(test["p_value"]), verdict, question])
-    head = ["test", "statistic", "p", "its assumption", "what it asks"]
-    parts.append(table("Tests of the residuals", head, rows, words=(4,)))
-    failed = sum(map(fails, facts["tests"]))
-    said = "No test finds evidence against its assumption, which does not prove it."
-    if failed:
-        said = f"{count(failed, 'test rejects', 'tests reject')} its assumption at p < {FAILS:g}."
-    notes = [said]
-    if facts["n"] > LARGE:
-        notes.append(
-            f"Normality is tested on {format_count(min(test['n'] for test in facts['tests']))} rows. With so many, tests "
-            "find departures that do no harm: trust the pictures more."
-        )
-    asked = {test["test"] for test in facts["tests"]}
-    kinds = [("normal", "Errors are not normal"), ("breusch_pagan", "Their variance changes")]
-    kinds.append(("durbin_watson", "Neighbouring rows are alike"))
-    meanings = [
-        [what, *(said.format(robust=option(facts, "covariance", "HC3")) for said in _MEANING[kind])]
-        for kind, what in kinds
-        if kind in asked or kind == "normal"
+    meanings = texts.rows("residuals.meanings", asked=[test["test"] for test in tests])
+    return [
+        *parts,
+        table("Tests of the residuals", ["test", "statistic", "p", "its assumption", "what it asks"], rows, words=(4,)),
+        text(*texts.sentences("residuals.notes", n_failed=sum(map(is_rejected, tests)))),
+        table(
+            "What a rejection means, and what it does not",
+            ["if", "this is in doubt", "and this still stands"],
+            meanings,
+            words=(1, 2),
+        ),
     ]
-    head = ["if", "this is in doubt", "and this still stands"]
-    return [*parts, text(*notes), table("What a rejection means, and what it does not", head, meanings, words=(1, 2))]
 
 
-def _collinearity(facts: Facts) -> list[Part]:
-    lead = (
-        "If a column is nearly a combination of others, the data cannot tell their effects apart. Predictions do not "
-        "suffer; single coefficients do."
-    )
+def _collinearity(facts: Facts, texts: Texts) -> list[Part]:
+    lead = text(*texts.sentences("collinearity.lead"))
     if facts["vif"] is None:
-        return [text(lead, f"{join_names(facts['aliased'])} are combinations of the columns before.")]
+        return [lead]
     rows = []
     pairs = zip(facts["vif"]["term"], facts["vif"]["vif"], strict=True)
     for term, v in sorted(pairs, key=lambda pair: -(pair[1] or np.inf)):
         if v is None:
-            said, mark = "a combination of the others: its own effect cannot be known", "bad"
-        else:
-            times = format_number(float(np.sqrt(v)), 2)
-            said = f"standard error {times} times that of unrelated columns" if times != "1" else "as if unrelated"
-            mark = "look" if v > INFLATED and not structural(facts, term) else ""
-        rows.append([term, {"text": format_number(v, 3) if v is not None else "∞", "mark": mark}, said])
-    note = "Levels of one category are related by what they are." if facts["levels"] else ""
-    if facts["shared"]:
-        note += " Terms that share a column (powers, products and their parts) are related by construction."
-    return [text(lead, note.strip()), table("Variance inflation", ["column", "VIF", "meaning"], rows, words=(2,))]
+            rows.append([term, {"text": "∞", "mark": "bad"}, texts("collinearity.combination")])
+            continue
+        mark = "look" if v > INFLATED and not is_structural(facts, term) else ""
+        said = texts("collinearity.inflation", times=format_number(float(np.sqrt(v)), 2))
+        rows.append([term, {"text": format_number(v, 3), "mark": mark}, said])
+    return [lead, table("Variance inflation", ["column", "VIF", "meaning"], rows, words=(2,))]
 
 
-def _influence(facts: Facts) -> list[Part]:
-    found, n = facts["influence"], facts["n"]
-    above = found["n_above"]
-    lead = (
-        f"Cook's distance is how far all coefficients move together if a row is left out. Its largest value here is "
-        f"{format_number(found['largest'], 3)}; over {STRONG:g} a row weighs heavily, over {format_number(found['line'], 2)} (4/n) it is "
-        "worth a look."
-    )
-    parts = [text(lead)]
-    if found.get("rows"):
-        rows = []
-        columns = found["rows"]
-        shown = [aligned(columns[name]) for name in ("y", "fitted", "residual", "leverage")]
-        for i, place in enumerate(columns["place"]):
-            distance = columns["cooks_distance"][i]
-            cells = [column[i] for column in shown]
-            mark = "look" if distance > STRONG else ""
-            share = format_number(columns["leverage"][i], 2)
-            said = f"pulls its own fitted value with weight {share}"
-            rows.append([place, *cells, {"text": format_number(distance, 3), "mark": mark}, said])
+def _influence(facts: Facts, texts: Texts) -> list[Part]:
+    influence, first = facts["influence"], "the first row"
+    parts = [text(texts("influence.lead"))]
+    if influence.get("rows"):
+        columns = influence["rows"]
+        first = columns["place"][0]
+        shown = [align_decimals(columns[name]) for name in ("y", "fitted", "residual", "leverage")]
+        distances = [
+            {"text": format_number(distance, 3), "mark": "look" if distance > STRONG else ""}
+            for distance in columns["cooks_distance"]
+        ]
+        said = [texts("influence.leverage", leverage=value) for value in columns["leverage"]]
         head = ["row", facts["target"], "fitted", "residual", "leverage", "Cook's distance", "meaning"]
-        caption = f"The {count(len(rows), 'row')} of {n} with the largest Cook's distances"
-        parts.append(table(caption, head, rows, words=(6,)))
-    if "refused" in found:
-        return [*parts, text(f"What leaving them out would change cannot be worked out: {found['refused']}")]
-    several, all_of_them = found["n_out"] > 1, above == found["n_out"]
-    out = f"the {count(found['n_out'], 'row')}" if all_of_them else f"the {found['n_out']} that weigh most"
-    taken = f"{out} above 4/n" if all_of_them else f"{out} of {format_count(above)} above 4/n"
-    first = found["rows"]["place"][0] if found.get("rows") else "the first row"
-    rows = []
-    shown = [aligned(found[name]) for name in ("with", "without_first", *(["without"] if several else []))]
-    for i, term in enumerate(found["terms"]):
-        moved = found["moved"][i]
-        mark = "look" if moved is not None and abs(moved) > 1 else ""
-        size = {"text": NOTHING if moved is None else f"{moved:z.2f}".replace("-", "−"), "mark": mark}
-        rows.append([term, *(column[i] for column in shown), size, _moved(moved)])
-    head = [
-        "term",
-        "all rows",
-        f"without {first}",
-        *([f"without {out}"] if several else []),
-        "change in standard errors",
+        rows = list(zip(columns["place"], *shown, distances, said, strict=True))
+        parts.append(table(texts("influence.rows_caption", n_shown=len(rows)), head, rows, words=(6,)))
+    if "refused" in influence:
+        return [*parts, text(texts("influence.refused"))]
+    out = texts("influence.rows_out")
+    names = {"first": first, "rows_above": texts("influence.rows_above", rows_out=out)}
+    head, keys = ["term", "all rows", f"without {first}"], ["with", "without_first"]
+    if influence["n_out"] > 1:
+        head.append(f"without {out}")
+        keys.append("without")
+    head.append("change in standard errors")
+    moves = [
+        {
+            "text": NOTHING if moved is None else f"{moved:z.2f}".replace("-", "−"),
+            "mark": "look" if moved is not None and abs(moved) > 1 else "",
+        }
+        for moved in influence["moved"]
     ]
-    what = taken if several else first
-    caption = f"Coefficients with all rows, and without {first}" + (f" or {taken}" if several else "")
+    said = [texts("influence.moved", moved=moved) for moved in influence["moved"]]
+    shown = [align_decimals(influence[key]) for key in keys]
+    rows = list(zip(influence["terms"], *shown, moves, said, strict=True))
+    caption = texts("influence.refit_caption", **names)
     return [
         *parts,
         table(caption, [*head, "meaning"], rows, words=(len(head),)),
-        text(
-            f"Without {what}, R² would be {format_number(found['r_squared'], 3)} and σ {format_number(found['sigma'], 3)}.",
-            "The change is that of leaving all of them out." if several else "",
-        ),
+        text(texts("influence.refit", **names)),
     ]
 
 
-def _moved(moved: float | None) -> str:
-    if moved is None:
-        return "not known"
-    if abs(moved) > 1:
-        return "moves by more than its standard error"
-    return "hardly moves" if abs(moved) < 0.3 else "moves within its standard error"
-
-
-def _computed(facts: Facts) -> list[tuple[str, str, str]]:
-    found = facts["statistics"]
-    return [
-        ("Method", str(found["method"]), "gram is the fast summary; exact computes in twice the digits."),
-        (
-            "Condition",
-            format_number(found["condition"], 3),
-            "Of the scaled columns: 1 is best, each factor 10 costs a digit.",
-        ),
-        ("Digits to trust", digits(found["digits"]), "Decimal digits of the weakest coefficient that are certain."),
-    ]
-
-
-def _refit_data(facts: Facts) -> dict[str, Any] | None:
+def _refit_data(facts: Facts) -> Facts | None:
+    """Return what the script of the page needs to fit the model again."""
     if not facts["refit"]:
         return None
     terms = facts["terms"]

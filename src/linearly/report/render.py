@@ -5,20 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from linearly.dataset.rows.block import is_rows
 from linearly.export.atomic_file import write_atomic
 from linearly.formatting import visible
-from linearly.report.classifier_page import class_page
+from linearly.inference.unwrap import unwrap_estimator
+from linearly.report.classifier_page import classifier_page
 from linearly.report.facts import facts
 from linearly.report.page_parts import Page
 from linearly.report.regression_page import regression_page
 from linearly.report.svg import drawing
-
-_TEMPLATES = Path(__file__).parent / "templates"
+from linearly.report.texts import TEMPLATES, environment
 
 
 def write_report(
@@ -52,12 +51,12 @@ def render(found: dict[str, Any]) -> str:
 def page_of(found: dict[str, Any]) -> Page:
     """What the page of these facts says, before it is HTML."""
     with drawing():
-        return regression_page(found) if found["kind"] == "regression" else class_page(found)
+        return regression_page(found) if found["kind"] == "regression" else classifier_page(found)
 
 
 def render_page(page: Page, found: dict[str, Any]) -> str:
     """A page as HTML; of the facts it takes the name of the model and the version."""
-    templates = _environment()
+    templates = environment(autoescape=True)
     style, script = (_source(name) for name in ("page.css", "refit.js"))
     policy = [
         "default-src 'none'",
@@ -73,12 +72,12 @@ def render_page(page: Page, found: dict[str, Any]) -> str:
 
 
 def _rows(model: Any, data: Any) -> Any:
-    if not hasattr(model, "rows"):
+    if unwrap_estimator(model) is model:
         raise TypeError(
             "A report on a bare estimator takes Rows with targets, as linearly.dataset.rows.block.as_rows(X, y) "
             "makes them; ly.fit gives a Model that takes data as they are."
         )
-    return model.rows(data)
+    return model.design_rows(data)
 
 
 def write_page(path: Path, page: str) -> None:
@@ -86,23 +85,8 @@ def write_page(path: Path, page: str) -> None:
     write_atomic(path, page.encode("utf-8"))
 
 
-@cache
-def _environment() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError("Reports need jinja2: pip install 'linearly[cli]'") from error
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def _source(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8").strip()
+    return (TEMPLATES / name).read_text(encoding="utf-8").strip()
 
 
 def _hash(source: str) -> str:
