@@ -59,8 +59,8 @@ def test_solution_that_contradicts_its_summary_is_refused_by_field(tmp_path, fie
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("digits", 16.0), ("digits_of_relevant_coefs", "NaN"), ("dof", "Infinity"), ("dof", "NaN"), ("dof", 9.0), ("rank", 1),
-        ("condition", 1e9), ("weight", 900.0), ("log_weight", 5.0), ("aliased", [1]), ("n", 91),
+        ("digits", 16.0), ("digits_of_relevant_coefs", "NaN"), ("dof", "Infinity"), ("dof", "NaN"), ("dof", 9.0),
+        ("rank", 1), ("condition", 1e9), ("weight", 900.0), ("log_weight", 5.0), ("aliased", [1]), ("n", 91),
     ],
 )  # fmt: skip
 def test_figure_of_a_solution_that_contradicts_its_summary_is_refused_by_field(tmp_path, field, value):
@@ -110,7 +110,7 @@ def test_ridge_whose_errors_or_penalty_contradict_its_folds_is_refused_by_field(
         ("null_log_likelihood_", -1.0, "null_log_likelihood_ contradicts"),
         ("log_likelihood_", 5.0, "a log likelihood is at most 0"),
         ("log_likelihood_", -500.0, "without any column"),
-        ("log_likelihood_", "NaN", "log_likelihood_ must be a finite number"),
+        ("log_likelihood_", "NaN", "Expected `float`, got `str`, at estimator.state.log_likelihood_"),
     ],
 )
 def test_logistic_figures_that_no_fit_has_are_refused_by_field(tmp_path, field, value, told):
@@ -121,12 +121,12 @@ def test_logistic_figures_that_no_fit_has_are_refused_by_field(tmp_path, field, 
 
 def test_perceptrons_that_contradict_themselves_are_refused_by_field(tmp_path):
     voted = plain_of(tmp_path, BINARY, target="label", model="voted")
-    course = voted["estimator"]["state"]["course"]
-    course["coef"] = changed(course["coef"], 1.5)
-    assert "course.coef contradicts" in refused(tmp_path, voted)
+    training = voted["estimator"]["state"]["training"]
+    training["coef"] = changed(training["coef"], 1.5)
+    assert "training.coef contradicts" in refused(tmp_path, voted)
     plain = plain_of(tmp_path, BINARY, target="label", model="perceptron")
-    plain["estimator"]["state"]["course"]["updates"] += 1
-    assert "course.updates contradicts" in refused(tmp_path, plain)
+    plain["estimator"]["state"]["training"]["updates"] += 1
+    assert "training.updates contradicts" in refused(tmp_path, plain)
     plain = plain_of(tmp_path, BINARY, target="label", model="pocket")
     plain["estimator"]["state"]["training_error_"] = 1.5
     assert "training_error_ must be between 0 and 1" in refused(tmp_path, plain)

@@ -23,7 +23,7 @@ import pyarrow as pa
 import linearly as ly
 from fuzz.mutation import WHOLE, mutated
 from fuzz.run import Broken, Fuzzer, unlike_ours
-from linearly.export.codec import InvalidFile
+from linearly.dataset.design.serialization import InvalidFile
 from linearly.export.model_file import _digest, to_bytes
 
 FILE = os.path.join(tempfile.mkdtemp(prefix="linearly-fuzz-"), "model.json")

@@ -225,14 +225,16 @@ def test_a_file_keeps_the_number_of_clusters_and_gives_the_same_table(tmp_path):
 
 
 def test_a_file_of_a_clustered_fit_without_its_number_of_clusters_is_refused(tmp_path):
-    from linearly.export.codec import InvalidFile
-    from linearly.export.state import estimator_from_plain, estimator_to_plain
+    from linearly.dataset.design.serialization import InvalidFile
+    from linearly.export.records import decode
+    from linearly.export.state import ESTIMATOR, estimator_to_json, restore_estimator, sizes_of
 
-    plain = estimator_to_plain(fitted("lm", "plain", "cluster"))
+    plain = estimator_to_json(fitted("lm", "plain", "cluster"))
     assert plain["state"]["n_clusters_"] == G
-    plain["state"]["n_clusters_"] = None
+    del plain["state"]["n_clusters_"]
+    sizes = sizes_of(2, 0)
     with pytest.raises(InvalidFile, match="number of clusters"):
-        estimator_from_plain(plain, "linear", (), ("x0", "x1"))
+        restore_estimator(decode(plain, ESTIMATOR, "estimator", sizes), "linear", (), ("x0", "x1"), sizes)
 
 
 def test_groups_that_cannot_be_used_are_refused_by_name():

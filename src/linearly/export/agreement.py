@@ -18,7 +18,7 @@ from linearly.algorithm.least_squares.ridge_cv import fold_errors
 from linearly.algorithm.least_squares.solution import Solution
 from linearly.algorithm.least_squares.solver import RidgeProblem, method_of_summary
 from linearly.algorithm.least_squares.triangular import EPS, exact_rescale, product
-from linearly.export.codec import InvalidFile
+from linearly.dataset.design.serialization import InvalidFile
 from linearly.kernels.double_double import concatenate, to_float64
 
 Array = NDArray[np.float64]
@@ -192,11 +192,13 @@ def agreed_training(estimator: Any, at: str) -> None:
         raise InvalidFile(f"{at}.mistakes_per_pass_ must not be negative")
     training = getattr(estimator, "_training", None)
     if training is not None and training.updates != mistakes.sum():
-        _refuse(f"{at}.course.updates", training.updates, int(mistakes.sum()))
+        _refuse(f"{at}.training.updates", training.updates, int(mistakes.sum()))
     if training is not None and training.record is not None:
         coef, intercept = training.log().final_weights()
-        agree(f"{at}.course.coef", training.final_weights()[0], coef, 1e-9, 1e-9 * float(np.abs(coef).max(initial=0.0)))
-        agree(f"{at}.course.intercept", training.final_weights()[1], intercept, 1e-9, 1e-9)
+        agree(
+            f"{at}.training.coef", training.final_weights()[0], coef, 1e-9, 1e-9 * float(np.abs(coef).max(initial=0.0))
+        )
+        agree(f"{at}.training.intercept", training.final_weights()[1], intercept, 1e-9, 1e-9)
     path = getattr(estimator, "error_history_", None)
     if path is not None and (
         estimator.best_update_ >= len(path) or path[estimator.best_update_] != path.min(initial=path[0])

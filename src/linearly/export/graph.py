@@ -52,35 +52,12 @@ class Indicator:
 
 
 @dataclass(frozen=True)
-class Sum:
-    """left + right."""
+class Binary:
+    """left operator right, the operator one of + - * /; both sides of a quotient are leaves."""
 
+    operator: str
     left: Tree
     right: Tree
-
-
-@dataclass(frozen=True)
-class Difference:
-    """left − right."""
-
-    left: Tree
-    right: Tree
-
-
-@dataclass(frozen=True)
-class Product:
-    """left · right."""
-
-    left: Tree
-    right: Tree
-
-
-@dataclass(frozen=True)
-class Quotient:
-    """above / below, both leaves: where `below` is 0 there is no value."""
-
-    above: Tree
-    below: Tree
 
 
 @dataclass(frozen=True)
@@ -99,7 +76,7 @@ class Function:
     of: Tree
 
 
-Tree = Constant | Reference | Indicator | Sum | Difference | Product | Quotient | Power | Function
+Tree = Constant | Reference | Indicator | Binary | Power | Function
 
 
 # --- the recipe -----------------------------------------------------------------------------------
@@ -193,7 +170,7 @@ def references(tree: Tree) -> Iterator[str]:
     match tree:
         case Reference(name) | Indicator(name, _):
             yield name
-        case Sum(a, b) | Difference(a, b) | Product(a, b) | Quotient(a, b):
+        case Binary(_, a, b):
             yield from references(a)
             yield from references(b)
         case Power(a, _) | Function(_, a):
@@ -219,7 +196,7 @@ class _Builder:
         for factor, full in zip(term.factors, term.full or (False,) * len(term.factors), strict=True):
             own = self.factor(factor, full)
             # The first factor varies fastest, as in the design.
-            products = own if products is None else tuple(Product(b, a) for b in own for a in products)
+            products = own if products is None else tuple(Binary("*", b, a) for b in own for a in products)
         assert products is not None
         return products
 
@@ -237,11 +214,9 @@ class _Builder:
                 return tuple(Indicator(item.name, level) for level in levels if full or level != reference)
             case ExpressionTerm(expression):
                 return (self.computed(expression),)
-            case ScaledTerm(expression, _, mean, deviation):
-                assert mean is not None
-                assert deviation is not None
-                moved = self.leaf(Difference(self.computed(expression), Constant(mean)))
-                return (Quotient(moved, Constant(deviation)),)
+            case ScaledTerm(expression, _, float(mean), float(deviation)):
+                moved = self.leaf(Binary("-", self.computed(expression), Constant(mean)))
+                return (Binary("/", moved, Constant(deviation)),)
             case RawPolynomial(expression, degree):
                 return self.powers(self.leaf(self.computed(expression)), degree)
             case OrthogonalPolynomial():
@@ -251,17 +226,17 @@ class _Builder:
     def powers(self, x: Tree, degree: int) -> tuple[Tree, ...]:
         powers = [x]
         while len(powers) < degree:
-            powers.append(self.leaf(Product(powers[-1], x)))
+            powers.append(self.leaf(Binary("*", powers[-1], x)))
         return tuple(powers)
 
     def orthogonal(self, factor: OrthogonalPolynomial) -> tuple[Tree, ...]:
-        t = self.leaf(Difference(self.computed(factor.expression), Constant(factor.centre)))
+        t = self.leaf(Binary("-", self.computed(factor.expression), Constant(factor.centre)))
         columns: list[Tree] = [Constant(float(1.0 / np.sqrt(factor.rows)))]
         for k in range(factor.degree):
-            rise: Tree = Product(Difference(t, Constant(factor.alpha[k])), columns[k])
+            rise: Tree = Binary("*", Binary("-", t, Constant(factor.alpha[k])), columns[k])
             if k:
-                rise = Difference(rise, Product(Constant(factor.beta[k - 1]), columns[k - 1]))
-            columns.append(self.leaf(Quotient(self.leaf(rise), Constant(factor.beta[k]))))
+                rise = Binary("-", rise, Binary("*", Constant(factor.beta[k - 1]), columns[k - 1]))
+            columns.append(self.leaf(Binary("/", self.leaf(rise), Constant(factor.beta[k]))))
         return tuple(columns[1:])
 
     def computed(self, tree: written.Expression) -> Tree:
@@ -271,15 +246,11 @@ class _Builder:
             case written.Name(name):
                 return self.number(name)
             case written.Negative(of):
-                return Difference(Constant(0.0), self.computed(of))
-            case written.Binary("+", a, b):
-                return Sum(self.computed(a), self.computed(b))
-            case written.Binary("-", a, b):
-                return Difference(self.computed(a), self.computed(b))
-            case written.Binary("*", a, b):
-                return Product(self.computed(a), self.computed(b))
+                return Binary("-", Constant(0.0), self.computed(of))
             case written.Binary("/", a, b):
-                return Quotient(self.leaf(self.computed(a)), self.leaf(self.computed(b)))
+                return Binary("/", self.leaf(self.computed(a)), self.leaf(self.computed(b)))
+            case written.Binary("+" | "-" | "*" as operator, a, b):
+                return Binary(operator, self.computed(a), self.computed(b))
             case written.Binary("^", a, b):
                 exponent = written.constant(b)
                 assert isinstance(exponent, float)

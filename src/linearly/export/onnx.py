@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import math
 import os
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from linearly.export.atomic_file import write_atomic
 from linearly.export.graph import (
+    Binary,
     Constant,
-    Difference,
     Function,
     Indicator,
     Input,
     Power,
     PredictionGraph,
-    Product,
-    Quotient,
     Reference,
-    Sum,
     Tree,
     prediction_graph,
 )
@@ -44,6 +42,7 @@ ML_OPSET = 3
 IR_VERSION = 8
 _OUTPUTS = ("prediction", "probabilities", "known")
 _KINDS = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
+_OPERATORS = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"}
 _CLOSE = {"float64": CLOSE, "float32": 1e-3}
 
 
@@ -61,15 +60,15 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     """
     if dtype not in _KINDS:
         raise ValueError(f"dtype must be float64 or float32, not {dtype!r}.")
-    recipe = prediction_graph(model)
-    for item in recipe.inputs:
+    graph = prediction_graph(model)
+    for item in graph.inputs:
         if item.column in ("", *_OUTPUTS) or item.column.startswith("linearly."):
             raise ValueError(
                 f"The column {item.column!r} has the name of a part of the graph: rename it, and fit again."
             )
-    built = _Graph(recipe, dtype).model(model)
+    built = _Graph(graph, dtype).model(model)
     onnx.checker.check_model(built, full_check=True)
-    _check(built, recipe, model, dtype)
+    _check(built, graph, model, dtype)
     data: bytes = built.SerializeToString()
     if path is not None:
         write_atomic(path, data)
@@ -79,36 +78,35 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
 class _Graph:
     """Collects the nodes; every method gives the name of what it computes, n × 1 unless said."""
 
-    def __init__(self, recipe: PredictionGraph, dtype: str) -> None:
-        self.recipe, self.dtype = recipe, dtype
+    def __init__(self, graph: PredictionGraph, dtype: str) -> None:
+        self.graph, self.dtype = graph, dtype
         self.nodes: list[Any] = []
         self.constants: dict[tuple[Any, ...], Any] = {}
         self.at: dict[str, str] = {}  # where the value of a step or an input is
         self.known: list[str] = []
 
     def model(self, model: Any) -> Any:
-        recipe, head = self.recipe, self.recipe.head
-        inputs = {item.column: self.input(item) for item in recipe.inputs}
-        for step in recipe.steps:
+        head = self.graph.head
+        inputs = {item.column: self.input(item) for item in self.graph.inputs}
+        for step in self.graph.steps:
             self.at[step.name] = self.tree(step.tree)
         rows = self.joined("And", self.known)
-        columns = [self.at[name] for name in recipe.features]
-        X = self.node("Concat", *columns, axis=1)
+        X = self.node("Concat", *(self.at[name] for name in self.graph.features), axis=1)
         for center in (head.center, head.center_low):
             if center is not None:
                 X = self.node("Sub", X, self.array(center[None, :]))
         S = self.node("Add", self.node("MatMul", X, self.array(head.weights)), self.array(head.constants[None, :]))
         if head.squares is not None:
             K = len(head.squares)
-            groups = self.node("Reshape", S, self.whole([-1, K, len(head.constants) // K]))
-            total = self.node("ReduceSum", self.node("Mul", groups, groups), self.whole([2]), keepdims=0)
+            groups = self.node("Reshape", S, self.integers([-1, K, len(head.constants) // K]))
+            total = self.node("ReduceSum", self.node("Mul", groups, groups), self.integers([2]), keepdims=0)
             half = self.node("Mul", total, self.number(0.5))
             S = self.node("Sub", self.array(head.squares[None, :]), half)
         every = self.node("Cast", self.finite(S), to=TensorProto.INT64)
         least = self.node("ReduceMin", every, axes=[1], keepdims=1)
-        rows = self.node("And", rows, self.node("Equal", least, self.whole([1])))
+        rows = self.node("And", rows, self.node("Equal", least, self.integers([1])))
         S = self.node("Where", rows, S, self.number(math.nan))
-        self.nodes.append(helper.make_node("Squeeze", [rows, self.whole([1])], ["known"]))
+        self.node("Squeeze", rows, self.integers([1]), to_output="known")
         outputs = [*self.answers(S, rows), helper.make_tensor_value_info("known", TensorProto.BOOL, [None])]
         used = {name for node in self.nodes for name in node.input}
         constants = [tensor for name, tensor in self.constants.values() if name in used]
@@ -125,9 +123,9 @@ class _Graph:
             places = list(range(len(item.levels)))
             self.at[item.name] = self.place(name, [str(level) for level in item.levels], places, -1)
             if item.unseen == "error":
-                self.known.append(self.node("GreaterOrEqual", self.at[item.name], self.whole([0])))
+                self.known.append(self.node("GreaterOrEqual", self.at[item.name], self.integers([0])))
             else:
-                self.known.append(self.node("Equal", self.place(name, [""], [0], 1), self.whole([1])))
+                self.known.append(self.node("Equal", self.place(name, [""], [0], 1), self.integers([1])))
         else:
             self.known.append(self.finite(name))
             if item.levels and item.unseen == "error":
@@ -143,10 +141,7 @@ class _Graph:
         return self.node("LessOrEqual", self.node("Abs", name), self.number(float(np.finfo(self.dtype).max)))
 
     def joined(self, operator: str, names: list[str]) -> str:
-        total = names[0]
-        for name in names[1:]:
-            total = self.node(operator, total, name)
-        return total
+        return reduce(lambda total, name: self.node(operator, total, name), names)
 
     def tree(self, tree: Tree) -> str:
         match tree:
@@ -156,22 +151,16 @@ class _Graph:
                 return self.at[name]
             case Indicator(name, level):
                 return self.indicator(name, level)
-            case Sum(a, b):
-                return self.node("Add", self.tree(a), self.tree(b))
-            case Difference(a, b):
-                return self.node("Sub", self.tree(a), self.tree(b))
-            case Product(a, b):
-                return self.node("Mul", self.tree(a), self.tree(b))
-            case Quotient(a, b):
-                return self.node("Div", self.tree(a), self.tree(b))
+            case Binary(operator, a, b):
+                return self.node(_OPERATORS[operator], self.tree(a), self.tree(b))
             case Power(a, exponent):
                 return self.node("Pow", self.tree(a), self.number(exponent))
             case Function(name, a):
                 return self.function(name, self.tree(a))
 
     def indicator(self, name: str, level: Any) -> str:
-        item = next(item for item in self.recipe.inputs if item.name == name)
-        wanted = self.whole([item.levels.index(level)]) if item.kind == "text" else self.number(float(level))
+        item = next(item for item in self.graph.inputs if item.name == name)
+        wanted = self.integers([item.levels.index(level)]) if item.kind == "text" else self.number(float(level))
         return self.node("Cast", self.node("Equal", self.at[name], wanted), to=_KINDS[self.dtype])
 
     def function(self, name: str, of: str) -> str:
@@ -194,35 +183,35 @@ class _Graph:
         return self.node(name.capitalize(), of)  # abs, cos, exp, log, sin, sqrt
 
     def answers(self, S: str, rows: str) -> list[Any]:
-        head, labels, kind = self.recipe.head, self.recipe.labels, _KINDS[self.dtype]
+        head, labels, kind = self.graph.head, self.graph.labels, _KINDS[self.dtype]
         if head.rule == "number":
-            self.nodes.append(helper.make_node("Squeeze", [S, self.whole([1])], ["prediction"]))
+            self.node("Squeeze", S, self.integers([1]), to_output="prediction")
             return [helper.make_tensor_value_info("prediction", kind, [None])]
         if head.rule == "sign":
             place = self.node("Cast", self.node("GreaterOrEqual", S, self.number(0.0)), to=TensorProto.INT64)
         elif head.rule == "two":
-            first, second = (self.node("Gather", S, self.whole([k]), axis=1) for k in range(2))
+            first, second = (self.node("Gather", S, self.integers([k]), axis=1) for k in range(2))
             place = self.node("Cast", self.node("GreaterOrEqual", second, first), to=TensorProto.INT64)
         else:
             place = self.node("ArgMax", self.node("Where", rows, S, self.number(0.0)), axis=1, keepdims=1)
         values = np.array([*labels, ""], dtype=object) if isinstance(labels[0], str) else np.array(labels)
         if isinstance(labels[0], str):
-            place = self.node("Where", rows, place, self.whole([len(labels)]))
+            place = self.node("Where", rows, place, self.integers([len(labels)]))
         chosen = self.node("Gather", self.constant(values, ("labels",)), place, axis=0)
-        self.nodes.append(helper.make_node("Squeeze", [chosen, self.whole([1])], ["prediction"]))
-        told = {"U": TensorProto.STRING, "O": TensorProto.STRING, "b": TensorProto.BOOL, "f": TensorProto.DOUBLE}
-        outputs = [helper.make_tensor_value_info("prediction", told.get(values.dtype.kind, TensorProto.INT64), [None])]
+        self.node("Squeeze", chosen, self.integers([1]), to_output="prediction")
+        types = {"U": TensorProto.STRING, "O": TensorProto.STRING, "b": TensorProto.BOOL, "f": TensorProto.DOUBLE}
+        outputs = [helper.make_tensor_value_info("prediction", types.get(values.dtype.kind, TensorProto.INT64), [None])]
         if head.probabilities is not None:
             self.probabilities(S)
             outputs.append(helper.make_tensor_value_info("probabilities", kind, [None, len(labels)]))
         return outputs
 
     def probabilities(self, S: str) -> None:
-        if self.recipe.head.probabilities == "softmax":
+        if self.graph.head.probabilities == "softmax":
             top = self.node("ReduceMax", S, axes=[1], keepdims=1)
             parts = self.node("Exp", self.node("Sub", S, top))
-            total = self.node("ReduceSum", parts, self.whole([1]), keepdims=1)
-            self.nodes.append(helper.make_node("Div", [parts, total], ["probabilities"]))
+            total = self.node("ReduceSum", parts, self.integers([1]), keepdims=1)
+            self.node("Div", parts, total, to_output="probabilities")
             return
         one = self.number(1.0)
         small = self.node("Exp", self.node("Neg", self.node("Abs", S)))
@@ -230,12 +219,12 @@ class _Graph:
         rare = self.node("Mul", small, share)
         positive = self.node("GreaterOrEqual", S, self.number(0.0))
         columns = [self.node("Where", positive, rare, share), self.node("Where", positive, share, rare)]
-        self.nodes.append(helper.make_node("Concat", columns, ["probabilities"], axis=1))
+        self.node("Concat", *columns, axis=1, to_output="probabilities")
 
     # --- nodes and constants
 
-    def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        name = f"linearly.{len(self.nodes)}"
+    def node(self, operator: str, *inputs: str, to_output: str = "", **attributes: Any) -> str:
+        name = to_output or f"linearly.{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
         return name
 
@@ -245,8 +234,8 @@ class _Graph:
     def array(self, values: Any) -> str:
         return self.constant(np.ascontiguousarray(values, dtype=self.dtype), ("array", len(self.constants)))
 
-    def whole(self, values: list[int]) -> str:
-        return self.constant(np.array(values, dtype=np.int64), ("whole", *values))
+    def integers(self, values: list[int]) -> str:
+        return self.constant(np.array(values, dtype=np.int64), ("integers", *values))
 
     def constant(self, values: Any, key: tuple[Any, ...]) -> str:
         if key not in self.constants:
@@ -255,16 +244,16 @@ class _Graph:
         return str(self.constants[key][0])
 
 
-def feed(recipe: PredictionGraph, columns: dict[str, list[Any]], dtype: str) -> dict[str, Any]:
+def feed(graph: PredictionGraph, columns: dict[str, list[Any]], dtype: str) -> dict[str, Any]:
     """Raw columns as the inputs of the graph."""
-    kinds = {item.column: object if item.kind == "text" else dtype for item in recipe.inputs}
+    kinds = {item.column: object if item.kind == "text" else dtype for item in graph.inputs}
     return {name: np.array(columns[name], dtype=kind)[:, None] for name, kind in kinds.items()}
 
 
-def _check(built: Any, recipe: PredictionGraph, model: Any, dtype: str) -> None:
+def _check(built: Any, graph: PredictionGraph, model: Any, dtype: str) -> None:
     trial = ParityCheck(model)
     with np.errstate(all="ignore"):
-        outputs = ReferenceEvaluator(built).run(None, feed(recipe, trial.columns, dtype))
+        outputs = ReferenceEvaluator(built).run(None, feed(graph, trial.columns, dtype))
     named = dict(zip((output.name for output in built.graph.output), outputs, strict=True))
     probabilities = named.get("probabilities")
     trial.compare(named["prediction"].tolist(), probabilities, "ONNX graph", _CLOSE[dtype])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from linearly.dataset.design.terms import Category, Numeric
 from linearly.exceptions import NotEstimableWarning
-from linearly.export.test_vectors import about
+from linearly.export.test_vectors import typical_values
 
 Array = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ def trial_columns(model: Any) -> dict[str, list[Any]]:
     random = np.random.default_rng(20240229)
     levels: dict[str, tuple[Any, ...]] = {}
     near: dict[str, tuple[float, float]] = {}
-    center, spread = about(model.estimator)
+    center, spread = typical_values(model.estimator)
     at = 0
     for term in design.terms:
         for factor in term.factors:

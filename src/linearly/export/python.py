@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
 
 from linearly.export.atomic_file import write_atomic
 from linearly.export.graph import (
+    Binary,
     Constant,
-    Difference,
     Function,
     Indicator,
     Input,
-    OutputLayer,
     Power,
     PredictionGraph,
-    Product,
-    Quotient,
     Reference,
-    Sum,
     Tree,
     prediction_graph,
 )
@@ -47,9 +42,50 @@ def _level(value, levels, default):
 def _dot(x, weights, constant):
     return sum((a * b for a, b in zip(x, weights)), constant)
 
+
 '''
 
-_FUNCTIONS = {"abs": "abs"}  # all others have the same name in math
+_SCORES = """
+
+def _scores(row):
+{inputs}
+    if None in ({names},):
+        return None
+    try:
+{steps}
+    except (ArithmeticError, ValueError):
+        return None
+    return scores if all(map(math.isfinite, scores)) else None
+"""
+
+_FUNCTION = """
+
+def {name}(row):
+    scores = _scores(row)
+    if scores is None:
+        return None
+{body}
+"""
+
+_PREDICTIONS = {
+    "number": "scores[0]",
+    "sign": "_LABELS[1] if scores[0] >= 0 else _LABELS[0]",
+    "two": "_LABELS[1] if scores[1] >= scores[0] else _LABELS[0]",
+    "largest": "_LABELS[scores.index(max(scores))]",
+}
+
+_PROBABILITIES = {
+    "logistic": """\
+    small = math.exp(-abs(scores[0]))
+    share = 1 / (1 + small)
+    parts = [small * share, share] if scores[0] >= 0 else [share, small * share]
+    return dict(zip(_LABELS, parts))""",
+    "softmax": """\
+    top = max(scores)
+    parts = [math.exp(s - top) for s in scores]
+    total = sum(parts)
+    return dict(zip(_LABELS, [part / total for part in parts]))""",
+}
 
 
 def to_python(model: Any, path: str | os.PathLike[str] | None = None) -> str:
@@ -80,104 +116,63 @@ def _check(source: str, model: Any) -> None:
     namespace: dict[str, Any] = {"__name__": "exported"}
     exec(compile(source, "<exported model>", "exec"), namespace)
     rows = trial.rows()
-    asked = namespace.get("predict_proba")
-    probabilities = [list(asked(row).values()) for row in rows] if asked else None
+    predict_proba = namespace.get("predict_proba")
+    probabilities = [list(predict_proba(row).values()) for row in rows] if predict_proba else None
     trial.compare([namespace["predict"](row) for row in rows], probabilities, "Python function")
 
 
-def _source(recipe: PredictionGraph, model: Any) -> str:
-    labels = recipe.labels
-    title = f"{model.model} model of {model.target}, exported from linearly."
-    answer = f"one of {len(labels)} labels" if labels else "a number"
-    lines = [_HEAD.format(title=_safe(title), answer=answer)]
-    lines += _constants(recipe)
-    lines += ["", "", "def _scores(row):", *_indented(_body(recipe))]
-    lines += ["", "", *_answers(recipe.head)]
-    return "\n".join(lines) + "\n"
+def _source(graph: PredictionGraph, model: Any) -> str:
+    head, labels = graph.head, graph.labels
+    title = f"{model.model} model of {model.target}, exported from linearly.".encode("unicode_escape").decode("ascii")
+    parts = [
+        _HEAD.format(title=title.replace('"', "'"), answer=f"one of {len(labels)} labels" if labels else "a number"),
+        *_constants(graph),
+        _SCORES.format(
+            inputs="\n".join(f"    {item.name} = {_read(item)}" for item in graph.inputs),
+            names=", ".join(item.name for item in graph.inputs),
+            steps="\n".join(f"        {line}" for line in _steps(graph)),
+        ),
+        _FUNCTION.format(name="predict", body=f"    return {_PREDICTIONS[head.rule]}"),
+    ]
+    if head.probabilities is not None:
+        parts.append(_FUNCTION.format(name="predict_proba", body=_PROBABILITIES[head.probabilities]))
+    return "".join(parts)
 
 
-def _safe(text: str) -> str:
-    return text.encode("unicode_escape").decode("ascii").replace('"', "'")
+def _constants(graph: PredictionGraph) -> Iterator[str]:
+    head = graph.head
+    yield "_WEIGHTS = [" + ",\n    ".join(repr(row) for row in head.weights.T.tolist()) + "]\n"
+    vectors = {
+        "CONSTANTS": head.constants,
+        "SQUARES": head.squares,
+        "CENTER": head.center,
+        "CENTER_LOW": head.center_low,
+    }
+    yield from (f"_{name} = {values.tolist()!r}\n" for name, values in vectors.items() if values is not None)
+    if graph.labels:
+        yield f"_LABELS = {list(graph.labels)!r}\n"
 
 
-def _constants(recipe: PredictionGraph) -> list[str]:
-    head = recipe.head
-    lines = [f"_WEIGHTS = {_matrix(head.weights.T)}", f"_CONSTANTS = {_vector(head.constants)}"]
-    if head.squares is not None:
-        lines.append(f"_SQUARES = {_vector(head.squares)}")
+def _steps(graph: PredictionGraph) -> Iterator[str]:
+    head = graph.head
+    yield from (f"{step.name} = {_tree(step.tree)}" for step in graph.steps)
+    yield f"x = [{', '.join(graph.features)}]"
     if head.center is not None:
-        lines.append(f"_CENTER = {_vector(head.center)}")
+        yield "x = [a - b for a, b in zip(x, _CENTER)]"
     if head.center_low is not None:
-        lines.append(f"_CENTER_LOW = {_vector(head.center_low)}")
-    if recipe.labels:
-        lines.append(f"_LABELS = {list(recipe.labels)!r}")
-    return lines
-
-
-def _body(recipe: PredictionGraph) -> list[str]:
-    lines = [f"{item.name} = {_read(item)}" for item in recipe.inputs]
-    names = ", ".join(item.name for item in recipe.inputs)
-    lines += [f"if None in ({names},):", "    return None", "try:"]
-    inside = [f"{step.name} = {_tree(step.tree)}" for step in recipe.steps]
-    inside.append(f"x = [{', '.join(recipe.features)}]")
-    head = recipe.head
-    if head.center is not None:
-        inside.append("x = [a - b for a, b in zip(x, _CENTER)]")
-    if head.center_low is not None:
-        inside.append("x = [a - b for a, b in zip(x, _CENTER_LOW)]")
-    inside.append("scores = [_dot(x, w, b) for w, b in zip(_WEIGHTS, _CONSTANTS)]")
+        yield "x = [a - b for a, b in zip(x, _CENTER_LOW)]"
+    yield "scores = [_dot(x, w, b) for w, b in zip(_WEIGHTS, _CONSTANTS)]"
     if head.squares is not None:
         each = len(head.constants) // len(head.squares)
-        inside.append(f"groups = [scores[k * {each} : k * {each} + {each}] for k in range({len(head.squares)})]")
-        inside.append("scores = [b - 0.5 * sum(z * z for z in group) for b, group in zip(_SQUARES, groups)]")
-    lines += _indented(inside)
-    lines += ["except (ArithmeticError, ValueError):", "    return None"]
-    lines.append("return scores if all(map(math.isfinite, scores)) else None")
-    return lines
+        yield f"groups = [scores[k * {each} : k * {each} + {each}] for k in range({len(head.squares)})]"
+        yield "scores = [b - 0.5 * sum(z * z for z in group) for b, group in zip(_SQUARES, groups)]"
 
 
 def _read(item: Input) -> str:
     value = f"row[{item.column!r}]"
     if item.kind == "number":
         return f"_number({value})"
-    if item.unseen == "error":
-        return f"_level({value}, {list(item.levels)!r}, None)"
-    return f"_level({value}, {list(item.levels)!r}, ())"
-
-
-def _answers(head: OutputLayer) -> list[str]:
-    if head.rule == "number":
-        return ["def predict(row):", "    scores = _scores(row)", "    return None if scores is None else scores[0]"]
-    choice = {
-        "sign": "_LABELS[1] if scores[0] >= 0 else _LABELS[0]",
-        "two": "_LABELS[1] if scores[1] >= scores[0] else _LABELS[0]",
-        "largest": "_LABELS[scores.index(max(scores))]",
-    }[head.rule]
-    lines = [
-        "def predict(row):",
-        "    scores = _scores(row)",
-        "    if scores is None:",
-        "        return None",
-        f"    return {choice}",
-    ]
-    if head.probabilities is None:
-        return lines
-    lines += ["", "", "def predict_proba(row):", "    scores = _scores(row)", "    if scores is None:"]
-    lines.append("        return None")
-    if head.probabilities == "logistic":
-        lines += [
-            "    small = math.exp(-abs(scores[0]))",
-            "    share = 1 / (1 + small)",
-            "    parts = [small * share, share] if scores[0] >= 0 else [share, small * share]",
-        ]
-    else:
-        lines += [
-            "    top = max(scores)",
-            "    parts = [math.exp(s - top) for s in scores]",
-            "    total = sum(parts)",
-            "    parts = [part / total for part in parts]",
-        ]
-    return [*lines, "    return dict(zip(_LABELS, parts))"]
+    return f"_level({value}, {list(item.levels)!r}, {None if item.unseen == 'error' else ()})"
 
 
 def _tree(tree: Tree) -> str:
@@ -188,28 +183,9 @@ def _tree(tree: Tree) -> str:
             return name
         case Indicator(name, level):
             return f"(1.0 if {name} == {level!r} else 0.0)"
-        case Sum(a, b):
-            return f"({_tree(a)} + {_tree(b)})"
-        case Difference(a, b):
-            return f"({_tree(a)} - {_tree(b)})"
-        case Product(a, b):
-            return f"({_tree(a)} * {_tree(b)})"
-        case Quotient(a, b):
-            return f"({_tree(a)} / {_tree(b)})"
+        case Binary(operator, a, b):
+            return f"({_tree(a)} {operator} {_tree(b)})"
         case Power(a, exponent):
             return f"math.pow({_tree(a)}, {exponent!r})"
         case Function(name, a):
-            function = _FUNCTIONS.get(name, f"math.{name}")
-            return f"{function}({_tree(a)})"
-
-
-def _vector(values: Any) -> str:
-    return "[" + ", ".join(repr(float(v)) for v in values) + "]"
-
-
-def _matrix(values: Any) -> str:
-    return "[" + ",\n    ".join(_vector(row) for row in np.atleast_2d(values)) + "]"
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+            return f"{'' if name == 'abs' else 'math.'}{name}({_tree(a)})"

@@ -12,24 +12,22 @@ import math
 import os
 import re
 import sqlite3
+import sys
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
 from linearly.export.atomic_file import write_atomic
 from linearly.export.graph import (
+    Binary,
     Constant,
-    Difference,
     Function,
     Indicator,
     Input,
     OutputLayer,
     Power,
     PredictionGraph,
-    Product,
-    Quotient,
     Reference,
-    Sum,
     Tree,
     prediction_graph,
 )
@@ -42,10 +40,11 @@ try:
 except ImportError:  # pragma: no cover
     raise ImportError("Export to SQL needs sqlglot: pip install 'linearly[export]'.") from None
 
-_MOST = 1.7976931348623157e308
 # These write a step out wherever it is used, and in those steps the steps before: gigabytes for 40 classes.
 _MATERIALIZED = ("sqlite", "postgres")
 _DOTTED = re.compile(r"\w+(\.\w+)+")
+_ZERO: Any = e.Literal.number("0.0e0")
+_ONE: Any = e.Literal.number("1.0e0")
 
 
 def to_sql(
@@ -72,22 +71,22 @@ def to_sql(
     if dialect not in sqlglot.Dialect.classes or not dialect:
         known = ", ".join(sorted(name for name in sqlglot.Dialect.classes if name))
         raise ValueError(f"sqlglot knows no dialect {dialect!r}; it knows {known}.")
-    recipe = prediction_graph(model)
-    answers = _answer_names(recipe)
+    graph = prediction_graph(model)
+    answers = _answer_names(graph)
     for name in keep:
         if name in answers:
             raise ValueError(f"The column {name!r} cannot be kept: the query has an answer of that name.")
-    query = _Query(recipe, table, tuple(keep), dialect in _MATERIALIZED).tree()
+    query = _Query(graph, table, tuple(keep), dialect in _MATERIALIZED).tree()
     text = query.sql(dialect=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.RAISE, copy=False)
-    _check(text, dialect, recipe, model, keep)
+    _check(text, dialect, graph, model, keep)
     if path is not None:
         write_atomic(path, (text + "\n").encode("utf-8"))
     return text
 
 
-def _answer_names(recipe: PredictionGraph) -> list[str]:
-    has = recipe.head.probabilities is not None
-    return ["prediction", *(visible(f"probability[{label}]") for label in recipe.labels if has)]
+def _answer_names(graph: PredictionGraph) -> list[str]:
+    has = graph.head.probabilities is not None
+    return ["prediction", *(visible(f"probability[{label}]") for label in graph.labels if has)]
 
 
 # --- the query ------------------------------------------------------------------------------------
@@ -96,81 +95,78 @@ def _answer_names(recipe: PredictionGraph) -> list[str]:
 class _Query:
     """Builds the chain of tables."""
 
-    def __init__(self, recipe: PredictionGraph, table: str, keep: tuple[str, ...], materialized: bool) -> None:
-        self.recipe, self.keep, self.materialized = recipe, keep, materialized
+    def __init__(self, graph: PredictionGraph, table: str, keep: tuple[str, ...], materialized: bool) -> None:
+        self.graph, self.materialized = graph, materialized
+        self.kept = {f"k{i}": name for i, name in enumerate(keep)}
         parts = table.split(".") if _DOTTED.fullmatch(table) else [table]
-        self.table = e.Table(
-            **dict(zip(("this", "db", "catalog"), (_name(part) for part in reversed(parts)), strict=False))
-        )
+        names = zip(("this", "db", "catalog"), map(_name, reversed(parts)), strict=False)
+        self.table = e.Table(**dict(names))
         self.prefix = "linearly_"
         while any(part.lower().startswith(self.prefix) for part in parts):
             self.prefix = f"_{self.prefix}"
         self.tables: list[tuple[str, e.Select]] = []
-        self.kept = [f"k{i}" for i in range(len(keep))]
 
     def tree(self) -> e.Select:
-        recipe, head = self.recipe, self.recipe.head
-        inputs = [_as(_read(item), item.name) for item in recipe.inputs]
-        kept = [_as(_column(name), alias) for name, alias in zip(self.keep, self.kept, strict=True)]
-        self.tables.append((f"{self.prefix}input", e.select(*inputs, *kept, copy=False).from_(self.table)))
-        depth = recipe.levels_of_steps
+        graph = self.graph
+        columns = {item.name: _read(item) for item in graph.inputs}
+        columns |= {alias: _column(name) for alias, name in self.kept.items()}
+        selected = [e.alias_(column, name, copy=False) for name, column in columns.items()]
+        self.tables.append((f"{self.prefix}input", e.select(*selected, copy=False).from_(self.table)))
+        depth = graph.levels_of_steps
         for level in range(1, max(depth.values(), default=0) + 1):
-            steps = [_as(_tree(step.tree), step.name) for step in recipe.steps if depth[step.name] == level]
-            self.then(f"step_{level}", e.Star(), *steps)
-        self.then("linear", e.Star(), *(_as(s, f"l{i}") for i, s in enumerate(_linear(recipe))))
-        scores = _scores(head)
-        self.then("scores", e.Star(), *(_as(self.guarded(s), f"s{i}") for i, s in enumerate(scores)))
-        return self.answers(len(scores))
+            self.then(f"step_{level}", {s.name: _tree(s.tree) for s in graph.steps if depth[s.name] == level})
+        self.then("linear", {f"l{i}": score for i, score in enumerate(_linear(graph))})
+        there = [_there(e.column(item.name)) for item in graph.inputs]
+        # NaN is above all numbers in some engines.
+        scores = [_when(e.and_(*there, _finite(score)), score) for score in _scores(graph.head)]
+        self.then("scores", {f"s{i}": score for i, score in enumerate(scores)})
+        return self.last(self.answers([e.column(f"s{i}") for i in range(len(scores))]))
 
-    def then(self, name: str, *columns: Any) -> None:
-        before = self.tables[-1][0]
-        self.tables.append((f"{self.prefix}{name}", e.select(*columns, copy=False).from_(before, copy=False)))
+    def then(self, name: str, columns: dict[str, Any]) -> None:
+        """Add a table that has the columns of the one before and these."""
+        named = [e.alias_(column, alias, copy=False) for alias, column in columns.items()]
+        select = e.select(e.Star(), *named, copy=False).from_(self.tables[-1][0], copy=False)
+        self.tables.append((f"{self.prefix}{name}", select))
 
-    def guarded(self, score: Any) -> Any:
-        """The score where all inputs are there and it is finite; NaN is above all numbers in some engines."""
-        there: list[Any] = [_there(_ref(item.name)) for item in self.recipe.inputs]
-        return e.Case().when(e.and_(*there, _finite(score.copy())), score)
+    def answers(self, scores: list[Any]) -> list[Any]:
+        """Return the prediction and the probabilities."""
+        rule, labels = self.graph.head.rule, [_label(label) for label in self.graph.labels]
+        if rule == "number":
+            return scores
+        if rule == "largest" or self.graph.head.probabilities == "softmax":
+            self.then("top", {"top": _greatest(scores)})
+        if rule == "sign":
+            pairs = [(scores[0] < _ZERO, labels[0]), (_there(scores[0]), labels[1])]
+        elif rule == "two":
+            pairs = [(scores[1] >= scores[0], labels[1]), (scores[1] < scores[0], labels[0])]
+        else:
+            pairs = [(score.eq(e.column("top")), label) for score, label in zip(scores, labels, strict=True)]
+        choice = e.Case()
+        for condition, label in pairs:
+            choice = choice.when(condition, label, copy=False)
+        return [choice, *self.probabilities(scores)]
 
-    def answers(self, n: int) -> e.Select:
-        head, labels = self.recipe.head, self.recipe.labels
-        scores = [_ref(f"s{i}") for i in range(n)]
-        if head.rule == "number":
-            return self.last([scores[0]])
-        if head.rule == "sign":
-            choice = _case([(e.LT(this=scores[0], expression=_number(0.0)), labels[0]), (_there(scores[0]), labels[1])])
-        elif head.rule == "two":
-            a, b = scores
-            choice = _case([(e.GTE(this=b, expression=a), labels[1]), (e.LT(this=b, expression=a), labels[0])])
-        if head.rule == "largest" or head.probabilities == "softmax":
-            self.then("top", e.Star(), _as(_greatest(scores), "top"))
-            if head.rule == "largest":
-                pairs = zip(scores, labels, strict=True)
-                choice = _case([(e.EQ(this=s.copy(), expression=_ref("top")), label) for s, label in pairs])
-        probabilities: list[Any] = []
-        if head.probabilities == "softmax":
-            parts = [_exp(_minus(s.copy(), _ref("top"))) for s in scores]
-            self.then("parts", e.Star(), *(_as(part, f"e{i}") for i, part in enumerate(parts)))
-            total = _total([_ref(f"e{i}") for i in range(n)])
-            self.then("total", e.Star(), _as(total, "total"))
-            probabilities = [e.Div(this=_ref(f"e{i}"), expression=_ref("total"), typed=False) for i in range(n)]
-        elif head.probabilities == "logistic":
-            small = _exp(e.Neg(this=e.Abs(this=scores[0].copy())))
-            self.then("parts", e.Star(), _as(small, "small"))
-            share = e.Div(this=_number(1.0), expression=e.Paren(this=_plus(_number(1.0), _ref("small"))), typed=False)
-            self.then("total", e.Star(), _as(share, "share"))
-            rare = e.Mul(this=_ref("small"), expression=_ref("share"))
-            negative = e.LT(this=_ref("s0"), expression=_number(0.0))
-            # Where the score is NULL both branches are, because they are made of it.
-            probabilities = [
-                e.Case().when(negative.copy(), _ref("share")).else_(rare.copy()),
-                e.Case().when(negative.copy(), rare.copy()).else_(_ref("share")),
-            ]
-        return self.last([choice, *probabilities])
+    def probabilities(self, scores: list[Any]) -> list[Any]:
+        kind = self.graph.head.probabilities
+        if kind == "softmax":
+            self.then("parts", {f"e{i}": _exp(_op(s, "-", e.column("top"))) for i, s in enumerate(scores)})
+            parts = [e.column(f"e{i}") for i in range(len(scores))]
+            self.then("total", {"total": _total([part.copy() for part in parts])})
+            return [_op(part, "/", e.column("total")) for part in parts]
+        if kind == "logistic":
+            small, share, negative = e.column("small"), e.column("share"), scores[0] < _ZERO
+            self.then("parts", {"small": _exp(e.Neg(this=e.Abs(this=scores[0].copy())))})
+            self.then("total", {"share": _op(_ONE, "/", _op(_ONE, "+", small))})
+            rare = _op(small, "*", share)
+            # If the score is NULL both branches are, because they are computed from it.
+            return [_when(negative, share).else_(rare), _when(negative, rare).else_(share)]
+        return []
 
     def last(self, answers: list[Any]) -> e.Select:
-        kept = [_as_name(_ref(alias), name) for name, alias in zip(self.keep, self.kept, strict=True)]
-        named = [_as_name(answer, name) for answer, name in zip(answers, _answer_names(self.recipe), strict=True)]
-        query = e.select(*kept, *named, copy=False).from_(self.tables[-1][0], copy=False)
+        names = [*self.kept.values(), *_answer_names(self.graph)]
+        columns = [*map(e.column, self.kept), *answers]
+        named = [e.Alias(this=column, alias=_name(name)) for column, name in zip(columns, names, strict=True)]
+        query = e.select(*named, copy=False).from_(self.tables[-1][0], copy=False)
         for name, table in self.tables:
             query = query.with_(name, as_=table, materialized=self.materialized or None, copy=False)
         return query
@@ -178,41 +174,35 @@ class _Query:
 
 def _read(item: Input) -> Any:
     column: Any = _column(item.column)
-    if item.kind == "number":
-        number = e.cast(column, e.DataType.Type.DOUBLE)
-        return e.Case().when(_finite(number.copy()), number)
-    if item.kind == "level" and not any(isinstance(level, bool) for level in item.levels):
+    if item.kind == "number" or (item.kind == "level" and not any(isinstance(level, bool) for level in item.levels)):
         column = e.cast(column, e.DataType.Type.DOUBLE)
-    if item.unseen == "reference":
-        return e.Case().when(_finite(column.copy()), column) if isinstance(column, e.Cast) else column
-    return e.Case().when(e.In(this=column.copy(), expressions=[_label(level) for level in item.levels]), column)
+    if item.kind != "number" and item.unseen == "error":
+        return _when(e.In(this=column.copy(), expressions=[_label(level) for level in item.levels]), column)
+    return _when(_finite(column), column) if isinstance(column, e.Cast) else column
 
 
-def _linear(recipe: PredictionGraph) -> list[Any]:
-    head = recipe.head
-    columns: list[Any] = [_ref(name) for name in recipe.features]
+def _linear(graph: PredictionGraph) -> list[Any]:
+    head = graph.head
+    columns: list[Any] = [e.column(name) for name in graph.features]
     for center in (head.center, head.center_low):
         if center is not None:
-            columns = [e.Paren(this=_minus(x, _number(c))) for x, c in zip(columns, center.tolist(), strict=True)]
-    return [
-        _plus(
-            _total([e.Mul(this=_number(w), expression=x.copy()) for w, x in zip(weights, columns, strict=True)]),
-            _number(constant),
-        )
-        for weights, constant in zip(head.weights.T.tolist(), head.constants.tolist(), strict=True)
+            columns = [_op(x, "-", _number(c)) for x, c in zip(columns, center.tolist(), strict=True)]
+    products = [
+        [_op(_number(weight), "*", x) for weight, x in zip(weights, columns, strict=True)]
+        for weights in head.weights.T.tolist()
     ]
+    return [_op(_total(terms), "+", _number(b)) for terms, b in zip(products, head.constants.tolist(), strict=True)]
 
 
 def _scores(head: OutputLayer) -> list[Any]:
-    n = len(head.constants)
+    linear = [e.column(f"l{i}") for i in range(len(head.constants))]
     if head.squares is None:
-        return [_ref(f"l{i}") for i in range(n)]
-    each = n // len(head.squares)
-    squares = [e.Mul(this=_ref(f"l{i}"), expression=_ref(f"l{i}")) for i in range(n)]
-    return [
-        _minus(_number(constant), e.Mul(this=_number(0.5), expression=_total(squares[k * each : (k + 1) * each])))
-        for k, constant in enumerate(head.squares.tolist())
-    ]
+        return linear
+    each = len(linear) // len(head.squares)
+    squares = [_op(x, "*", x) for x in linear]
+    totals = [_total(squares[k : k + each]) for k in range(0, len(squares), each)]
+    halves = [_op(_number(0.5), "*", total) for total in totals]
+    return [_op(_number(constant), "-", half) for constant, half in zip(head.squares.tolist(), halves, strict=True)]
 
 
 def _tree(tree: Tree) -> Any:
@@ -220,20 +210,14 @@ def _tree(tree: Tree) -> Any:
         case Constant(value):
             return _number(value)
         case Reference(name):
-            return _ref(name)
+            return e.column(name)
         case Indicator(name, level):
-            same = e.EQ(this=_ref(name), expression=_label(level))
-            other = e.NEQ(this=_ref(name), expression=_label(level))
-            return e.Case().when(same, _number(1.0)).when(other, _number(0.0))
-        case Sum(a, b):
-            return e.Paren(this=_plus(_tree(a), _tree(b)))
-        case Difference(a, b):
-            return e.Paren(this=_minus(_tree(a), _tree(b)))
-        case Product(a, b):
-            return e.Mul(this=e.Paren(this=_tree(a)), expression=e.Paren(this=_tree(b)))
-        case Quotient(a, b):
-            quotient = e.Div(this=_tree(a), expression=_tree(b), typed=False)
-            return e.Case().when(e.NEQ(this=_tree(b), expression=_number(0.0)), quotient)
+            column, label = e.column(name), _label(level)
+            return _when(column.eq(label), _ONE).when(column.neq(label), _ZERO)
+        case Binary("/", a, b):
+            return _when(_tree(b).neq(_ZERO), _op(_tree(a), "/", _tree(b)))
+        case Binary(operator, a, b):
+            return _op(_tree(a), operator, _tree(b))
         case Power(a, exponent):
             return _power(_tree(a), exponent)
         case Function(name, a):
@@ -242,77 +226,67 @@ def _tree(tree: Tree) -> Any:
 
 def _power(base: Any, exponent: float) -> Any:
     power = e.Pow(this=base, expression=_number(exponent))
-    if exponent.is_integer() and exponent >= 0:
-        return power
-    zero = _number(0.0)
     if exponent.is_integer():
-        return e.Case().when(e.NEQ(this=base.copy(), expression=zero), power)
-    bound: Any = e.GTE if exponent > 0 else e.GT
-    return e.Case().when(bound(this=base.copy(), expression=zero), power)
+        return power if exponent >= 0 else _when(base.neq(_ZERO), power)
+    return _when(base >= _ZERO if exponent > 0 else base > _ZERO, power)
 
 
-def _log(of: Any) -> Any:
-    return e.Case().when(e.GT(this=of.copy(), expression=_number(0.0)), e.Ln(this=of))
+def _log1p(x: Any) -> Any:
+    # x ln(1 + x) / ((1 + x) − 1): rounding errors of 1 + x cancel (Kahan).
+    moved = _op(_ONE, "+", x)
+    ratio = _op(_op(x, "*", e.Ln(this=moved)), "/", _op(moved, "-", _ONE))
+    return _when(moved.eq(_ONE), x).when(moved > _ZERO, ratio)
+
+
+def _expm1(x: Any) -> Any:
+    # (u − 1) x / ln u with u = exp(x), by the same argument.
+    u = e.Exp(this=x)
+    rise = _op(u, "-", _ONE)
+    ratio = _op(_op(rise, "*", x), "/", e.Ln(this=u))
+    return _when(e.Abs(this=x) > _ONE, rise).when(u.eq(_ONE), x).else_(ratio)
+
+
+def _exp(x: Any) -> Any:
+    """exp of something not above 0; some engines refuse to underflow."""
+    return _when(x < _number(-700.0), _ZERO).else_(e.Exp(this=x))
+
+
+def _log(x: Any) -> Any:
+    return _when(x > _ZERO, e.Ln(this=x))
 
 
 def _log_to(base: float) -> Callable[[Any], Any]:
-    return lambda of: e.Case().when(
-        e.GT(this=of.copy(), expression=_number(0.0)),
-        e.Div(this=e.Ln(this=of), expression=_number(math.log(base)), typed=False),
-    )
-
-
-def _log1p(of: Any) -> Any:
-    # x ln(1 + x) / ((1 + x) − 1): rounding errors of 1 + x cancel (Kahan).
-    one = e.Paren(this=_plus(_number(1.0), of.copy()))
-    back = e.Paren(this=_minus(one.copy(), _number(1.0)))
-    ratio = e.Div(
-        this=e.Paren(this=e.Mul(this=of.copy(), expression=e.Ln(this=one.copy()))), expression=back, typed=False
-    )
-    return (
-        e.Case()
-        .when(e.EQ(this=one.copy(), expression=_number(1.0)), of)
-        .when(e.GT(this=one.copy(), expression=_number(0.0)), ratio)
-    )
-
-
-def _expm1(of: Any) -> Any:
-    # (u − 1) x / ln u with u = exp(x), by the same argument.
-    u = e.Exp(this=of.copy())
-    rise = e.Paren(this=_minus(u.copy(), _number(1.0)))
-    ratio = e.Div(
-        this=e.Paren(this=e.Mul(this=rise.copy(), expression=of.copy())), expression=e.Ln(this=u.copy()), typed=False
-    )
-    far = e.GT(this=e.Abs(this=of.copy()), expression=_number(1.0))
-    return e.Case().when(far, rise).when(e.EQ(this=u.copy(), expression=_number(1.0)), of).else_(ratio)
-
-
-def _exp(of: Any) -> Any:
-    """exp of something not above 0; some engines refuse to underflow."""
-    deep = e.LT(this=of.copy(), expression=_number(-700.0))
-    return e.Case().when(deep, _number(0.0)).else_(e.Exp(this=of))
-
-
-def _sqrt(of: Any) -> Any:
-    return e.Case().when(e.GTE(this=of.copy(), expression=_number(0.0)), e.Sqrt(this=of))
+    return lambda x: _when(x > _ZERO, _op(e.Ln(this=x), "/", _number(math.log(base))))
 
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "abs": lambda of: e.Abs(this=of),
-    "cos": lambda of: e.func("COS", of),
-    "exp": lambda of: e.Exp(this=of),
+    "abs": lambda x: e.Abs(this=x),
+    "cos": lambda x: e.func("COS", x),
+    "exp": lambda x: e.Exp(this=x),
     "expm1": _expm1,
     "log": _log,
     "log10": _log_to(10.0),
     "log1p": _log1p,
     "log2": _log_to(2.0),
-    "sin": lambda of: e.func("SIN", of),
-    "sqrt": _sqrt,
-    "tan": lambda of: e.func("TAN", of),
+    "sin": lambda x: e.func("SIN", x),
+    "sqrt": lambda x: _when(x >= _ZERO, e.Sqrt(this=x)),
+    "tan": lambda x: e.func("TAN", x),
 }
 
 
 # --- pieces ---------------------------------------------------------------------------------------
+
+_OPERATORS: dict[str, Any] = {"+": e.Add, "-": e.Sub, "*": e.Mul, "/": e.Div}
+
+
+def _op(a: Any, operator: str, b: Any) -> Any:
+    """Return ``a operator b`` of copies, in brackets if need be: sqlglot's own writes a - (b - c) as a - b - c."""
+    left, right = (e.Paren(this=x.copy()) if isinstance(x, (e.Binary, e.Neg)) else x.copy() for x in (a, b))
+    return _OPERATORS[operator](this=left, expression=right)
+
+
+def _when(condition: Any, value: Any) -> Any:
+    return e.Case().when(condition, value)
 
 
 def _name(text: str) -> e.Identifier:
@@ -325,20 +299,8 @@ def _column(name: str) -> e.Column:
     return e.Column(this=_name(name))
 
 
-def _ref(name: str) -> e.Column:
-    return e.column(name)
-
-
-def _as(tree: Any, name: str) -> Any:
-    return e.alias_(tree, name, copy=False)
-
-
-def _as_name(tree: Any, name: str) -> Any:
-    return e.Alias(this=tree, alias=_name(name))
-
-
 def _number(value: float) -> Any:
-    """A float that no engine takes for a decimal: all digits, and an exponent."""
+    """Return a float that no engine takes for a decimal: all digits, and an exponent."""
     text = repr(abs(float(value)))
     literal = e.Literal.number(text if "e" in text else f"{text}e0")
     return e.Paren(this=e.Neg(this=literal)) if math.copysign(1.0, value) < 0 else literal
@@ -349,15 +311,11 @@ def _label(value: Any) -> Any:
         return e.Boolean(this=value)
     if isinstance(value, str):
         return _string(value)
-    if isinstance(value, float):
-        return _number(value)
-    return e.Literal.number(value)
+    return _number(value) if isinstance(value, float) else e.Literal.number(value)
 
 
 def _string(text: str) -> Any:
-    """A text whose control characters are written by their number, as every dialect can."""
-    if not HIDDEN.search(text):
-        return e.Literal.string(text)
+    """Return a text whose control characters are written by their number, as every dialect can."""
     parts: list[Any] = []
     for part in re.split(f"({HIDDEN.pattern})", text):
         if not HIDDEN.fullmatch(part):
@@ -368,36 +326,24 @@ def _string(text: str) -> Any:
             raise ValueError(
                 f"The text {text!r} holds {part!r}, which not every SQL can write. Change it and fit again."
             )
-    return parts[0] if len(parts) == 1 else e.Concat(expressions=parts, safe=False, coalesce=False)
-
-
-def _plus(a: Any, b: Any) -> Any:
-    return e.Add(this=a, expression=b)
-
-
-def _minus(a: Any, b: Any) -> Any:
-    return e.Sub(this=a, expression=b)
+    if len(parts) > 1:
+        return e.Concat(expressions=parts, safe=False, coalesce=False)
+    return parts[0] if parts else e.Literal.string("")
 
 
 def _there(tree: Any) -> Any:
-    return e.Not(this=e.Is(this=tree.copy(), expression=e.Null()))
+    return e.Not(this=tree.is_(e.Null()))
 
 
 def _finite(tree: Any) -> Any:
-    return e.Between(this=tree, low=_number(-_MOST), high=_number(_MOST))
-
-
-def _case(pairs: list[tuple[Any, Any]]) -> Any:
-    case = e.Case()
-    for condition, label in pairs:
-        case = case.when(condition, _label(label))
-    return case
+    return tree.between(_number(-sys.float_info.max), _number(sys.float_info.max))
 
 
 def _total(terms: list[Any]) -> Any:
-    """A sum of sums of a few terms: engines limit how deep an expression may be."""
+    """Return a sum of sums of a few terms: engines limit how deep an expression may be."""
     while len(terms) > 1:
-        terms = [e.Paren(this=reduce(_plus, terms[i : i + 16])) for i in range(0, len(terms), 16)]
+        groups = [terms[i : i + 16] for i in range(0, len(terms), 16)]
+        terms = [e.Paren(this=reduce(lambda a, b: e.Add(this=a, expression=b), group)) for group in groups]
     return terms[0]
 
 
@@ -411,7 +357,7 @@ def _greatest(terms: list[Any]) -> Any:
 # --- the check ------------------------------------------------------------------------------------
 
 
-def _check(text: str, dialect: str, recipe: PredictionGraph, model: Any, keep: Sequence[str]) -> None:
+def _check(text: str, dialect: str, graph: PredictionGraph, model: Any, keep: Sequence[str]) -> None:
     trial = ParityCheck(model)
     tree = sqlglot.parse_one(text, read=dialect)
     own = {table.alias for table in tree.find_all(e.CTE)}
@@ -435,13 +381,13 @@ def _check(text: str, dialect: str, recipe: PredictionGraph, model: Any, keep: S
     finally:
         base.close()
     answers = [row[len(keep) :] for row in found]
-    predictions = [_typed(row[0], recipe) for row in answers]
+    predictions = [_typed(row[0], graph) for row in answers]
     trial.compare(predictions, [row[1:] for row in answers], "query")
 
 
-def _typed(value: Any, recipe: PredictionGraph) -> Any:
+def _typed(value: Any, graph: PredictionGraph) -> Any:
     # SQLite has no truth values.
-    boolean = recipe.labels and isinstance(recipe.labels[0], bool)
+    boolean = graph.labels and isinstance(graph.labels[0], bool)
     return bool(value) if boolean and value is not None else value
 
 

@@ -7,7 +7,6 @@ are of ordinary size.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.class_grams import ClassGrams
 from linearly.algorithm.least_squares.qr import QRFactor
+from linearly.dataset.design.serialization import InvalidFile
 from linearly.dataset.rows.block import Block, SingleBlockRows
 from linearly.exceptions import NotEstimableWarning
-from linearly.export.arrays import Numbers
-from linearly.export.codec import InvalidFile, Label, ListOf, Record
+from linearly.export.records import Label, array, record
 from linearly.kernels.double_double import to_float64
 
 Array = NDArray[np.float64]
@@ -27,49 +26,40 @@ ROWS = 3
 _CLOSE = 1e-9  # of the size of the scores: another machine may add up in another order
 
 
-@dataclass(frozen=True)
-class Vectors:
-    """Rows of the design, the predictions for them, and the scores behind those (for a regression the same)."""
-
-    rows: Array
-    predictions: tuple[Any, ...]
-    scores: Array
-
-    @staticmethod
-    def of(estimator: Any, names: tuple[str, ...]) -> Vectors:
-        """Vectors for a fitted estimator."""
-        center, spread = about(estimator)
-        j = np.arange(len(center))
-        steps = np.array([(i + j) % ROWS - 1.0 for i in range(ROWS)])
-        rows = np.ascontiguousarray(center + 0.5 * steps * spread)
-        predictions, scores = _asked(estimator, names, rows)
-        return Vectors(rows, tuple(predictions.tolist()), scores)
-
-    def check(self, estimator: Any, names: tuple[str, ...]) -> None:
-        """Refuse an estimator that does not say the same."""
-        predictions, scores = _asked(estimator, names, self.rows)
-        size = max(float(np.abs(self.scores).max(initial=0.0)), float(np.abs(scores).max(initial=0.0)), 1e-300)
-        if scores.shape != self.scores.shape or not (np.abs(scores - self.scores) <= _CLOSE * size).all():
-            raise InvalidFile("the self-test failed: the model does not give the scores that the file expects of it")
-        clear = np.ones(ROWS, dtype=bool) if not hasattr(estimator, "classes_") else _clear(scores, size)
-        told = predictions.tolist()
-        for i in np.flatnonzero(clear):
-            same = told[i] == self.predictions[i] if hasattr(estimator, "classes_") else True
-            if not same or type(told[i]) is not type(self.predictions[i]):
-                raise InvalidFile(f"the self-test failed: row {i} is {told[i]!r}, and the file expects another answer")
-
-
-VECTORS = Record(
-    Vectors,
-    {
-        "rows": Numbers(("vectors", "p")),
-        "predictions": ListOf(Label(), size="vectors"),
-        "scores": Numbers(("vectors", "scores")),
-    },
+VECTORS = record(
+    "TestVectors",
+    {"rows": array("vectors", "p"), "predictions": tuple[Label, ...], "scores": array("vectors", "scores")},
 )
+"""Rows of the design, their predictions, and the scores behind them (for a regression the same)."""
 
 
-def _asked(estimator: Any, names: tuple[str, ...], rows: Array) -> tuple[NDArray[Any], Array]:
+def make_vectors(estimator: Any, names: tuple[str, ...]) -> Any:
+    """Return the test vectors of a fitted estimator."""
+    center, spread = typical_values(estimator)
+    j = np.arange(len(center))
+    steps = np.array([(i + j) % ROWS - 1.0 for i in range(ROWS)])
+    rows = np.ascontiguousarray(center + 0.5 * steps * spread)
+    predictions, scores = _predict(estimator, names, rows)
+    return VECTORS(rows=rows, predictions=predictions.tolist(), scores=scores)
+
+
+def check_vectors(vectors: Any, estimator: Any, names: tuple[str, ...]) -> None:
+    """Refuse an estimator that does not give the predictions and scores of its test vectors."""
+    predictions, scores = _predict(estimator, names, vectors.rows)
+    size = max(float(np.abs(vectors.scores).max(initial=0.0)), float(np.abs(scores).max(initial=0.0)), 1e-300)
+    if scores.shape != vectors.scores.shape or not (np.abs(scores - vectors.scores) <= _CLOSE * size).all():
+        raise InvalidFile("the self-test failed: the model does not give the scores that the file expects of it")
+    if len(vectors.predictions) != ROWS:
+        raise InvalidFile(f"vectors.predictions has {len(vectors.predictions)} entries, not {ROWS}")
+    classifies = hasattr(estimator, "classes_")
+    clear = _clear(scores, size) if classifies else np.ones(ROWS, dtype=bool)
+    for i in np.flatnonzero(clear):
+        mine, expected = predictions.tolist()[i], vectors.predictions[i]
+        if type(mine) is not type(expected) or (classifies and mine != expected):
+            raise InvalidFile(f"the self-test failed: row {i} is {mine!r}, and the file expects another prediction")
+
+
+def _predict(estimator: Any, names: tuple[str, ...], rows: Array) -> tuple[NDArray[Any], Array]:
     block = SingleBlockRows(Block(rows, names=names))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotEstimableWarning)  # made-up rows need not be related as the fitted ones are
@@ -86,7 +76,7 @@ def _clear(scores: Array, size: float) -> NDArray[np.bool_]:
     return np.asarray(top[:, -1] - top[:, -2] > 1e-6 * size)
 
 
-def about(estimator: Any) -> tuple[Array, Array]:
+def typical_values(estimator: Any) -> tuple[Array, Array]:
     """A value of each column to start from, and how far to go from it."""
     summary = getattr(estimator, "summary_", None)
     if summary is not None:

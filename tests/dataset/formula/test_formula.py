@@ -913,7 +913,7 @@ def test_designs_from_strangers_are_checked(cars, change):
 def test_designs_of_strangers_are_whole(cars, name):
     plain = design_to_json(design_in(cars, EVERYTHING))
     del plain[name]
-    with pytest.raises(ValueError, match=f"A design lacks the field '{name}'"):
+    with pytest.raises(ValueError, match=f"missing required field `{name}`, at design"):
         design_from_json(plain)
 
 

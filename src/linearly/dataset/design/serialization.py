@@ -1,16 +1,19 @@
-"""Plain data: factors and designs as dicts, lists, numbers and text, and back, for model files.
+"""Write designs as JSON objects for model files, and read them back without trusting them.
 
-What is read may come from a stranger. Kinds are looked up in a fixed table, every field has its type and size checked,
-expressions are parsed anew by their own grammar, and nothing is imported, called by name or allocated by a number.
+Each kind of factor, term, target and design has a struct that lists its fields with their types and limits. msgspec
+checks data against the structs and generates their JSON Schema. Expressions are parsed by the formula grammar. Nothing
+is imported, called by name, or allocated by a number in the data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from math import isfinite
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
-from linearly.dataset.design.design import MISSING, UNSEEN, Design, Target
+import msgspec
+from msgspec import Meta
+
+from linearly.dataset.design.design import Design, Target
 from linearly.dataset.design.from_formula import MAX_FORMULA_LENGTH
 from linearly.dataset.design.terms import MAX_COLUMNS, MAX_LEVELS, Category, Factor, Level, Numeric, Term
 from linearly.dataset.design.transforms import (
@@ -21,272 +24,222 @@ from linearly.dataset.design.transforms import (
     RawPolynomial,
     ScaledTerm,
 )
-from linearly.dataset.formula.expression import Expression, check_numeric, parse
+from linearly.dataset.formula.expression import check_numeric, parse
 from linearly.dataset.formula.operators import MAX_FACTORS
 from linearly.dataset.formula.tokens import MAX_LENGTH
-from linearly.formatting import shown
 
 MAX_ITEMS = 100_000  # terms, factors and columns of a design
-_LONGEST_NAME = 10_000
+_MAX_MESSAGE_LENGTH = 300
+
+Name = Annotated[str, Meta(max_length=10_000)]
+Text = Annotated[str, Meta(max_length=MAX_FORMULA_LENGTH)]
+ExpressionText = Annotated[str, Meta(max_length=MAX_LENGTH)]
+Finite = Annotated[float, Meta(gt=-1e308, lt=1e308)]
+Positive = Annotated[float, Meta(gt=0, lt=1e308)]
+AnyLevel = Text | int | Finite | bool
+Levels = Annotated[tuple[AnyLevel, ...], Meta(max_length=MAX_LEVELS)]
+Degree = Annotated[int, Meta(ge=1, le=MAX_DEGREE)]
+
+
+class InvalidFile(ValueError):
+    """Untrusted data that do not describe what they should."""
+
+
+def decode_json(data: Any, kind: Any, at: str, hook: Callable[[Any, Any], Any] | None = None) -> Any:
+    """Return JSON data as an instance of a struct; refuse them by the path of the field that does not fit."""
+    try:
+        return msgspec.convert(data, kind, dec_hook=hook)
+    except msgspec.ValidationError as error:
+        message, *paths = str(error).split(" - at `")
+        inner = "".join(path.removeprefix("$").rstrip("`") for path in reversed(paths))
+        message = " ".join(message.rstrip(".").split())[:_MAX_MESSAGE_LENGTH]
+        place = f"{at}{inner}".lstrip(".") or "the top"
+        raise InvalidFile(f"{message}, at {place}.") from None
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A JSON object with these fields and no others."""
+
+
+class _Factor(Record, frozen=True, tag_field="kind"):
+    pass
+
+
+class _Numeric(_Factor, frozen=True, tag="numeric"):
+    name: Name
+
+
+class _Category(_Factor, frozen=True, tag="category"):
+    name: Name
+    levels: Levels
+    reference: AnyLevel | None
+    unseen: Literal["error", "reference"]
+
+    def __post_init__(self) -> None:
+        _check_levels(self.levels, "levels")
+        if self.levels and self.reference not in self.levels:
+            raise ValueError(f"The reference of {self.name!r} must be one of its levels")
+
+
+class _NumericCategory(_Category, frozen=True, tag="coded"):
+    pass
+
+
+class _ExpressionTerm(_Factor, frozen=True, tag="computed"):
+    expression: ExpressionText
+
+
+class _ScaledTerm(_Factor, frozen=True, tag="centred"):
+    expression: ExpressionText
+    scaled: bool
+    mean: Finite | None
+    deviation: Positive | None
+
+    def __post_init__(self) -> None:
+        if (self.mean is None) != (self.deviation is None):
+            raise ValueError("A centred factor has both a mean and a deviation, or neither")
+
+
+class _RawPolynomial(_Factor, frozen=True, tag="powers"):
+    expression: ExpressionText
+    degree: Degree
+
+
+class _OrthogonalPolynomial(_Factor, frozen=True, tag="orthogonal"):
+    expression: ExpressionText
+    degree: Degree
+    rows: Finite
+    centre: Finite
+    alpha: tuple[Finite, ...]
+    beta: tuple[Positive, ...]
+
+    def __post_init__(self) -> None:
+        fitted = bool(self.alpha or self.beta)
+        if fitted and (len(self.alpha) != self.degree or len(self.beta) != self.degree or self.rows <= 0):
+            raise ValueError(f"A polynomial of degree {self.degree} has {self.degree} values of alpha and of beta")
+
+
+_AnyFactor = (
+    _Numeric | _Category | _NumericCategory | _ExpressionTerm | _ScaledTerm | _RawPolynomial | _OrthogonalPolynomial
+)
+_CLASSES: dict[type[_Factor], Any] = {
+    _Numeric: Numeric,
+    _Category: Category,
+    _NumericCategory: NumericCategory,
+    _ExpressionTerm: ExpressionTerm,
+    _ScaledTerm: ScaledTerm,
+    _RawPolynomial: RawPolynomial,
+    _OrthogonalPolynomial: OrthogonalPolynomial,
+}
+_RECORDS = {made: record for record, made in _CLASSES.items()}
+
+
+class _Term(Record, frozen=True):
+    factors: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=MAX_FACTORS)]
+    full: Annotated[tuple[bool, ...], Meta(max_length=MAX_FACTORS)]
+
+    def __post_init__(self) -> None:
+        if len(set(self.factors)) < len(self.factors):
+            raise ValueError("The factors of a term must be different")
+        if len(self.full) not in (0, len(self.factors)):
+            raise ValueError("A term has either no value of full or one for each of its factors")
+
+
+class _Target(Record, frozen=True):
+    factor: _AnyFactor
+    labels: bool
+    classes: Levels
+
+    def __post_init__(self) -> None:
+        _check_levels(self.classes, "classes of the target")
+        if not isinstance(self.factor, (_Numeric, _Category if self.labels else _ExpressionTerm)):
+            raise ValueError("The target must be a column, or, without labels, an expression of numbers")
+
+
+class DesignRecord(Record, frozen=True):
+    """A design; terms refer to factors by their number."""
+
+    factors: Annotated[tuple[_AnyFactor, ...], Meta(max_length=MAX_ITEMS)]
+    terms: Annotated[tuple[_Term, ...], Meta(max_length=MAX_ITEMS)]
+    target: _Target | None
+    weight: Text | None
+    intercept: bool
+    missing: Literal["error", "drop"]
+    formula: Text | None
+    groups: Text | None = None
+    na_values: Annotated[tuple[Name, ...], Meta(max_length=MAX_LEVELS)] = ()
 
 
 def factor_to_json(factor: Factor) -> dict[str, Any]:
-    """A factor as plain data."""
-    match factor:
-        case Numeric(name):
-            return {"kind": "numeric", "name": name}
-        case Category(name, levels, reference, unseen):
-            kind = "coded" if isinstance(factor, NumericCategory) else "category"
-            return {"kind": kind, "name": name, "levels": [*levels], "reference": reference, "unseen": unseen}
-        case ExpressionTerm(expression):
-            return {"kind": "computed", "expression": str(expression)}
-        case ScaledTerm(expression, scaled, mean, deviation):
-            learnt: dict[str, Any] = {"mean": mean, "deviation": deviation}
-            return {"kind": "centred", "expression": str(expression), "scaled": scaled, **learnt}
-        case RawPolynomial(expression, degree):
-            return {"kind": "powers", "expression": str(expression), "degree": degree}
-        case OrthogonalPolynomial(expression, degree, rows, centre, alpha, beta):
-            learnt = {"rows": rows, "centre": centre, "alpha": [*alpha], "beta": [*beta]}
-            return {"kind": "orthogonal", "expression": str(expression), "degree": degree, **learnt}
-    raise TypeError(f"{type(factor).__name__} is no factor that a file can hold.")
+    """Return a factor as a JSON object."""
+    record = _RECORDS.get(type(factor))
+    if record is None:
+        raise TypeError(f"{type(factor).__name__} is not a factor that a file can hold.")
+    fields = {name: getattr(factor, name) for name in record.__struct_fields__}
+    if "expression" in fields:
+        fields["expression"] = str(fields["expression"])
+    return msgspec.to_builtins(record(**fields))  # type: ignore[no-any-return]
 
 
 def factor_from_json(data: Any) -> Factor:
-    """The factor that plain data describe; anything unexpected in them is refused."""
-    fields = _Fields(data, "factor")
-    kind = fields.text("kind")
-    if kind not in _KINDS:
-        raise ValueError(f"A factor is one of {', '.join(_KINDS)}, not {kind[:40]!r}.")
-    factor = _KINDS[kind](fields)
-    fields.finish()
-    return factor
+    """Return the factor that a JSON object describes; refuse anything unexpected in it."""
+    return _factor(decode_json(data, _AnyFactor, "factor"))
 
 
 def design_to_json(design: Design) -> dict[str, Any]:
-    """A design as plain data; a factor that is in several terms is there once."""
+    """Return a design as a JSON object; a factor of several terms is there once."""
     factors = list(dict.fromkeys(factor for term in design.terms for factor in term.factors))
     number = {factor: k for k, factor in enumerate(factors)}
-    terms = [{"factors": [number[f] for f in term.factors], "full": [*term.full]} for term in design.terms]
-    target = None
-    if design.target is not None:
-        target = {
-            "factor": factor_to_json(design.target.factor),
-            "labels": design.target.labels,
-            "classes": [*design.target.classes],
-        }
+    target = design.target
+    own = (
+        {"factor": factor_to_json(target.factor), "labels": target.labels, "classes": target.classes}
+        if target
+        else None
+    )
     return {
         "factors": [factor_to_json(factor) for factor in factors],
-        "terms": terms,
-        "target": target,
-        "weight": design.weight,
-        "intercept": design.intercept,
-        "missing": design.missing,
-        "formula": design.formula,
-        "groups": design.groups,
-        **({"na_values": [*design.na_values]} if design.na_values else {}),
+        "terms": [{"factors": [number[f] for f in term.factors], "full": term.full} for term in design.terms],
+        "target": own,
+        **{
+            name: getattr(design, name) for name in ("weight", "intercept", "missing", "formula", "groups", "na_values")
+        },
     }
 
 
 def design_from_json(data: Any) -> Design:
-    """The design that plain data describe; anything unexpected in them is refused."""
-    fields = _Fields(data, "design")
-    factors = [factor_from_json(item) for item in fields.items("factors", MAX_ITEMS)]
-    terms = tuple(_term(item, factors) for item in fields.items("terms", MAX_ITEMS))
+    """Return the design that a JSON object describes; refuse anything unexpected in it."""
+    record: DesignRecord = decode_json(data, DesignRecord, "design")
+    factors = [_factor(factor) for factor in record.factors]
+    terms: list[Term] = []
     width = 0
-    for term in terms:
-        width += term.width
-        if term.width > MAX_COLUMNS or width > MAX_ITEMS:
-            raise ValueError(f"The design has too many columns, the first of them too many in {term.label[:80]!r}.")
-    target = fields.take("target")
-    design = Design(
-        terms,
-        None if target is None else _target(target),
-        fields.text_or_none("weight"),
-        fields.truth("intercept"),
-        fields.choice("missing", MISSING),
-        fields.text_or_none("formula"),
-        fields.text_or_none("groups") if "groups" in fields.data else None,  # files of older versions have none
-        _markers(fields) if "na_values" in fields.data else (),
-    )
-    fields.finish()
-    return design
-
-
-def _markers(fields: _Fields) -> tuple[str, ...]:
-    markers = fields.items("na_values", MAX_LEVELS)
-    if not all(isinstance(marker, str) and len(marker) <= _LONGEST_NAME for marker in markers):
-        raise ValueError(f"The na_values of a design are texts of at most {_LONGEST_NAME} characters.")
-    return tuple(markers)
-
-
-def _term(data: Any, factors: list[Factor]) -> Term:
-    fields = _Fields(data, "term")
-    chosen = fields.items("factors", MAX_FACTORS)
-    full = fields.items("full", MAX_FACTORS)
-    fields.finish()
-    if (
-        not chosen
-        or not all(type(k) is int and 0 <= k < len(factors) for k in chosen)
-        or len(set(chosen)) < len(chosen)
-    ):
-        raise ValueError("The factors of a term must be different numbers of factors of the design.")
-    if not all(isinstance(each, bool) for each in full) or len(full) not in (0, len(chosen)):
-        raise ValueError("A term says of each of its factors whether it keeps all levels: true or false.")
-    return Term(tuple(factors[k] for k in chosen), tuple(full))
-
-
-def _target(data: Any) -> Target:
-    fields = _Fields(data, "target")
-    target = Target(
-        factor_from_json(fields.take("factor")),
-        fields.truth("labels"),
-        fields.levels("classes", "classes of the target"),
-    )
-    fields.finish()
-    if target.labels and not isinstance(target.factor, (Numeric, Category)):
-        raise ValueError("A target with labels is a plain column.")
-    if not target.labels and not isinstance(target.factor, (Numeric, ExpressionTerm)):
-        raise ValueError("A target without labels is a column of numbers or an expression.")
-    return target
-
-
-def _numeric(fields: _Fields) -> Factor:
-    return Numeric(fields.text("name"))
-
-
-def _category(fields: _Fields, kind: type[Category] = Category) -> Category:
-    name, levels = fields.text("name"), fields.levels("levels", "levels")
-    reference = fields.take("reference")
-    if reference is not None and (not _is_level(reference) or (levels and reference not in levels)):
-        raise ValueError(f"The reference of {name!r} must be one of its levels.")
-    if levels and reference is None:
-        raise ValueError(f"Column {name!r} has levels but no reference.")
-    return kind(name, levels, reference, fields.choice("unseen", UNSEEN))
-
-
-def _coded(fields: _Fields) -> Factor:
-    return _category(fields, NumericCategory)
-
-
-def _computed(fields: _Fields) -> Factor:
-    return ExpressionTerm(fields.expression())
-
-
-def _centred(fields: _Fields) -> Factor:
-    expression, scaled = fields.expression(), fields.truth("scaled")
-    mean, deviation = fields.take("mean"), fields.take("deviation")
-    if mean is None and deviation is None:
-        return ScaledTerm(expression, scaled)
-    if not _is_finite(mean) or not _is_finite(deviation) or deviation <= 0:
-        raise ValueError("The mean and the deviation of a centred factor must be finite numbers, the latter above 0.")
-    return ScaledTerm(expression, scaled, float(mean), float(deviation))
-
-
-def _powers(fields: _Fields) -> Factor:
-    return RawPolynomial(fields.expression(), fields.degree())
-
-
-def _orthogonal(fields: _Fields) -> Factor:
-    expression, degree = fields.expression(), fields.degree()
-    rows, centre = fields.take("rows"), fields.take("centre")
-    alpha, beta = (fields.items(name, MAX_DEGREE) for name in ("alpha", "beta"))
-    if not all(map(_is_finite, [rows, centre, *alpha, *beta])):
-        raise ValueError("The constants of a polynomial must be finite numbers.")
-    if not alpha and not beta:
-        return OrthogonalPolynomial(expression, degree)
-    if len(alpha) != degree or len(beta) != degree or min(beta) <= 0 or rows <= 0:
-        raise ValueError(f"A polynomial of degree {degree} has {degree} constants of each kind, those of beta above 0.")
-    return OrthogonalPolynomial(
-        expression, degree, float(rows), float(centre), tuple(map(float, alpha)), tuple(map(float, beta))
+    for term in record.terms:
+        if max(term.factors) >= len(factors):
+            raise InvalidFile(f"Term {len(terms)} of the design refers to a factor that is not there.")
+        terms.append(Term(tuple(factors[k] for k in term.factors), term.full))
+        width += terms[-1].width
+        if terms[-1].width > MAX_COLUMNS or width > MAX_ITEMS:
+            raise InvalidFile(f"The design has too many columns, the first of them in {terms[-1].label[:80]!r}.")
+    target = record.target
+    return Design(
+        tuple(terms),
+        None if target is None else Target(_factor(target.factor), target.labels, target.classes),
+        record.weight,
+        record.intercept,
+        record.missing,
+        record.formula,
+        record.groups,
+        record.na_values,
     )
 
 
-class _Fields:
-    """The fields of a dict, each taken once and checked."""
-
-    def __init__(self, data: Any, what: str) -> None:
-        if not isinstance(data, dict) or not all(isinstance(name, str) for name in data):
-            raise ValueError(f"A {what} is described by named fields, not by {type(data).__name__}.")
-        self.data, self.what, self.left = data, what, set(data)
-
-    def take(self, name: str) -> Any:
-        if name not in self.data:
-            raise ValueError(f"A {self.what} lacks the field {name!r}.")
-        self.left.discard(name)
-        return self.data[name]
-
-    def finish(self) -> None:
-        if self.left:
-            raise ValueError(f"A {self.what} has no field {min(self.left)[:40]!r}.")
-
-    def text(self, name: str, longest: int = _LONGEST_NAME) -> str:
-        value = self.take(name)
-        if not isinstance(value, str) or len(value) > longest:
-            raise ValueError(f"The field {name!r} of a {self.what} must be text of at most {longest} characters.")
-        return value
-
-    def text_or_none(self, name: str) -> str | None:
-        return None if self.take(name) is None else self.text(name, MAX_FORMULA_LENGTH)
-
-    def truth(self, name: str) -> bool:
-        value = self.take(name)
-        if not isinstance(value, bool):
-            raise ValueError(f"The field {name!r} of a {self.what} must be true or false.")
-        return value
-
-    def choice(self, name: str, known: tuple[str, ...]) -> str:
-        value = self.text(name)
-        if value not in known:
-            raise ValueError(f"The field {name!r} of a {self.what} must be one of {', '.join(known)}.")
-        return value
-
-    def items(self, name: str, most: int) -> list[Any]:
-        value = self.take(name)
-        if not isinstance(value, (list, tuple)) or len(value) > most:
-            raise ValueError(f"The field {name!r} of a {self.what} must be a list of at most {most}.")
-        return list(value)
-
-    def levels(self, name: str, what: str) -> tuple[Level, ...]:
-        levels = tuple(self.items(name, MAX_LEVELS))
-        for level in levels:
-            if isinstance(level, str) and len(level) > MAX_FORMULA_LENGTH:
-                raise ValueError(
-                    f"The {what} are texts of at most {MAX_FORMULA_LENGTH:,} characters, not {shown(level)}."
-                )
-        if not all(map(_is_level, levels)) or len(set(levels)) < len(levels):
-            raise ValueError(f"The {what} must be different texts, numbers or truth values.")
-        return levels
-
-    def degree(self) -> int:
-        value = self.take("degree")
-        if type(value) is not int or not 1 <= value <= MAX_DEGREE:
-            raise ValueError(f"The degree of a polynomial is a whole number from 1 to {MAX_DEGREE}.")
-        return value
-
-    def expression(self) -> Expression:
-        tree = parse(self.text("expression", MAX_LENGTH))
-        check_numeric(tree)
-        return tree
+def _factor(record: _Factor) -> Factor:
+    fields = msgspec.structs.asdict(record)
+    if "expression" in fields:
+        fields["expression"] = parse(fields["expression"])
+        check_numeric(fields["expression"])
+    return _CLASSES[type(record)](**fields)  # type: ignore[no-any-return]
 
 
-_KINDS: Mapping[str, Callable[[_Fields], Factor]] = {
-    "numeric": _numeric,
-    "category": _category,
-    "coded": _coded,
-    "computed": _computed,
-    "centred": _centred,
-    "powers": _powers,
-    "orthogonal": _orthogonal,
-}
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e308 and isfinite(value)
-
-
-def _is_level(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) <= MAX_FORMULA_LENGTH
-    if isinstance(value, int):
-        return -(2**63) <= value < 2**64
-    return _is_finite(value)
+def _check_levels(levels: tuple[Level, ...], what: str) -> None:
+    if len(set(levels)) < len(levels) or any(not -(2**63) <= k < 2**64 for k in levels if isinstance(k, int)):
+        raise ValueError(f"The {what} must be different texts, numbers of at most 64 bits or truth values")
