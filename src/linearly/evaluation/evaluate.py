@@ -34,12 +34,11 @@ from linearly.evaluation.targets import (
     position,
     present,
     scorer,
-    to_plain_values,
     zeros_and_ones,
 )
 from linearly.inference.tidy import check_level
 from linearly.inference.unwrap import features_of, rows_of, unwrap_estimator
-from linearly.table import Summary, Table
+from linearly.table import Summary, Table, to_python_value
 
 _WIDEST_CONFUSION = 12  # classes whose confusion matrix is printed
 
@@ -215,7 +214,7 @@ def _evaluate_classes(
         order = [first, 1 - first]
     elif positive is not None:
         raise ValueError(f"positive= is for two labels; the model knows {K}. See per_class for each of them.")
-    labels = [to_plain_values(classes[k]) for k in order]
+    labels = [to_python_value(classes[k]) for k in order]
     ask = scorer(model)
 
     def tally(X: Any, y: Any, weight: Any, where: RowLocator) -> ClassCounts:
@@ -241,7 +240,7 @@ def _evaluate_labels(model: Any, data: EvaluationData, y: Any, level: float) -> 
     if data.targets.ndim != 2:
         raise ValueError("This model answers with several labels a row: y must be a 0/1 matrix, one column a label.")
     L = data.targets.shape[1]
-    labels = [to_plain_values(name) for name in names_of(y) or [f"y{j}" for j in range(L)]]
+    labels = [to_python_value(name) for name in names_of(y) or [f"y{j}" for j in range(L)]]
     ask = scorer(model)
 
     def tally(X: Any, y: Any, weight: Any, where: RowLocator) -> MultilabelCounts:

@@ -16,6 +16,7 @@ from linearly.dataset.rows.label_checks import unique_with_codes
 from linearly.evaluation.intervals import Array
 from linearly.kernels.matrices import dense, drop_low_part
 from linearly.models.base import checked_weight
+from linearly.table import to_python_value
 
 S = TypeVar("S")
 
@@ -123,10 +124,10 @@ def codes(labels: NDArray[Any], known: Sequence[Any], what: str, where: RowLocat
     """The position of each label among the known ones; others are refused by name and row."""
     found, inverse = unique_with_codes(labels, what)
     position = {label: k for k, label in enumerate(known)}
-    codes = np.array([position.get(to_plain_values(label), -1) for label in found], dtype=np.intp)[inverse]
+    codes = np.array([position.get(to_python_value(label), -1) for label in found], dtype=np.intp)[inverse]
     unseen = np.flatnonzero(codes < 0)
     if len(unseen):
-        names = ", ".join(repr(to_plain_values(label)) for label in found if to_plain_values(label) not in position)
+        names = ", ".join(repr(to_python_value(label)) for label in found if to_python_value(label) not in position)
         told = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
         raise ValueError(
             f"{what} has labels that the model has never seen: {names} (first in {where(int(unseen[0]))}). "
@@ -152,7 +153,7 @@ def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, where: RowLocator) 
     if len(bad):
         i, j = map(int, bad[0])
         raise ValueError(
-            f"{what} has {to_plain_values(matrix[i, j])!r} in {where(i)}, label {labels[j]!r}: 0 or 1 is meant."
+            f"{what} has {to_python_value(matrix[i, j])!r} in {where(i)}, label {labels[j]!r}: 0 or 1 is meant."
         )
     return matrix.astype(np.intp)
 
@@ -252,8 +253,3 @@ def check_has_rows(n: int) -> None:
     """Refuse no rows at all."""
     if n == 0:
         raise ValueError("There are no rows of positive weight: nothing to evaluate on. Check sample_weight.")
-
-
-def to_plain_values(value: Any) -> Any:
-    """A NumPy number or string as Python's own."""
-    return value.item() if isinstance(value, np.generic) else value

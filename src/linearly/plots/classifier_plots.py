@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.evaluation.evaluate import Evaluation
-from linearly.evaluation.targets import to_plain_values
 from linearly.formatting import visible
 from linearly.inference.tidy import tidy
 from linearly.inference.unwrap import unwrap_estimator
 from linearly.plots import style
 from linearly.plots.regions import Plane, draw_points, draw_regions, draw_wrong, of_rows
 from linearly.plots.style import BLACK, BLUE, GREY, ORANGE, PALE, VERMILION
-from linearly.table import Table
+from linearly.table import Table, to_python_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -438,7 +437,7 @@ def _write_numbers(ax: Axes, table: Table, mine: NDArray[np.intp]) -> None:
 
 def _about(model: Any) -> str:
     reference = getattr(model, "reference_", None)
-    return f"against {to_plain_values(reference)}" if reference is not None else ""
+    return f"against {to_python_value(reference)}" if reference is not None else ""
 
 
 def _unit(model: Any) -> str:
@@ -447,4 +446,4 @@ def _unit(model: Any) -> str:
         return "change of the prediction per unit of the feature"
     if isinstance(classes, list) or len(classes) > 2:
         return "change of the log-odds per unit of the feature"
-    return f"change of the log-odds of {to_plain_values(classes[1])} per unit of the feature"
+    return f"change of the log-odds of {to_python_value(classes[1])} per unit of the feature"
