@@ -58,9 +58,9 @@ def diff(a: Any, b: Any) -> Table:
     >>> import linearly as ly
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
     >>> before = ly.LinearRegression().fit(X, [1.0, 3.1, 4.9, 7.0])
-    >>> after = ly.LinearRegression().fit(X, [1.0, 4.1, 6.9, 10.0])
+    >>> after = ly.LinearRegression().fit(X, [1.5, 4.0, 7.1, 10.0])
     >>> ly.diff(before, after)["change"].round(2)
-    array([0.02, 0.98])
+    array([0.33, 0.88])
     """
     first, second = (unwrap_estimator(model) for model in (a, b))
     _check_comparable(first, second)

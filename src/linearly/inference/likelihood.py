@@ -67,7 +67,7 @@ def odds_ratios(model: Any, *, level: float = 0.95) -> Table:
     >>> import linearly as ly
     >>> model = ly.LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1, 1])
     >>> ly.odds_ratios(model)["odds_ratio"].round(2)
-    array([3.02])
+    array([3.37])
     """
     model = unwrap_estimator(model)
     _check_logistic(model)
@@ -123,7 +123,7 @@ def likelihood_ratio_tests(model: Any, X: Any, y: Any = None, sample_weight: Any
     >>> import linearly as ly
     >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1, 1]
     >>> ly.likelihood_ratio_tests(ly.LogisticRegression().fit(X, y), X, y)["p_value"].round(3)
-    array([0.073])
+    array([0.067])
     """
     model, X = unwrap_model(model, X, y, sample_weight, "likelihood_ratio_tests")
     _check_logistic(model)
@@ -200,7 +200,7 @@ def profile_intervals(model: Any, X: Any, y: Any = None, sample_weight: Any = No
     >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 0, 1, 1]
     >>> table = ly.profile_intervals(ly.LogisticRegression().fit(X, y), X, y)
     >>> table["conf_low"].round(2), table["conf_high"].round(2)
-    (array([-10.23,  -0.09]), array([0.91, 3.82]))
+    (array([-11.14,  -0.07]), array([0.64, 4.16]))
     """
     model, X = unwrap_model(model, X, y, sample_weight, "profile_intervals")
     _check_logistic(model)

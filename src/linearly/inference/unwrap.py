@@ -17,7 +17,7 @@ def unwrap_estimator(model: Any) -> Any:
 
 def rows_of(model: Any, data: Any) -> Rows:
     """Return the rows that a `Model` makes of data, with target and weights."""
-    rows: Rows = data if is_rows(data) else model.rows(data)
+    rows: Rows = data if is_rows(data) else model.design_rows(data)
     return rows
 
 
