@@ -409,7 +409,7 @@ class Model:
 
     def summary(self) -> Summary:
         """The fit on one screen."""
-        from linearly.inference.model_summary import model_summary
+        from linearly.inference.summaries import model_summary
 
         return model_summary(self.estimator, self.target)
 

@@ -135,11 +135,13 @@ class Table:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a copy as a pandas DataFrame."""
-        return self._to_frame("pandas")
+        frame: pd.DataFrame = self._to_frame("pandas")
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """Return a copy as a polars DataFrame."""
-        return self._to_frame("polars")
+        frame: pl.DataFrame = self._to_frame("polars")
+        return frame
 
     def _to_frame(self, library: str) -> Any:
         try:

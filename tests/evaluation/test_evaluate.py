@@ -29,10 +29,10 @@ from sklearn.svm import SVC
 import linearly
 import linearly.models.linear_regression
 from linearly.dataset.rows.block import as_rows
-from linearly.evaluation.accumulators import ClassCounts
+from linearly.evaluation.accumulators import ClassCounts, Scores
 from linearly.evaluation.evaluate import Evaluation, evaluate
 from linearly.evaluation.intervals import Area, average, newcombe, wilson, wilson_f1
-from linearly.evaluation.metrics import class_figures
+from linearly.evaluation.metrics import class_metrics
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "classifiers.json").read_text(encoding="utf-8"))
 Z = 1.959963984540054
@@ -298,8 +298,8 @@ def test_intervals_cover_as_often_as_they_say():
         y = (rng.random(n) < 0.4).astype(int)
         p = 1 / (1 + np.exp(-(np.log(0.4 / 0.6) + 1.5 * (rng.normal(size=n) + 1.5 * y) - 1.125)))
         P = np.c_[p, 1 - p]
-        tally = ClassCounts.of(1 - y, (p < 0.5).astype(int), np.ones(n), 2, P, P[:, :1])
-        return class_figures(tally, tally.kept[0], [1, 0], 0.95, probable=True).metrics
+        tally = ClassCounts.of(1 - y, (p < 0.5).astype(int), np.ones(n), 2, Scores(P, P[:, :1]))
+        return class_metrics(tally, tally.row_scores[0], [1, 0], 0.95, probable=True).metrics
 
     truth = figures(400_000)
     covered = np.zeros(len(truth))

@@ -94,15 +94,15 @@ def _least_squares_facts(model: Model) -> dict[str, Any]:
 def _logistic_facts(model: Model) -> dict[str, Any]:
     import numpy as np
 
-    from linearly.evaluation.targets import to_plain_values
     from linearly.inference.tidy import glance, tidy
+    from linearly.table import to_python_value
 
     estimator = model.estimator
     facts: dict[str, Any] = {"statistics": glance(estimator).row(0), "separated": estimator.separation_ is not None}
     if estimator.separation_ is not None:
         facts["separation"] = str(estimator.separation_.verdict)
     if len(model.classes) > 2:
-        facts["reference"] = to_plain_values(estimator.reference_)
+        facts["reference"] = to_python_value(estimator.reference_)
     facts["aliased"] = [model.names[j] for j in estimator._aliased]
     if estimator._null is not None:
         names = (*(["Intercept"] if estimator.fit_intercept else []), *model.names)
@@ -190,7 +190,7 @@ def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:
     from linearly.algorithm.least_squares.solver import RidgeProblem, summarize
     from linearly.inference.diagnostics import breusch_pagan, squared_residuals
     from linearly.inference.normality import shapiro_wilk
-    from linearly.inference.tidy import row_diagnostics
+    from linearly.inference.fitted_rows import row_diagnostics
 
     solution = estimator.solution_
     _, residual, _, weight = row_diagnostics(rows, solution)

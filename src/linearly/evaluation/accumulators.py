@@ -1,13 +1,13 @@
-"""What an evaluation counts in a block of rows; tallies of blocks add up.
+"""Reduce a block of rows to the counts and sums that an evaluation needs; those of blocks add up.
 
-Counts and sums are enough for everything but ranks: areas under curves and calibration need the score of every row, so
-those are kept, 8 bytes for each row and score.
+Counts and sums are enough for everything but ranks. Areas under curves and calibration need the score of every row, so
+scores are kept, 8 bytes per row and score.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,23 @@ Codes = NDArray[np.intp]
 _ROWS_AT_ONCE = 4096
 
 
+class Scores(NamedTuple):
+    """What a model gives beside labels: probabilities, scores to rank by, logarithms of the true label's probability.
+
+    The logarithms are given only if some probability is too small for float64 to hold its digits.
+    """
+
+    probability: NDArray[Any] | None = None
+    score: NDArray[Any] | None = None
+    log_probability: Array | None = None
+
+    def take(self, rows: Any) -> Scores:
+        """Return the scores of some rows."""
+        return Scores(*(None if part is None else part[rows] for part in self))
+
+
 class RowScores(NamedTuple):
-    """Row by row: scores (n × K, or n × 1 for the positive label of two), class numbers, weights."""
+    """Scores (n × K, or n × 1 for the positive label of two), class codes and weights, row by row."""
 
     score: Array
     actual: NDArray[np.int_]
@@ -28,99 +43,79 @@ class RowScores(NamedTuple):
     weight: Array
 
     @staticmethod
-    def joined(parts: tuple[RowScores, ...]) -> RowScores:
-        """All blocks as one."""
-        if len(parts) == 1:
-            return parts[0]
-        score, actual, predicted, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return RowScores(score, actual, predicted, weight)
+    def join(parts: tuple[RowScores, ...]) -> RowScores | None:
+        """Return the rows of all blocks; None if there are no scores."""
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        return RowScores(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def log_losses(given: Array, logarithm: Array | None = None) -> tuple[Array, int]:
-    """−log of the probabilities given to what is true, and how many were 0.
+def log_losses(given: Array, log_probability: Array | None = None) -> tuple[Array, int]:
+    """Return −log of the probabilities given to what is true, and how many of them were 0.
 
-    A probability of 0 counts as the smallest step below 1, as in scikit-learn, so that the loss stays finite; unless
+    A probability of 0 counts as the smallest step below 1, as in scikit-learn, so that the loss stays finite, unless
     its logarithm is known.
     """
     known = given > 0
     logs = np.log(np.where(known, given, np.finfo(given.dtype).eps), dtype=np.float64)
-    if logarithm is not None:
-        known, logs = known | np.isfinite(logarithm), np.where(np.isfinite(logarithm), logarithm, logs)
+    if log_probability is not None:
+        finite = np.isfinite(log_probability)
+        known, logs = known | finite, np.where(finite, log_probability, logs)
     return np.asarray(-logs), int(np.size(known) - np.count_nonzero(known))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassCounts:
-    """One label a row: the confusion matrix, sums of row losses, and scores."""
+class Additive:
+    """A dataclass of counts and sums whose `+` adds field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return type(self)(*(getattr(self, name) + getattr(other, name) for name in names))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCounts(Additive):
+    """One label per row: the confusion matrix, sums of row losses, and scores."""
 
     n: int  # rows of positive weight
     counts: Array  # Σw, actual × predicted
     squares: Array  # Σw²
     losses: Array  # the sums of RowMean for log-loss and Brier score, 2 × 5
     impossible: int  # rows whose actual label was given probability 0
-    kept: tuple[RowScores, ...]
+    row_scores: tuple[RowScores, ...]
 
     @staticmethod
-    def of(
-        actual: Codes,
-        predicted: Codes,
-        weight: Array,
-        K: int,
-        probability: Array | None,
-        score: Array | None,
-        logarithm: Array | None = None,
-    ) -> ClassCounts:
-        """From class numbers; `probability` is n × K, `score` what is to be kept.
-
-        `logarithm`, of the probability of each row's label, says what float64 cannot hold of the probability.
-        """
+    def of(actual: Codes, predicted: Codes, weight: Array, K: int, scores: Scores) -> ClassCounts:
+        """Count rows with class codes from 0 to K − 1; probabilities are n × K."""
         cell = actual * K + predicted
         counts, squares = (np.asarray(np.bincount(cell, w, K * K), float).reshape(K, K) for w in (weight, weight**2))
-        losses, impossible = np.zeros((2, 5)), 0
+        losses, impossible, probability = np.zeros((2, 5)), 0, scores.probability
         if probability is not None:
             given = probability[np.arange(len(actual)), actual]
-            log_loss, impossible = log_losses(given, logarithm)
+            log_loss, impossible = log_losses(given, scores.log_probability)
             brier = (probability.astype(np.float64) ** 2).sum(axis=1) - 2.0 * given + 1.0
             losses = np.stack([RowMean.sums(log_loss, weight), RowMean.sums(brier if K > 2 else brier / 2, weight)])
-        kept = () if score is None else (RowScores(score, actual, predicted, weight),)
-        return ClassCounts(len(actual), counts, squares, losses, impossible, kept)
-
-    def __add__(self, other: ClassCounts) -> ClassCounts:
-        return ClassCounts(
-            self.n + other.n,
-            self.counts + other.counts,
-            self.squares + other.squares,
-            self.losses + other.losses,
-            self.impossible + other.impossible,
-            self.kept + other.kept,
-        )
+        rows = () if scores.score is None else (RowScores(scores.score, actual, predicted, weight),)
+        return ClassCounts(len(actual), counts, squares, losses, impossible, rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MultilabelCounts:
-    """Any subset of L labels a row: with v = (hit, predicted, actual) of every label, the sums Σwv, Σw²v and Σw²vv'."""
+@dataclass(frozen=True, eq=False)
+class MultilabelCounts(Additive):
+    """Any subset of L labels per row: sums Σwv, Σw²v and Σw²vv' of v = (hit, predicted, actual) of every label."""
 
     n: int
     weight: float
     squares: float  # Σw²
-    exact: tuple[float, float]  # Σw and Σw² of rows with every label right
+    all_right: float  # Σw of rows with every label right
     sums: Array  # Σwv, 3 × L
     sums2: Array  # Σw²v, 3L
     moments: Array  # Σw²vv', 3L × 3L
     losses: Array
     impossible: int  # labels whose actual value was given probability 0
-    kept: tuple[RowScores, ...]
+    row_scores: tuple[RowScores, ...]
 
     @staticmethod
-    def of(
-        actual: Codes,
-        predicted: Codes,
-        weight: Array,
-        probability: Array | None,
-        score: Array | None,
-        logarithm: Array | None = None,
-    ) -> MultilabelCounts:
-        """From 0/1 matrices, n × L; `logarithm` is that of the probability of what is true of each label."""
+    def of(actual: Codes, predicted: Codes, weight: Array, scores: Scores) -> MultilabelCounts:
+        """Count rows of 0/1 matrices, n × L; log probabilities are those of the truth about each label."""
         n, L = actual.shape
         sums2, moments = np.zeros(3 * L), np.zeros((3 * L, 3 * L))
         for start in range(0, n, _ROWS_AT_ONCE):
@@ -129,44 +124,22 @@ class MultilabelCounts:
             weighted = v * weight[start : start + _ROWS_AT_ONCE, None] ** 2
             sums2 += weighted.sum(axis=0)
             moments += weighted.T @ v
-        right = (actual == predicted).all(axis=1)
-        losses, impossible = np.zeros((2, 5)), 0
+        losses, impossible, probability = np.zeros((2, 5)), 0, scores.probability
         if probability is not None:
             given = np.where(actual == 1, probability, 1 - probability)
-            log_loss, impossible = log_losses(given, logarithm)
+            log_loss, impossible = log_losses(given, scores.log_probability)
             brier = ((1.0 - given) ** 2).mean(axis=1)
             losses = np.stack([RowMean.sums(log_loss.mean(axis=1), weight), RowMean.sums(brier, weight)])
-        return MultilabelCounts(
-            n,
-            float(weight.sum()),
-            float(weight @ weight),
-            (float(weight @ right), float(weight**2 @ right)),
-            np.stack([weight @ (actual * predicted), weight @ predicted, weight @ actual]),
-            sums2,
-            moments,
-            losses,
-            impossible,
-            () if score is None else (RowScores(score, actual, predicted, weight),),
-        )
-
-    def __add__(self, other: MultilabelCounts) -> MultilabelCounts:
-        return MultilabelCounts(
-            self.n + other.n,
-            self.weight + other.weight,
-            self.squares + other.squares,
-            (self.exact[0] + other.exact[0], self.exact[1] + other.exact[1]),
-            self.sums + other.sums,
-            self.sums2 + other.sums2,
-            self.moments + other.moments,
-            self.losses + other.losses,
-            self.impossible + other.impossible,
-            self.kept + other.kept,
-        )
+        all_right = float(weight @ (actual == predicted).all(axis=1))
+        sums = np.stack([weight @ (actual * predicted), weight @ predicted, weight @ actual])
+        rows = () if scores.score is None else (RowScores(scores.score, actual, predicted, weight),)
+        total, squares = float(weight.sum()), float(weight @ weight)
+        return MultilabelCounts(n, total, squares, all_right, sums, sums2, moments, losses, impossible, rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RegressionSums:
-    """Regression: sums Σwv and Σw²v of v = (1, |e|, e², e⁴, u, u², u³, u⁴, e²u, e²u²), for each target.
+@dataclass(frozen=True, eq=False)
+class RegressionSums(Additive):
+    """Sums Σwv and Σw²v of v = (1, |e|, e², e⁴, u, u², u³, u⁴, e²u, e²u²), for each target.
 
     e is the error and u the target less a shift near its mean, both in a unit near its spread: without a shift powers
     would lose digits, without a unit they could overflow.
@@ -178,24 +151,21 @@ class RegressionSums:
 
     @staticmethod
     def of(y: Array, prediction: Array, weight: Array, shift: Array, unit: Array) -> RegressionSums:
-        """From n × k targets and predictions."""
+        """Add up rows of n × k targets and predictions."""
         e, u = (y - prediction) / unit, (y - shift) / unit
         e2, u2 = e**2, u**2
         v = np.stack([np.ones_like(e), np.abs(e), e2, e2**2, u, u2, u2 * u, u2**2, e2 * u, e2 * u2])
         return RegressionSums(len(y), np.einsum("i,vit->vt", weight, v), np.einsum("i,vit->vt", weight**2, v))
 
-    def __add__(self, other: RegressionSums) -> RegressionSums:
-        return RegressionSums(self.n + other.n, self.sums + other.sums, self.sums2 + other.sums2)
-
     def mean_power(self, power: int) -> list[RowMean]:
-        """The mean of |e| (power 1) or e² (power 2) for each target."""
+        """Return the mean of |e| (power 1) or e² (power 2) for each target."""
         return [
             RowMean.of(np.array([s[0], q[0], s[power], q[power], q[power + 1]]))
             for s, q in zip(self.sums.T, self.sums2.T, strict=True)
         ]
 
     def r_squared(self) -> list[tuple[float, float]]:
-        """R² about the mean of these rows and its standard error, by the delta method, for each target."""
+        """Return R² about the mean of these rows and its standard error, by the delta method, for each target."""
         result = []
         for s, q in zip(self.sums.T, self.sums2.T, strict=True):
             center = s[4] / s[0]

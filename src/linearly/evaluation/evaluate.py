@@ -1,14 +1,14 @@
-"""`evaluate`: how good a fitted model is on rows, each figure with an interval.
+"""Evaluate a fitted model on rows: metrics with confidence intervals, confusion matrix, curves.
 
-It works with every model that has `predict`, scikit-learn's included, and is a fold: blocks are tallied where they
-are, tallies add up, and the figures are read off the sum.
+`evaluate` works with every model that has `predict`, scikit-learn's included. Each block of rows is reduced to counts
+and sums where the rows are; these add up, and the metrics are computed from the total.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,56 +16,74 @@ from numpy.typing import NDArray
 
 from linearly.dataset.rows.block import RowLocator, names_of
 from linearly.dataset.rows.reduce import single_threaded_blas
-from linearly.evaluation.accumulators import ClassCounts, MultilabelCounts, RegressionSums, RowScores
+from linearly.evaluation import targets
+from linearly.evaluation.accumulators import ClassCounts, MultilabelCounts, RegressionSums, RowScores, Scores
 from linearly.evaluation.intervals import Array
-from linearly.evaluation.metrics import MetricTables, class_figures, label_figures, regression_figures
-from linearly.evaluation.targets import (
-    EvaluationData,
-    check_has_rows,
-    check_same_length,
-    class_scores,
-    classifies,
-    codes,
-    column,
-    label_scores,
-    log_probability,
-    log_probability_of_labels,
-    numbers,
-    position,
-    present,
-    scorer,
-    to_plain_values,
-    zeros_and_ones,
-)
+from linearly.evaluation.metrics import MetricTables, class_metrics, multilabel_metrics, regression_metrics
+from linearly.evaluation.targets import EvaluationData
 from linearly.inference.tidy import check_level
 from linearly.inference.unwrap import features_of, rows_of, unwrap_estimator
-from linearly.table import Summary, Table
+from linearly.table import Summary, Table, to_python_value
 
-_WIDEST_CONFUSION = 12  # classes whose confusion matrix is printed
+MAX_PRINTED_CLASSES = 12  # of a confusion matrix
+
+Encode = Callable[[Any, list[Any], str, RowLocator], NDArray[np.intp]]
+Score = Callable[[Any, NDArray[np.intp], RowLocator], Scores]
+Count = Callable[[NDArray[np.intp], NDArray[np.intp], Array, Scores], Any]
 
 
 @single_threaded_blas()
 def evaluate(
     model: Any, X: Any, y: Any = None, *, sample_weight: Any = None, positive: Any = None, level: float = 0.95
 ) -> Evaluation:
-    """How good a fitted classifier or regressor is on rows: figures with intervals, confusion matrix, curves.
+    """Measure how good a fitted classifier or regressor is on rows, with confidence intervals.
 
     Parameters
     ----------
-    model : a fitted model with ``predict``; a classifier also has ``classes_``. Figures that need probabilities or
-        scores are given where it has ``predict_proba`` or ``decision_function``. Or a `Model` of `fit`.
-    X, y : rows and what is true of them: numbers (regression), labels, or a 0/1 matrix (any subset of labels a row).
-        ``X`` may be `Rows` that bring their own targets and weights. For a `Model` it is data as `fit` takes them, and
-        without y their own target and weights count.
-    sample_weight : weights of the rows. Intervals count (Σw)² / Σw² rows; weight 0 means the row is absent.
-    positive : which of two labels precision, recall and F1 are about; ``model.classes_[1]`` by default.
-    level : confidence level of the intervals.
+    model : Model or estimator
+        A fitted model with ``predict``. A classifier also has ``classes_``; metrics that need probabilities or scores
+        are given if it has ``predict_proba`` or ``decision_function``.
+    X : array-like, data frame or Rows of shape (n_rows, n_features)
+        Rows to predict. `Rows` may contain targets and weights. For a `Model`, data as `fit` takes them.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        Numbers (regression), labels, or a 0/1 matrix (any subset of labels per row). For a `Model`, the target and
+        weights of the data by default.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows. Intervals count (Σw)² / Σw² rows; rows of weight 0 are left out.
+    positive : label, optional
+        Which of two labels precision, recall and F1 are about; ``model.classes_[1]`` by default.
+    level : float, default=0.95
+        Confidence level of the intervals.
 
-    They are intervals for the model as it is, on rows like these: Wilson's for proportions (for F1 through
-    TP / (TP + FP + FN)), DeLong's for the area under the ROC curve, normal ones for means of row losses; averages over
-    classes combine the intervals of the classes. A ratio 0/0 is defined as 0, and a note says so.
+    Returns
+    -------
+    Evaluation
+        Tables of metrics, confusion matrix, metrics per class and calibration, and curves.
 
-    Scores are kept row by row for curves and calibration; all else is counted block by block.
+    Raises
+    ------
+    TypeError
+        If the model has no ``predict``, or is a classifier that was not fitted.
+    ValueError
+        If there are no rows, or if targets and predictions cannot be compared; the message names the row.
+
+    See Also
+    --------
+    cross_validate : The same without a second set of rows.
+    plot_roc, plot_precision_recall, plot_calibration, plot_confusion : Draw an evaluation.
+
+    Notes
+    -----
+    The intervals are for this model on rows like these: Wilson's for proportions (for F1 through TP / (TP + FP + FN)),
+    DeLong's for the area under the ROC curve, normal ones for means of row losses. Averages over classes combine the
+    intervals of the classes. A ratio 0/0 is defined as 0, and a note says so. Scores are kept row by row for curves
+    and calibration; everything else is counted block by block.
+
+    References
+    ----------
+    .. [1] Wilson (1927), Probable Inference, the Law of Succession, and Statistical Inference.
+    .. [2] DeLong, DeLong, Clarke-Pearson (1988), Comparing the Areas under Two or More Correlated Receiver Operating
+       Characteristic Curves.
 
     Examples
     --------
@@ -88,7 +106,7 @@ def evaluate(
         X = rows_of(model, X) if y is None else features_of(model, X)
         model = unwrap_estimator(model)
     data = EvaluationData(X, y, sample_weight)
-    if not classifies(model):
+    if not targets.classifies(model):
         if positive is not None:
             raise ValueError("positive= is for classifiers of two labels.")
         return _evaluate_regression(model, data, y, level)
@@ -104,19 +122,40 @@ def evaluate(
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """What `evaluate` found; it prints as one screen, and ``evaluation["accuracy"]`` is a number.
+    """The result of `evaluate`. It prints as one screen, and ``evaluation["accuracy"]`` is a number.
 
     Attributes
     ----------
-    metrics : Table ``metric, value, conf_low, conf_high, method``, with ``target`` first if there are several.
-    confusion : Table of the confusion matrix, rows actual, columns predicted, the positive of two labels first; for
-        several labels a row, the four counts of each label. None for regression.
-    per_class : Table of precision, recall, F1 (and ROC AUC) of each label with intervals, or None.
-    calibration : Table of predicted against observed frequency in ten bins, or None. With more than two classes it is
-        about the predicted label: how sure the model was, and how often it was right.
-    kind : "binary", "multiclass", "multilabel" or "regression".
-    labels : the labels in the order of every table.
-    n, level, notes : rows of positive weight, confidence level, and what else a reader must know.
+    kind : {"binary", "multiclass", "multilabel", "regression"}
+        What the model predicts.
+    title : str
+        The model and the number of rows in a line.
+    n : int
+        Number of rows of positive weight.
+    level : float
+        Confidence level of the intervals.
+    labels : tuple
+        The labels in the order of every table; empty for regression.
+    metrics : Table
+        Columns ``metric, value, conf_low, conf_high, method``, with ``target`` first if there are several.
+    confusion : Table or None
+        Confusion matrix, rows actual, columns predicted, the positive of two labels first; for several labels per
+        row, the four counts of each label. None for regression.
+    per_class : Table or None
+        Precision, recall, F1 (and ROC AUC) of each label with intervals. None for regression.
+    calibration : Table or None
+        Predicted against observed frequency in ten bins. With more than two classes it is about the predicted label.
+        None without probabilities.
+    roc : Table or None
+        ROC curve, ``threshold, false_positive_rate, true_positive_rate``, with ``label`` first if not binary.
+    precision_recall : Table or None
+        Precision-recall curve, ``threshold, precision, recall``, with ``label`` first if not binary.
+    notes : tuple of str
+        What else a reader must know.
+
+    See Also
+    --------
+    evaluate : Return an evaluation.
     """
 
     kind: str
@@ -129,10 +168,10 @@ class Evaluation:
     per_class: Table | None = None
     calibration: Table | None = None
     notes: tuple[str, ...] = ()
-    kept: RowScores | None = field(default=None, compare=False)
+    row_scores: RowScores | None = field(default=None, compare=False)
 
     def __getitem__(self, metric: str) -> Any:
-        """The value of a metric; an array, one entry a target, if there are several targets."""
+        """Return the value of a metric; an array with one entry per target if there are several targets."""
         found = self.metrics["value"][self.metrics["metric"] == metric]
         if len(found) == 0:
             names = dict.fromkeys(self.metrics["metric"].tolist())
@@ -141,7 +180,7 @@ class Evaluation:
 
     @cached_property
     def roc(self) -> Table | None:
-        """The ROC curve, ``threshold, false_positive_rate, true_positive_rate``; with ``label`` first if not binary."""
+        """Return the ROC curve of each label against the rest, None without scores."""
         from sklearn.metrics import roc_curve
 
         def points(truth: Any, score: Any, weight: Any) -> dict[str, Array]:
@@ -152,7 +191,7 @@ class Evaluation:
 
     @cached_property
     def precision_recall(self) -> Table | None:
-        """The precision-recall curve, ``threshold, precision, recall``; with ``label`` first if not binary."""
+        """Return the precision-recall curve of each label against the rest, None without scores."""
         from sklearn.metrics import precision_recall_curve
 
         def points(truth: Any, score: Any, weight: Any) -> dict[str, Array]:
@@ -164,12 +203,12 @@ class Evaluation:
         return self._curve(points)
 
     def _curve(self, points: Callable[[Any, Any, Any], dict[str, Array]]) -> Table | None:
-        if self.kept is None:
+        if self.row_scores is None:
             return None
         parts: list[dict[str, Any]] = []
         for label, truth, score in self._one_against_rest():
             if truth.any() and not truth.all():
-                part = points(truth, score, self.kept.weight)
+                part = points(truth, score, self.row_scores.weight)
                 several: dict[str, Any] = {"label": [label] * len(part["threshold"])}
                 parts.append(part if self.kind == "binary" else several | part)
         if not parts:
@@ -177,8 +216,8 @@ class Evaluation:
         return Table({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
     def _one_against_rest(self) -> list[tuple[Any, NDArray[np.bool_], Array]]:
-        assert self.kept is not None
-        score, actual = self.kept.score, self.kept.actual
+        assert self.row_scores is not None
+        score, actual = self.row_scores.score, self.row_scores.actual
         if self.kind == "binary":
             return [(self.labels[0], actual == 0, score[:, 0])]
         truth = actual == 1 if self.kind == "multilabel" else actual[:, None] == np.arange(len(self.labels))
@@ -186,7 +225,7 @@ class Evaluation:
 
     def _summary(self) -> Summary:
         tables = [self.metrics]
-        if self.confusion is not None and len(self.labels) <= _WIDEST_CONFUSION:
+        if self.confusion is not None and len(self.labels) <= MAX_PRINTED_CLASSES:
             tables.insert(0, self.confusion)
         if self.per_class is not None and self.kind != "binary":
             shown = [name for name in self.per_class.columns if not name.endswith(("_low", "_high"))]
@@ -208,97 +247,86 @@ class Evaluation:
 def _evaluate_classes(
     model: Any, data: EvaluationData, classes: NDArray[Any], positive: Any, level: float
 ) -> Evaluation:
-    K = len(classes)
+    K, known = len(classes), classes.tolist()
     order = list(range(K))
     if K == 2:
-        first = 1 if positive is None else position(positive, classes)
+        if positive is not None and positive not in known:
+            raise ValueError(f"positive={positive!r} is not a label of the model: it knows {known}.")
+        first = 1 if positive is None else known.index(positive)
         order = [first, 1 - first]
     elif positive is not None:
         raise ValueError(f"positive= is for two labels; the model knows {K}. See per_class for each of them.")
-    labels = [to_plain_values(classes[k]) for k in order]
-    ask = scorer(model)
+    labels = [to_python_value(classes[k]) for k in order]
 
-    def tally(X: Any, y: Any, weight: Any, where: RowLocator) -> ClassCounts:
-        actual = codes(column(y), labels, "y", where)
-        predicted = codes(column(model.predict(X)), labels, "The prediction", where)
-        check_same_length(predicted, actual)
-        probability, score = class_scores(model, ask, X, order, where)
-        rows, weight = present(weight, len(actual))
-        logarithm = log_probability(model, X, probability, order, actual)
-        cut = [None if part is None else part[rows] for part in (probability, score, logarithm)]
-        return ClassCounts.of(actual[rows], predicted[rows], weight, K, *cut)
+    def score(X: Any, actual: NDArray[np.intp], where: RowLocator) -> Scores:
+        return targets.class_scores(model, X, order, actual, where)
 
-    found = data.reduce(tally)
-    check_has_rows(found.n)
-    kept = RowScores.joined(found.kept) if found.kept else None
-    figures = class_figures(found, kept, labels, level, probable=ask == "predict_proba")
-    about = f", positive label {labels[0]!r}" if K == 2 else f", {K} labels"
-    kind = "binary" if K == 2 else "multiclass"
-    return _result(kind, model, found.n, about, labels, figures, kept, level)
+    def count(actual: NDArray[np.intp], predicted: NDArray[np.intp], weight: Array, scores: Scores) -> ClassCounts:
+        return ClassCounts.of(actual, predicted, weight, K, scores)
+
+    total = data.reduce(_counter(model, labels, targets.codes, score, count))
+    kind, about = ("binary", f"positive label {labels[0]!r}") if K == 2 else ("multiclass", f"{K} labels")
+    return _result(kind, model, total, about, labels, class_metrics, level)
 
 
 def _evaluate_labels(model: Any, data: EvaluationData, y: Any, level: float) -> Evaluation:
     if data.targets.ndim != 2:
         raise ValueError("This model answers with several labels a row: y must be a 0/1 matrix, one column a label.")
     L = data.targets.shape[1]
-    labels = [to_plain_values(name) for name in names_of(y) or [f"y{j}" for j in range(L)]]
-    ask = scorer(model)
+    labels = [to_python_value(name) for name in names_of(y) or [f"y{j}" for j in range(L)]]
+    score = partial(targets.label_scores, model)
+    total = data.reduce(_counter(model, labels, targets.zeros_and_ones, score, MultilabelCounts.of))
+    return _result("multilabel", model, total, f"{L} labels, any subset a row", labels, multilabel_metrics, level)
 
-    def tally(X: Any, y: Any, weight: Any, where: RowLocator) -> MultilabelCounts:
-        actual = zeros_and_ones(y, labels, "y", where)
-        predicted = zeros_and_ones(model.predict(X), labels, "The prediction", where)
-        check_same_length(predicted, actual)
-        score = label_scores(model, ask, X, where)
-        rows, weight = present(weight, len(actual))
-        probability = score if ask == "predict_proba" else None
-        logarithm = log_probability_of_labels(model, X, probability, actual)
-        cut = [None if part is None else part[rows] for part in (probability, score, logarithm)]
-        return MultilabelCounts.of(actual[rows], predicted[rows], weight, *cut)
 
-    found = data.reduce(tally)
-    check_has_rows(found.n)
-    kept = RowScores.joined(found.kept) if found.kept else None
-    figures = label_figures(found, kept, labels, level, probable=ask == "predict_proba")
-    return _result("multilabel", model, found.n, f", {L} labels, any subset a row", labels, figures, kept, level)
+def _counter(
+    model: Any, labels: list[Any], encode: Encode, score: Score, count: Count
+) -> Callable[[Any, Any, Any, RowLocator], Any]:
+    """Return the function that reduces rows with labels to counts."""
+
+    def count_rows(X: Any, y: Any, weight: Any, where: RowLocator) -> Any:
+        actual = encode(y, labels, "y", where)
+        predicted = encode(model.predict(X), labels, "The prediction", where)
+        targets.check_same_length(predicted, actual)
+        scores = score(X, actual, where)
+        rows, weight = targets.counted_rows(weight, len(actual))
+        return count(actual[rows], predicted[rows], weight, scores.take(rows))
+
+    return count_rows
 
 
 def _evaluate_regression(model: Any, data: EvaluationData, y: Any, level: float) -> Evaluation:
-    first = numbers(data.targets, "y", data.where)
-    first = first[present(data.weight, len(first))[0]]  # absent rows must not set the scale: theirs may be any
-    check_has_rows(len(first))
+    first = targets.numbers(data.targets, "y", data.where)
+    first = first[targets.counted_rows(data.weight, len(first))[0]]  # rows of weight 0 must not set the scale
+    targets.check_has_rows(len(first))
     shift = first.mean(axis=0)
     spread = np.abs(first - shift).max(axis=0)
     _, exponent = np.frexp(np.where(spread > 0, spread, 1.0))
     unit = np.ldexp(1.0, exponent)
 
-    def tally(X: Any, y: Any, weight: Any, where: RowLocator) -> RegressionSums:
-        truth = numbers(y, "y", where)
-        prediction = numbers(model.predict(X), "The prediction", where)
-        check_same_length(prediction, truth)
-        rows, weight = present(weight, len(truth))
+    def add_up(X: Any, y: Any, weight: Any, where: RowLocator) -> RegressionSums:
+        truth = targets.numbers(y, "y", where)
+        prediction = targets.numbers(model.predict(X), "The prediction", where)
+        targets.check_same_length(prediction, truth)
+        rows, weight = targets.counted_rows(weight, len(truth))
         return RegressionSums.of(truth[rows], prediction[rows], weight, shift, unit)
 
-    found = data.reduce(tally)
-    check_has_rows(found.n)
-    names = names_of(y) or [f"y{t}" for t in range(len(unit))]
-    figures = regression_figures(found, unit, [str(name) for name in names], level)
-    several = f", {len(unit)} targets" if len(unit) > 1 else ""
-    return _result("regression", model, found.n, several, [], figures, None, level)
+    total = data.reduce(add_up)
+    names = [str(name) for name in names_of(y) or [f"y{t}" for t in range(len(unit))]]
+    about = f"{len(unit)} targets" if len(unit) > 1 else ""
+    return _result("regression", model, total, about, [], partial(regression_metrics, unit, names), level)
 
 
 def _result(
-    kind: str,
-    model: Any,
-    n: int,
-    about: str,
-    labels: list[Any],
-    figures: MetricTables,
-    kept: RowScores | None,
-    level: float,
+    kind: str, model: Any, total: Any, about: str, labels: list[Any], compute: Callable[..., MetricTables], level: float
 ) -> Evaluation:
-    notes = [*figures.notes, f"Intervals at {100 * level:g} %: for this model, on rows like these {n}."]
-    title = f"{type(model).__name__} on {n} row{'s' if n != 1 else ''}{about}"
-    return Evaluation(
-        kind, title, n, level, tuple(labels), figures.metrics, figures.confusion, figures.per_class,
-        figures.calibration, tuple(notes), kept,
-    )  # fmt: skip
+    """Return the evaluation of a model from the counts or sums of all rows."""
+    targets.check_has_rows(total.n)
+    if kind == "regression":
+        rows, tables = None, compute(total, level)
+    else:
+        rows = RowScores.join(total.row_scores)
+        tables = compute(total, rows, labels, level, probable=targets.score_method(model) == "predict_proba")
+    title = ", ".join(filter(None, [f"{type(model).__name__} on {total.n} row{'s' * (total.n != 1)}", about]))
+    notes = (*tables.notes, f"Intervals at {100 * level:g} %: for this model, on rows like these {total.n}.")
+    return Evaluation(kind, title, total.n, level, tuple(labels), *tables[:-1], notes, rows)

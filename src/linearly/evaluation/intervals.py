@@ -1,6 +1,6 @@
-"""Intervals for what an evaluation measures: proportions, means of row losses, areas under ROC curves.
+"""Compute confidence intervals of proportions, means of row losses, and areas under ROC curves.
 
-Weights count through Kish's effective number of rows, (Σw)² / Σw²: their scale does not matter, and equal weights are
+Weights enter through Kish's effective number of rows, (Σw)² / Σw²: their scale does not matter, and equal weights are
 no weights.
 """
 
@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import ndtri
+
+from linearly.inference.tidy import t_quantile
 
 Array = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """An estimate, where it may lie, and how that was found."""
+    """An estimate with its confidence interval, and how that was computed."""
 
     value: float
     low: float
@@ -30,20 +31,20 @@ UNDEFINED = Interval(np.nan, np.nan, np.nan, "undefined")
 
 
 def kish_sample_size(weight: float, squares: float) -> float:
-    """Kish's effective number of rows, from Σw and Σw²."""
+    """Return Kish's effective number of rows, from Σw and Σw²."""
     return weight**2 / squares if squares > 0 else 0.0
 
 
 def share(part: float, whole: float) -> float:
-    """A ratio, with 0/0 defined as 0."""
+    """Return a ratio, with 0/0 defined as 0."""
     return part / whole if whole > 0 else 0.0
 
 
 def wilson(value: float, n: float, level: float, method: str = "Wilson") -> Interval:
-    """A proportion of n rows (Wilson 1927): inside [0, 1], and of positive length where all or none are right."""
+    """Return the interval of a proportion of n rows (Wilson 1927): inside [0, 1], and never of length 0."""
     if not n > 0:
         return Interval(value, 0.0, 1.0, method)
-    z = z_quantile(level)
+    z = t_quantile(level)
     middle = (value + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(value * (1 - value) / n + z**2 / (4 * n**2))
     low, high = max(middle - half, 0.0), min(middle + half, 1.0)
@@ -51,14 +52,14 @@ def wilson(value: float, n: float, level: float, method: str = "Wilson") -> Inte
 
 
 def wilson_f1(hits: float, union: float, n: float, level: float) -> Interval:
-    """F1 from the proportion J = TP / (TP + FP + FN) of n rows, of which it is the increasing function 2J / (1 + J)."""
+    """Return the interval of F1, the increasing function 2J / (1 + J) of the proportion J = TP / (TP + FP + FN)."""
     J = wilson(share(hits, union), n, level)
     value, low, high = (2 * j / (1 + j) for j in J[:3])
     return Interval(value, low, high, "Wilson of TP/(TP+FP+FN)")
 
 
 def matched_wilson(value: float, variance: float, n: float, level: float) -> Interval:
-    """A proportion whose variance is known otherwise: Wilson with the number of rows that would give this variance."""
+    """Return Wilson's interval of a proportion of known variance, with the number of rows that would give it."""
     rows = value * (1 - value) / variance if variance > 0 else n
     return wilson(value, rows, level, "Wilson, delta")
 
@@ -71,7 +72,7 @@ class RowMean(NamedTuple):
 
     @staticmethod
     def of(sums: Array) -> RowMean:
-        """From the five sums, which add up over blocks."""
+        """Compute the mean from the five sums, which add up over blocks."""
         w, w2, wl, w2l, w2l2 = map(float, sums)
         value = wl / w
         n = kish_sample_size(w, w2)
@@ -80,20 +81,20 @@ class RowMean(NamedTuple):
 
     @staticmethod
     def sums(loss: Array, weight: Array) -> Array:
-        """The five sums of a block."""
+        """Return the five sums of a block."""
         w2 = weight**2
         return np.array([weight.sum(), w2.sum(), weight @ loss, w2 @ loss, w2 @ loss**2])
 
     def interval(self, level: float) -> Interval:
-        """Normal on the scale of logarithms: losses are positive and their means skewed to the right."""
-        factor = np.exp(z_quantile(level) * self.error / self.value) if self.value > 0 else 1.0
+        """Return a normal interval of the logarithm: losses are positive and their means skewed to the right."""
+        factor = np.exp(t_quantile(level) * self.error / self.value) if self.value > 0 else 1.0
         return Interval(self.value, float(self.value / factor), float(self.value * factor), "normal, log")
 
 
 def average(parts: Sequence[Interval], correlation: Array | None, method: str) -> Interval:
-    """The mean of several estimates, from the intervals of each (Zou & Donner's MOVER): as well-behaved as they are.
+    """Return the interval of a mean of estimates from their intervals (Zou and Donner's MOVER, 2008).
 
-    Without a correlation matrix they are taken as independent.
+    Without a correlation matrix the estimates are taken as independent.
     """
     if not parts:
         return UNDEFINED
@@ -105,7 +106,7 @@ def average(parts: Sequence[Interval], correlation: Array | None, method: str) -
 
 
 def correlation(covariance: Array) -> Array:
-    """The correlation matrix; what does not vary is unrelated to the rest."""
+    """Return the correlation matrix; what does not vary is unrelated to the rest."""
     size = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))  # rounding may leave -1e-18 of a variance of 0
     R = covariance / np.where(size > 0, size, 1.0) / np.where(size > 0, size, 1.0)[:, None]
     np.fill_diagonal(R, 1.0)
@@ -122,7 +123,7 @@ class Area(NamedTuple):
 
     @staticmethod
     def of(score: Array, positive: NDArray[np.bool_], weight: Array) -> Area:
-        """By placements (DeLong, DeLong & Clarke-Pearson 1988), ties counted half, weights as Σ instead of counts."""
+        """Compute the area by placements (DeLong, DeLong & Clarke-Pearson 1988), with ties counted half."""
         _, group = np.unique(score, return_inverse=True)
         w1, w0 = np.where(positive, weight, 0.0), np.where(positive, 0.0, weight)
         at1, at0 = np.bincount(group, w1), np.bincount(group, w0)
@@ -140,20 +141,20 @@ class Area(NamedTuple):
         return Area(value, influence, n1, n0)
 
     def interval(self, level: float) -> Interval:
-        """DeLong's, on the scale of log-odds; Newcombe's where a class has one row or the classes are separated."""
+        """Return DeLong's interval of the log-odds; Newcombe's if a class has one row or the classes are separated."""
         if np.isnan(self.value):
             return UNDEFINED
         error = float(np.sqrt(self.influence @ self.influence))
         if not (min(self.n_positive, self.n_negative) > 1 and error > 0 and 0 < self.value < 1):
             return newcombe(self.value, self.n_positive, self.n_negative, level)
         odds = np.log(self.value / (1 - self.value))
-        half = z_quantile(level) * error / (self.value * (1 - self.value))
+        half = t_quantile(level) * error / (self.value * (1 - self.value))
         low, high = (float(1 / (1 + np.exp(-(odds + side * half)))) for side in (-1, 1))
         return Interval(self.value, low, high, "DeLong, logit")
 
 
 def average_precision(score: Array, positive: NDArray[np.bool_], weight: Array) -> float:
-    """The area under the precision-recall curve as a sum of steps: Σ (Rᵢ − Rᵢ₋₁) Pᵢ over falling thresholds."""
+    """Return the area under the precision-recall curve as a sum of steps, Σ (Rᵢ − Rᵢ₋₁) Pᵢ over falling thresholds."""
     _, group = np.unique(score, return_inverse=True)
     hits = np.bincount(group, np.where(positive, weight, 0.0))[::-1]
     taken = np.cumsum(np.bincount(group, weight)[::-1])
@@ -162,19 +163,14 @@ def average_precision(score: Array, positive: NDArray[np.bool_], weight: Array) 
 
 
 def newcombe(value: float, n1: float, n0: float, level: float) -> Interval:
-    """The area under a ROC curve by Newcombe's method 5 (2006): where it could be for the estimate not to surprise."""
-    z, more = z_quantile(level), max((n1 + n0) / 2 - 1, 0.0)
+    """Return the interval of an area under a ROC curve by Newcombe's method 5 (2006)."""
+    z, more = t_quantile(level), max((n1 + n0) / 2 - 1, 0.0)
 
-    def surprise(theta: float) -> float:
+    def excess(theta: float) -> float:
         variance = theta * (1 - theta) * (1 + more * (1 - theta) / (2 - theta) + more * theta / (1 + theta)) / (n1 * n0)
         return float((value - theta) ** 2 - z**2 * variance)
 
-    # At 0 and 1 there is no variance, hence a root that is not meant.
-    low = 0.0 if value == 0 else float(brentq(surprise, 0.0, min(value, 1 - 1e-12)))
-    high = 1.0 if value == 1 else float(brentq(surprise, max(value, 1e-12), 1.0))
+    # At 0 and 1 there is no variance, hence a second root that is not the end of the interval.
+    low = 0.0 if value == 0 else float(brentq(excess, 0.0, min(value, 1 - 1e-12)))
+    high = 1.0 if value == 1 else float(brentq(excess, max(value, 1e-12), 1.0))
     return Interval(value, low, high, "Newcombe")
-
-
-def z_quantile(level: float) -> float:
-    """How many standard errors an interval reaches."""
-    return float(ndtri(0.5 + level / 2))

@@ -1,8 +1,8 @@
-"""From tallies to the figures of an evaluation: what is read off a confusion matrix, losses and scores."""
+"""Compute the metrics of an evaluation from a confusion matrix, sums of losses, and scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +23,12 @@ from linearly.evaluation.intervals import (
     share,
     wilson,
     wilson_f1,
-    z_quantile,
 )
+from linearly.formatting import join_names
+from linearly.inference.tidy import t_quantile
 from linearly.table import Table
 
-BINS = 10  # of a calibration table
+N_BINS = 10  # of a calibration table
 
 
 class MetricTables(NamedTuple):
@@ -50,10 +51,9 @@ class Rates(NamedTuple):
 
     @staticmethod
     def of(sums: Array, squares: Array, labels: Sequence[Any], level: float) -> Rates:
-        """From Σw and Σw² of (hits, predicted, actual), each 3 × K."""
+        """Compute rates from Σw and Σw² of (hits, predicted, actual), each 3 × K."""
         hits, predicted, actual = sums
         union, union2 = predicted + actual - hits, squares[1] + squares[2] - squares[0]
-        rows = range(len(labels))
 
         def proportion(k: int, of: int) -> Interval:
             n = kish_sample_size(float(sums[of, k]), float(squares[of, k]))
@@ -69,17 +69,17 @@ class Rates(NamedTuple):
             ("recall", actual, "in no row"),
             ("F1", union, "neither predicted nor in any row"),
         ):
-            empty = [labels[k] for k in rows if not whole[k] > 0]
+            empty = [labels[k] for k in range(len(labels)) if not whole[k] > 0]
             if empty:
-                notes.append(f"{_listed(empty)}: {why}, so {name} is 0/0, defined as 0.")
-        precision, recall = ([proportion(k, of) for k in rows] for of in (1, 2))
-        return Rates(precision, recall, [harmonic(k) for k in rows], notes)
+                notes.append(f"{join_names(list(map(repr, empty)), 5, ', ')}: {why}, so {name} is 0/0, defined as 0.")
+        precision, recall = ([proportion(k, of) for k in range(len(labels))] for of in (1, 2))
+        return Rates(precision, recall, [harmonic(k) for k in range(len(labels))], notes)
 
 
-def class_figures(
-    tally: ClassCounts, kept: RowScores | None, labels: list[Any], level: float, *, probable: bool
+def class_metrics(
+    tally: ClassCounts, rows: RowScores | None, labels: list[Any], level: float, *, probable: bool
 ) -> MetricTables:
-    """Two or more labels, one a row; of two, the first is the positive one."""
+    """Return the metrics of a classifier with one label per row; of two labels, the first is the positive one."""
     counts, squares, K = tally.counts, tally.squares, len(labels)
     total, hits = float(counts.sum()), np.diagonal(counts)
     n = kish_sample_size(total, float(squares.sum()))
@@ -94,10 +94,11 @@ def class_figures(
     else:
         metrics |= _macro(rates, _f1_covariance(counts, squares))
         metrics["micro_f1"] = metrics["accuracy"]
-    notes = _baseline(counts, labels)
-    notes += rates.notes
+    actual = counts.sum(axis=1)
+    most = int(np.argmax(actual))
+    notes = [f"Always answering {labels[most]!r} has accuracy {actual[most] / actual.sum():.4g} here.", *rates.notes]
     if len(present) < K:
-        absent = _listed([labels[k] for k in range(K) if k not in present])
+        absent = join_names([repr(labels[k]) for k in range(K) if k not in present], 5, ", ")
         notes.append(f"Balanced accuracy is over the labels that occur, without {absent}.")
     calibration = None
     if probable:
@@ -105,16 +106,16 @@ def class_figures(
         if tally.impossible:
             notes.append(f"Rows whose label was given probability 0: {tally.impossible}; log-loss counts it as 2e-16.")
     areas: list[Interval] = []
-    if kept is not None:
-        truth = kept.actual[:, None] == np.arange(1 if K == 2 else K)
-        areas, ranked = _rank_figures(truth, kept.score, kept.weight, level, alone=K == 2)
+    if rows is not None:
+        truth = rows.actual[:, None] == np.arange(1 if K == 2 else K)
+        areas, ranked = _rank_metrics(truth, rows.score, rows.weight, level, alone=K == 2)
         metrics |= ranked
         if np.isnan(metrics["roc_auc" if K == 2 else "macro_roc_auc"].value):
             notes.append("All rows have one label: areas under curves are undefined.")
-    if kept is not None and probable:
-        sure = kept.score[:, 0] if K == 2 else kept.score[np.arange(tally.n), kept.predicted]
-        right = kept.actual == (0 if K == 2 else kept.predicted)
-        calibration, metrics["calibration_error"], chance = _calibration(sure, right, kept.weight, level)
+    if rows is not None and probable:
+        sure = rows.score[:, 0] if K == 2 else rows.score[np.arange(tally.n), rows.predicted]
+        right = rows.actual == (0 if K == 2 else rows.predicted)
+        calibration, metrics["calibration_error"], chance = _calibration(sure, right, rows.weight, level)
         notes.append(f"With perfect calibration the calibration error would be about {chance:.2g} by chance.")
     if not probable:
         notes.append("The model gives no probabilities: no log-loss, Brier score or calibration.")
@@ -124,13 +125,13 @@ def class_figures(
     table |= {f"predicted {label}": matrix[:, k] for k, label in enumerate(labels)}
     confusion = Table(table, title="Confusion matrix: rows actual, columns predicted" + ", weighted" * weighted)
     per_class = _per_class(labels, counts.sum(axis=1), rates, areas if K > 2 else [], weighted)
-    return MetricTables(_metrics(metrics), confusion, per_class, calibration, notes)
+    return MetricTables(_metric_table(metrics.items()), confusion, per_class, calibration, notes)
 
 
-def label_figures(
-    tally: MultilabelCounts, kept: RowScores | None, labels: list[Any], level: float, *, probable: bool
+def multilabel_metrics(
+    tally: MultilabelCounts, rows: RowScores | None, labels: list[Any], level: float, *, probable: bool
 ) -> MetricTables:
-    """Any subset of labels a row: each label for itself, averaged, and all together."""
+    """Return the metrics of any subset of labels per row: of each label, averaged, and of all together."""
     L, n = len(labels), kish_sample_size(tally.weight, tally.squares)
     sums, squares = tally.sums, tally.sums2.reshape(3, L)
     rates = Rates.of(sums, squares, labels, level)
@@ -157,7 +158,7 @@ def label_figures(
 
     precise, complete, both = (1.0, 1.0, 0.0), (1.0, 0.0, 1.0), (2.0, 1.0, 1.0)
     metrics = {
-        "subset_accuracy": wilson(tally.exact[0] / tally.weight, n, level),
+        "subset_accuracy": wilson(tally.all_right / tally.weight, n, level),
         "hamming_loss": matched_wilson(hamming.value, hamming.error**2, n, level),
         "micro_precision": pooled(predicted, precise),
         "micro_recall": pooled(actual, complete),
@@ -175,8 +176,8 @@ def label_figures(
         if tally.impossible:
             notes.append(f"Labels given probability 0 wrongly: {tally.impossible}; log-loss counts it as 2e-16.")
     areas: list[Interval] = []
-    if kept is not None:
-        areas, ranked = _rank_figures(kept.actual == 1, kept.score, kept.weight, level, alone=False)
+    if rows is not None:
+        areas, ranked = _rank_metrics(rows.actual == 1, rows.score, rows.weight, level, alone=False)
         metrics |= ranked
     weighted = bool(np.any(sums.ravel() != tally.sums2))
     cells = {"true_positive": sums[0], "false_negative": sums[2] - sums[0], "false_positive": sums[1] - sums[0]}
@@ -184,12 +185,13 @@ def label_figures(
     table: dict[str, Any] = {"label": [str(label) for label in labels]}
     table |= {name: cell if weighted else np.rint(cell).astype(int) for name, cell in cells.items()}
     confusion = Table(table, title="Right and wrong, label by label" + ", weighted" * weighted)
-    return MetricTables(_metrics(metrics), confusion, _per_class(labels, sums[2], rates, areas, weighted), None, notes)
+    per_class = _per_class(labels, sums[2], rates, areas, weighted)
+    return MetricTables(_metric_table(metrics.items()), confusion, per_class, None, notes)
 
 
-def regression_figures(tally: RegressionSums, unit: Array, targets: list[str], level: float) -> MetricTables:
-    """RMSE, MAE and R² of each target."""
-    z = z_quantile(level)
+def regression_metrics(unit: Array, targets: list[str], tally: RegressionSums, level: float) -> MetricTables:
+    """Return RMSE, MAE and R² of each target; `unit` is that of the sums."""
+    z = t_quantile(level)
     names, found = ["rmse", "mae", "r_squared"], []
     for t, (absolute, squared, (r2, error)) in enumerate(
         zip(tally.mean_power(1), tally.mean_power(2), tally.r_squared(), strict=True)
@@ -205,7 +207,7 @@ def regression_figures(tally: RegressionSums, unit: Array, targets: list[str], l
     k = len(unit)
     notes = [] if all(part.value == part.value for part in found) else ["y does not vary: R² is undefined."]
     columns: dict[str, Any] = {"target": np.repeat(targets, 3)} if k > 1 else {}
-    return MetricTables(Table(columns | _columns(names * k, found)), None, None, None, notes)
+    return MetricTables(_metric_table(zip(names * k, found, strict=True), columns), None, None, None, notes)
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -216,7 +218,7 @@ def _margins(counts: Array) -> Array:
 
 
 def _f1_covariance(counts: Array, squares: Array) -> Array:
-    """Of the F1 of the classes: a wrong row lowers those of two."""
+    """Return the covariance of the F1 of the classes: a wrong row lowers those of two."""
     hits, predicted, actual = _margins(counts)
     size = predicted + actual
     per = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
@@ -240,10 +242,10 @@ def _losses(sums: Array, level: float) -> dict[str, Interval]:
     return {"log_loss": log_loss, "brier_score": brier}
 
 
-def _rank_figures(
+def _rank_metrics(
     truth: NDArray[np.bool_], score: Array, weight: Array, level: float, *, alone: bool
 ) -> tuple[list[Interval], dict[str, Interval]]:
-    """Areas under the ROC and precision-recall curves of each label against the rest, and their means unless alone."""
+    """Return areas under the ROC curve of each label against the rest, and the metrics that follow from the ranks."""
     areas = [Area.of(score[:, k], truth[:, k], weight) for k in range(truth.shape[1])]
     defined = [k for k, area in enumerate(areas) if area.value == area.value]
     intervals = [area.interval(level) for area in areas]
@@ -262,14 +264,15 @@ def _rank_figures(
 
 
 def _calibration(p: Array, right: NDArray[np.bool_], weight: Array, level: float) -> tuple[Table, Interval, float]:
-    """Predicted and observed frequency in bins of equal width, the expected calibration error, and chance's part in it.
+    """Return predicted and observed frequency in bins, the expected calibration error, and what chance alone gives.
 
-    Gaps of either sign add up, so even a perfect model's error is above 0: the interval reaches down by that much.
+    Differences of either sign add up, so even a perfect model's error is above 0. The interval extends down by as much.
     """
-    bin_of = np.minimum((p * BINS).astype(int), BINS - 1)
+    bin_of = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
     squares = weight**2
     w, w2, wp, hits, noise = (
-        np.bincount(bin_of, part, BINS) for part in (weight, squares, weight * p, weight * right, squares * p * (1 - p))
+        np.bincount(bin_of, part, N_BINS)
+        for part in (weight, squares, weight * p, weight * right, squares * p * (1 - p))
     )
     used = np.flatnonzero(w > 0)
     observed = [wilson(float(hits[b] / w[b]), kish_sample_size(float(w[b]), float(w2[b])), level) for b in used]
@@ -277,52 +280,35 @@ def _calibration(p: Array, right: NDArray[np.bool_], weight: Array, level: float
     gap = np.sign(hits - wp)[bin_of] * (right - p)
     value, error = RowMean.of(RowMean.sums(gap, weight))
     chance = float(np.sqrt(2 / np.pi * noise).sum() / w.sum())
-    half = z_quantile(level) * error
+    half = t_quantile(level) * error
     table = Table(
         {
-            "bin": [f"{b / BINS:.1f} to {(b + 1) / BINS:.1f}" for b in used],
-            "n": np.bincount(bin_of, minlength=BINS)[used],
+            "bin": [f"{b / N_BINS:.1f} to {(b + 1) / N_BINS:.1f}" for b in used],
+            "n": np.bincount(bin_of, minlength=N_BINS)[used],
             "predicted": wp[used] / w[used],
-            "observed": [part.value for part in observed],
-            "conf_low": [part.low for part in observed],
-            "conf_high": [part.high for part in observed],
+            **_interval_columns(observed, "observed", "conf_low", "conf_high"),
         },
         title="Calibration: predicted probability and observed frequency",
     )
-    return (
-        table,
-        Interval(value, max(value - chance - half, 0.0), min(value + half, 1.0), "normal, less chance"),
-        chance,
-    )
+    ends = max(value - chance - half, 0.0), min(value + half, 1.0)
+    return table, Interval(value, *ends, "normal, less chance"), chance
 
 
-def _baseline(counts: Array, labels: list[Any]) -> list[str]:
-    actual = counts.sum(axis=1)
-    most = int(np.argmax(actual))
-    return [f"Always answering {labels[most]!r} has accuracy {actual[most] / actual.sum():.4g} here."]
+def _interval_columns(intervals: Sequence[Interval], *names: str) -> dict[str, Any]:
+    """Return value, low, high and method of intervals as columns, as many as there are names."""
+    return dict(zip(names, zip(*intervals, strict=True), strict=False))
 
 
-def _metrics(found: dict[str, Interval]) -> Table:
-    return Table(_columns(list(found), list(found.values())))
-
-
-def _columns(names: list[str], found: list[Interval]) -> dict[str, Any]:
-    value, low, high, method = zip(*found, strict=True)
-    return {"metric": np.array(names), "value": value, "conf_low": low, "conf_high": high, "method": list(method)}
+def _metric_table(metrics: Iterable[tuple[str, Interval]], first: dict[str, Any] | None = None) -> Table:
+    names, intervals = zip(*metrics, strict=True)
+    columns = _interval_columns(intervals, "value", "conf_low", "conf_high", "method")
+    return Table((first or {}) | {"metric": names} | columns)
 
 
 def _per_class(labels: list[Any], actual: Array, rates: Rates, areas: list[Interval], weighted: bool) -> Table:
     columns: dict[str, Any] = {"label": [str(label) for label in labels]}
     columns["weight" if weighted else "n"] = actual if weighted else np.rint(actual).astype(int)
-    parts = {"precision": rates.precision, "recall": rates.recall, "f1": rates.f1}
-    if areas:
-        parts["roc_auc"] = areas
-    for name, found in parts.items():
-        columns |= {name: [part.value for part in found], f"{name}_low": [part.low for part in found]}
-        columns[f"{name}_high"] = [part.high for part in found]
+    parts = {"precision": rates.precision, "recall": rates.recall, "f1": rates.f1, "roc_auc": areas}
+    for name, intervals in parts.items():
+        columns |= _interval_columns(intervals, name, f"{name}_low", f"{name}_high")
     return Table(columns, title="Each label against the rest")
-
-
-def _listed(labels: list[Any]) -> str:
-    told = ", ".join(repr(label) for label in labels[:5])
-    return told + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")

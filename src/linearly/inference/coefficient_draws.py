@@ -1,4 +1,4 @@
-"""Draws of the coefficients of a least-squares model: where the estimates would have been for other errors."""
+"""Draw coefficients of a least-squares model: the estimates that other errors would have given."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from linearly.dataset.rows.reduce import single_threaded_blas
-from linearly.inference.fitted_rows import check_rows_of_fit
-from linearly.inference.tidy import Array, check_single_target, estimates, require_solution, row_diagnostics
+from linearly.inference.fitted_rows import Array, check_rows_of_fit, row_diagnostics
+from linearly.inference.tidy import check_single_target, estimates, require_solution
 from linearly.kernels.matrices import dense_keeping_low_part
 from linearly.models.base import training_rows
 from linearly.models.least_squares_base import LeastSquaresBase
@@ -18,7 +18,7 @@ from linearly.models.parameter_checks import check_integer
 
 @single_threaded_blas()
 def draw_coefficients(model: LeastSquaresBase, n: int, error_variance: str, X: Any, y: Any, random_state: Any) -> Array:
-    """n draws of β† = β̂ − (X'X + αI)⁻¹X'ε, intercept first; NaN for terms that the rows do not determine."""
+    """Return n draws of β̂ − (X'X + αI)⁻¹X'ε, intercept first; NaN for terms that the rows do not determine."""
     solution = require_solution(model)
     check_single_target(model, "sample_coefficients")
     n = check_integer("n", n, 1)
@@ -34,15 +34,14 @@ def draw_coefficients(model: LeastSquaresBase, n: int, error_variance: str, X: A
         raise ValueError(f'error_variance must be "normal" or "residuals", not {error_variance!r}.')
     if X is None or y is None:
         raise ValueError('error_variance="residuals" resamples the residuals of the fitted rows: pass X= and y=.')
-    # The triangle knows the sum of the weights by their roots, to within rounding.
+    # A QR factor holds the sum of the weights as squares of their roots, hence to within rounding.
     if abs(solution.weight - solution.n) > 1e-9 * solution.n or solution.log_weight != 0:
         raise ValueError('The errors of a fit with weights are not alike, so they cannot be resampled: use "normal".')
     rows = training_rows(model, X, y, None, reset=False)
     u = np.concatenate([solution.whitened_rows(dense_keeping_low_part(block.X)) for block in rows])
     parts = row_diagnostics(rows, solution)
     check_rows_of_fit(solution, parts, "sample_coefficients")
-    residual = parts.residual
-    centred = residual - residual.mean()
+    centred = parts.residual - parts.residual.mean()
     draws = np.empty((n, len(center)))
     for i in range(n):
         epsilon = centred[draw.randint(len(centred), size=len(centred))]

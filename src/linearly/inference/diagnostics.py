@@ -1,4 +1,4 @@
-"""Are the rows what the model assumes? Tests of the residuals, and collinearity of the columns."""
+"""Check the assumptions of a least-squares fit: tests of the residuals, and collinearity of the columns."""
 
 from __future__ import annotations
 
@@ -10,34 +10,76 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
-from linearly.algorithm.least_squares.gram import Gram, target_matrix
+from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL, Solution
 from linearly.algorithm.least_squares.solver import RidgeProblem, solve_adaptively
 from linearly.dataset.rows.block import Block, Rows
 from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.views import MappedRows
 from linearly.inference.durbin_watson import EXACT_BELOW, Differences, DurbinWatson, durbin_watson
-from linearly.inference.fitted_rows import check_rows_of_fit
+from linearly.inference.fitted_rows import Array, block_residuals, check_rows_of_fit, row_diagnostics, unit_of
 from linearly.inference.normality import SHAPIRO_ROWS, anderson_darling, lilliefors, shapiro_wilk
-from linearly.inference.tidy import Array, check_single_target, require_solution, row_diagnostics
+from linearly.inference.tidy import check_single_target, require_solution
 from linearly.inference.unwrap import unwrap_estimator, unwrap_model
-from linearly.kernels.double_double import Numbers
-from linearly.kernels.matrices import dense_keeping_low_part
 from linearly.models.base import column_names, training_rows
-from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.table import Table
+
+_TESTS = ("shapiro_wilk", "lilliefors", "anderson_darling", "breusch_pagan", "durbin_watson")
 
 
 @single_threaded_blas()
-def residual_tests(model: LeastSquaresBase, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
-    """A row for each test of the residuals: ``test, statistic, p_value, n``.
+def residual_tests(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Table:
+    """Return tests of the residuals of a least-squares fit: normality, equal variance and independence.
 
-    Normality by Shapiro-Wilk (at most 5 000 evenly spaced rows; ``n`` says how many), by Kolmogorov-Smirnov in
-    Lilliefors' form, since mean and variance are estimated, and by Anderson-Darling. Equal variance by Breusch-Pagan in
-    Koenker's form. Independence of neighbouring rows by Durbin-Watson, against positive correlation. The rows
-    are those of the fit, with its weights if it had any, and others are refused: each residual is then multiplied by
-    the root of its weight, and rows of weight 0 are absent. Of an exact fit, whose residuals are rounding errors, all
-    tests are NaN. For a `Model`, X is the data that it was fitted to.
+    Parameters
+    ----------
+    model : Model, LinearRegression or RidgeCV
+        A fitted least-squares model of one target.
+    X : array-like, data frame or Rows of shape (n_rows, n_features)
+        The rows of the fit. For a `Model`, the data that it was fitted to, without `y` and `sample_weight`.
+    y : array-like of shape (n_rows,), optional
+        The targets of the fit.
+    sample_weight : array-like of shape (n_rows,), optional
+        The weights of the fit, if it had any. Each residual is multiplied by the root of its weight, and rows of
+        weight 0 are left out.
+
+    Returns
+    -------
+    Table
+        Columns ``test, statistic, p_value, n``, where ``n`` is the number of rows that the test used:
+
+        - ``shapiro_wilk`` of at most 5,000 evenly spaced rows,
+        - ``lilliefors``, the Kolmogorov-Smirnov test with estimated mean and variance,
+        - ``anderson_darling``,
+        - ``breusch_pagan`` for equal variance, in Koenker's form,
+        - ``durbin_watson`` for independence of neighbouring rows, against positive correlation.
+
+        All are NaN if the fit is exact, because its residuals are then rounding errors.
+
+    Raises
+    ------
+    TypeError
+        If the model is not a least-squares model.
+    ValueError
+        If the rows or weights are not those of the fit.
+
+    See Also
+    --------
+    augment : The residuals themselves.
+    vif : Collinearity of the columns.
+
+    References
+    ----------
+    .. [1] Royston (1995), Remark AS R94: A Remark on Algorithm AS 181: The W-test for Normality.
+    .. [2] Koenker (1981), A note on studentizing a test for heteroscedasticity.
+    .. [3] Durbin, Watson (1950), Testing for Serial Correlation in Least Squares Regression. I.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], [1.0, 3.1, 4.9, 7.0, 8.8]
+    >>> ly.residual_tests(ly.LinearRegression().fit(X, y), X, y)["test"].tolist()[3:]
+    ['breusch_pagan', 'durbin_watson']
     """
     model, X = unwrap_model(model, X, y, sample_weight, "residual_tests")
     solution = require_solution(model)
@@ -48,84 +90,96 @@ def residual_tests(model: LeastSquaresBase, X: Any, y: Any = None, sample_weight
     fit, residual, _, weight = parts
     fit, residual = ((part * np.sqrt(weight))[weight > 0] for part in (fit, residual))
     notes, n = [], len(residual)
-    if solution.alpha == 0 and _rounding_alone(residual, fit + residual):
+    if solution.alpha == 0 and is_rounding_error(residual, fit + residual):
         notes = ["The fit is exact: its residuals are rounding errors, and tests of them would tell nothing."]
-        found = [(np.nan, np.nan, rows_used) for rows_used in (min(n, SHAPIRO_ROWS), n, n, n, n)]
+        results = [(np.nan, np.nan, used) for used in (min(n, SHAPIRO_ROWS), n, n, n, n)]
     else:
         normal = [test(residual) for test in (shapiro_wilk, lilliefors, anderson_darling)]
-        uneven = breusch_pagan(solve_adaptively(squared_residuals(rows, solution), RidgeProblem()).solution)
-        found = [*normal, (*uneven, n), _independence(rows, solution, n)]
-    return Table(
-        {
-            "test": ["shapiro_wilk", "lilliefors", "anderson_darling", "breusch_pagan", "durbin_watson"],
-            "statistic": [row[0] for row in found],
-            "p_value": [row[1] for row in found],
-            "n": [row[2] for row in found],
-        },
-        notes=notes,
-    )
+        variance = breusch_pagan(solve_adaptively(squared_residuals(rows, solution), RidgeProblem()).solution)
+        results = [*normal, (*variance, n), _serial_correlation(rows, solution, n)]
+    statistic, p_value, used = zip(*results, strict=True)
+    return Table({"test": _TESTS, "statistic": statistic, "p_value": p_value, "n": used}, notes=notes)
 
 
-def _rounding_alone(residual: Array, y: Array) -> bool:
-    """Whether residuals are what rounding leaves of an exact fit, by the rule of the report."""
-    size = float(np.abs(y).max(initial=0.0)) or 1.0  # squares of numbers near 1e±200 must neither overflow nor vanish
-    return bool(((residual / size) ** 2).sum() <= INTERPOLATION_TOL * ((y / size) ** 2).sum())
+def is_rounding_error(residual: Array, y: Array) -> bool:
+    """Return whether the residuals of y are what rounding leaves of an exact fit."""
+    unit = unit_of(y)
+    return bool(((residual / unit) ** 2).sum() <= INTERPOLATION_TOL * ((y / unit) ** 2).sum())
 
 
-def breusch_pagan(about: Solution) -> tuple[float, float]:
-    """Koenker's studentised form, of the fit of squared residuals to the features: n · R² and its p-value.
+def breusch_pagan(squares: Solution) -> tuple[float, float]:
+    """Return n·R² and its p-value, of a fit of squared residuals to the features: the test in Koenker's form.
 
-    Features as many as rows fit anything: then nothing is known.
+    Both are NaN with as many features as rows, which fit anything.
     """
-    if about.rank == 0 or about.dof <= 0 or not about.tss[0] > 0:
+    if squares.rank == 0 or squares.dof <= 0 or not squares.tss[0] > 0:
         return np.nan, np.nan
-    statistic = float(about.n * (1 - about.rss[0] / about.tss[0]))
-    return statistic, float(chdtrc(about.rank, statistic))
+    statistic = float(squares.n * (1 - squares.rss[0] / squares.tss[0]))
+    return statistic, float(chdtrc(squares.rank, statistic))
 
 
 def squared_residuals(rows: Rows, solution: Solution) -> Rows:
-    """The same features with squared residuals for targets, times their weights; rows of weight 0 stay absent."""
+    """Return rows with the same features and, as targets, squared residuals times their weights."""
 
-    def squared(block: Block) -> Block:
-        X, residual, weight = _residuals(block, solution)
-        present = None if block.weight is None else (weight > 0).astype(np.float64)
-        return replace(block, X=X, y=weight * residual**2, weight=present)
+    def square(block: Block) -> Block:
+        X, _, residual, weight = block_residuals(block, solution)
+        counted = None if block.weight is None else (weight > 0).astype(np.float64)
+        return replace(block, X=X, y=np.where(weight > 0, weight * residual**2, 0.0), weight=counted)
 
-    return MappedRows(rows, squared)
+    return MappedRows(rows, square)
 
 
-def _independence(rows: Rows, solution: Solution, n: int) -> DurbinWatson:
-    """Durbin and Watson's test of rows in their order: exact where they are few, else block by block."""
-    parts = (_in_order(block, solution) for block in rows)
-    told = [(residual, u) for residual, u in parts if len(residual)] if n < EXACT_BELOW else []
-    if told:
-        residual, u = (np.concatenate(column) for column in zip(*told, strict=True))
+def _serial_correlation(rows: Rows, solution: Solution, n: int) -> DurbinWatson:
+    """Return Durbin and Watson's test of rows in their order: exact for few rows, else block by block."""
+
+    def weighted(block: Block) -> tuple[Array, Array]:
+        X, _, residual, weight = block_residuals(block, solution)
+        root, counted = np.sqrt(weight), weight > 0
+        return (residual * root)[counted], (solution.whitened_rows(X) * root[:, None])[counted]
+
+    parts = (part for part in map(weighted, rows) if len(part[0]))
+    if n < EXACT_BELOW:
+        residual, u = (np.concatenate(column) for column in zip(*parts, strict=True))
         return durbin_watson(residual, np.linalg.qr(u)[0])
-    total = reduce(add, (Differences.of(residual, u) for residual, u in parts if len(residual)))
+    total = reduce(add, (Differences.of(residual, u) for residual, u in parts))
     return DurbinWatson(total.statistic, total.normal_p_value(), total.n)
 
 
-def _in_order(block: Block, solution: Solution) -> tuple[Array, Array]:
-    """Residuals and coordinates of the rows that count, both times the roots of the weights."""
-    X, residual, weight = _residuals(block, solution)
-    root, present = np.sqrt(weight), weight > 0
-    return (residual * root)[present], (solution.whitened_rows(X) * root[:, None])[present]
-
-
-def _residuals(block: Block, solution: Solution) -> tuple[Numbers, Array, Array]:
-    X = dense_keeping_low_part(block.X)
-    y = target_matrix(block)
-    assert y is not None
-    weight = np.ones(len(X)) if block.weight is None else block.weight
-    return X, y[:, 0] - solution.predict(X)[:, 0], weight
-
-
 @single_threaded_blas()
-def vif(model: LeastSquaresBase) -> Table:
-    """Variance inflation of each feature, ``term, vif``: 1 / (1 − R²) of the feature on the others.
+def vif(model: Any) -> Table:
+    """Return the variance inflation factor of each feature: 1 / (1 − R²) of the feature on the others.
 
-    1 means unrelated to the others; above 10 its standard error is more than three times what it could be; infinite for
-    a feature that is a combination of others, and for those it is a combination of.
+    Parameters
+    ----------
+    model : Model, LinearRegression or RidgeCV
+        A fitted least-squares model.
+
+    Returns
+    -------
+    Table
+        Columns ``term, vif``. 1 means unrelated to the other features. Above 10 the standard error is more than three
+        times what it could be. A feature that is a combination of others, and those it is a combination of, have
+        infinity.
+
+    Raises
+    ------
+    TypeError
+        If the model is not a least-squares model.
+
+    See Also
+    --------
+    tidy : The standard errors.
+
+    References
+    ----------
+    .. [1] Belsley, Kuh, Welsch (1980), Regression Diagnostics, chapter 3.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> model = ly.LinearRegression().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 2.0]], [1.0, 3.0, 5.0, 8.0])
+    >>> ly.vif(model)["vif"].round(4)
+    array([1.5625, 1.5625])
     """
     model = unwrap_estimator(model)
     require_solution(model)

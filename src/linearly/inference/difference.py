@@ -1,4 +1,4 @@
-"""What changed between two fitted models: coefficient by coefficient, and as a whole, without the rows of either."""
+"""Compare two fitted models coefficient by coefficient and as a whole, without the rows of either."""
 
 from __future__ import annotations
 
@@ -12,67 +12,108 @@ from sklearn.utils.validation import check_is_fitted
 from linearly.algorithm.least_squares.solution import whiten
 from linearly.algorithm.least_squares.solver import RidgeProblem
 from linearly.dataset.rows.reduce import single_threaded_blas
-from linearly.evaluation.targets import to_plain_values
-from linearly.inference.tidy import check_single_target, dof_of_tests, require_solution, t_p_values, term_names, tidy
+from linearly.formatting import format_p_clause
+from linearly.inference.tidy import check_single_target, dof_of_tests, require_solution, t_p_values, tidy
 from linearly.inference.unwrap import unwrap_estimator
 from linearly.models.base import column_names
 from linearly.models.logistic_regression import LogisticRegression
-from linearly.table import Table
+from linearly.table import Table, to_python_value
 
 Array = NDArray[np.float64]
 
 
 @single_threaded_blas()
 def diff(a: Any, b: Any) -> Table:
-    """A row for each term: ``term, first, second, change, std_error, statistic, p_value``; two models of one kind.
+    """Return the change of each coefficient between two models that were fitted to different rows.
 
-    The rows of the two fits must be different rows. For least squares the notes give Chow's test that all coefficients
-    are the same, which needs the sum of the two summaries only; for logistic regression a Wald test of the same.
+    Parameters
+    ----------
+    a, b : Model, LinearRegression, RidgeCV or LogisticRegression
+        Two fitted models of one kind, with the same columns. Their rows must be different rows.
+
+    Returns
+    -------
+    Table
+        Columns ``term, first, second, change, std_error, statistic, p_value``, and ``label`` for three or more
+        classes. The p-values are Welch's. A note gives a test that all coefficients are the same: Chow's test for
+        least squares, a Wald test for logistic regression.
+
+    Raises
+    ------
+    TypeError
+        If the models have no standard errors.
+    ValueError
+        If the models differ in kind, columns, intercept, classes or reference class.
+
+    See Also
+    --------
+    compare_models : Test the terms that one of two nested models adds.
+
+    References
+    ----------
+    .. [1] Chow (1960), Tests of Equality Between Sets of Coefficients in Two Linear Regressions.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> before = ly.LinearRegression().fit(X, [1.0, 3.1, 4.9, 7.0])
+    >>> after = ly.LinearRegression().fit(X, [1.5, 4.0, 7.1, 10.0])
+    >>> ly.diff(before, after)["change"].round(2)
+    array([0.33, 0.88])
     """
     first, second = (unwrap_estimator(model) for model in (a, b))
-    if type(first) is not type(second):
-        raise ValueError(f"These are models of two kinds: {type(first).__name__} and {type(second).__name__}.")
-    check_is_fitted(first)
-    check_is_fitted(second)
-    if column_names(first) != column_names(second):
-        raise ValueError("These models have different columns: only models with the same design can be compared.")
-    if getattr(first, "fit_intercept", True) != getattr(second, "fit_intercept", True):
-        raise ValueError("One of these models has an intercept and the other has none: fit both alike.")
+    _check_comparable(first, second)
+    old, new = tidy(first), tidy(second)
+    change = new["estimate"] - old["estimate"]
+    error = np.hypot(old["std_error"], new["std_error"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = change / error
+    dof = _welch_dof(old["std_error"], dof_of_tests(first), new["std_error"], dof_of_tests(second))
+    columns = {name: old[name].tolist() for name in ("label", "term") if name in old.columns} | {
+        "first": old["estimate"],
+        "second": new["estimate"],
+        "change": change,
+        "std_error": error,
+        "statistic": statistic,
+        "p_value": np.array([t_p_values(np.array([t]), d)[0] for t, d in zip(statistic, dof, strict=True)]),
+    }
     if isinstance(first, LogisticRegression):
-        return _diff_logistic(first, second)
-    if not hasattr(first, "solution_") or hasattr(first, "classes_"):
-        raise TypeError(f"{type(first).__name__} has no standard errors: diff compares linear and logistic models.")
-    return _diff_linear(first, second)
+        notes = [_wald_note(first, second, change, np.isfinite(error))]
+    else:
+        welch = "Standard errors treat the two sets of rows as independent (Welch's degrees of freedom)."
+        notes = [_chow_note(first, second), welch]
+    return Table(columns, "What changed", notes)
 
 
-def _diff_linear(a: Any, b: Any) -> Table:
-    check_single_target(a, "diff")
-    check_single_target(b, "diff")
-    first, second = tidy(a), tidy(b)
-    change, error, statistic = _changes(first, second)
-    p_value = _welch_tests(a, first, b, second, statistic)
-    notes = [chow_test(a, b), "Standard errors treat the two sets of rows as independent (Welch's degrees of freedom)."]
-    return Table(
-        {
-            "term": list(term_names(a)),
-            "first": first["estimate"],
-            "second": second["estimate"],
-            "change": change,
-            "std_error": error,
-            "statistic": statistic,
-            "p_value": p_value,
-        },
-        "What changed",
-        notes,
-    )
+def _check_comparable(a: Any, b: Any) -> None:
+    if type(a) is not type(b):
+        raise ValueError(f"These are models of two kinds: {type(a).__name__} and {type(b).__name__}.")
+    check_is_fitted(a)
+    check_is_fitted(b)
+    if column_names(a) != column_names(b):
+        raise ValueError("These models have different columns: only models with the same design can be compared.")
+    if getattr(a, "fit_intercept", True) != getattr(b, "fit_intercept", True):
+        raise ValueError("One of these models has an intercept and the other has none: fit both alike.")
+    if isinstance(a, LogisticRegression):
+        if not np.array_equal(a.classes_, b.classes_):
+            raise ValueError(f"The classes differ: {a.classes_.tolist()} and {b.classes_.tolist()}.")
+        if not (a.multilabel_ or b.multilabel_) and a.reference_ != b.reference_:
+            both = " and ".join(repr(to_python_value(model.reference_)) for model in (a, b))
+            raise ValueError(f"The logits are against different classes, {both}: fit both with the same reference=.")
+    elif not hasattr(a, "solution_") or hasattr(a, "classes_"):
+        raise TypeError(f"{type(a).__name__} has no standard errors: diff compares linear and logistic models.")
+    else:
+        check_single_target(a, "diff")
+        check_single_target(b, "diff")
 
 
 @single_threaded_blas()
 def chow(a: Any, b: Any) -> dict[str, float]:
-    """Chow's test that two least-squares fits share all their coefficients: ``statistic, df1, df2, p_value``.
+    """Return Chow's test that two least-squares fits share all coefficients: ``statistic, df1, df2, p_value``.
 
-    F = ((S − S₁ − S₂) / k) / ((S₁ + S₂) / (n₁ + n₂ − 2k)), with S the residual sum of squares of the pooled fit, read
-    off the sum of the two summaries.
+    F = ((S − S₁ − S₂) / k) / ((S₁ + S₂) / (n₁ + n₂ − 2k)), with S the residual sum of squares of the pooled fit, which
+    is solved from the sum of the two summaries.
     """
     one, two = require_solution(a), require_solution(b)
     if a.covariance != "classical" or b.covariance != "classical":
@@ -88,71 +129,39 @@ def chow(a: Any, b: Any) -> dict[str, float]:
     df2 = one.n + two.n - 2 * k
     if df2 <= 0:
         raise ValueError(f"Chow's test needs more than {2 * k} rows in all, and there are {one.n + two.n}.")
-    apart = float(one.rss[0] + two.rss[0])
-    together = float(pooled.rss[0])
+    apart, together = float(one.rss[0] + two.rss[0]), float(pooled.rss[0])
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = float(np.float64(max(together - apart, 0.0) / k) / np.float64(apart / df2))
     return {"statistic": statistic, "df1": k, "df2": df2, "p_value": float(fdtrc(k, df2, statistic))}
 
 
-def chow_test(a: Any, b: Any) -> str:
-    """Chow's test in a sentence, or why there is none."""
+def _chow_note(a: Any, b: Any) -> str:
     try:
-        found = chow(a, b)
+        test = chow(a, b)
     except ValueError as reason:
         return f"No Chow test: {reason}"
-    verdict = "the coefficients differ" if found["p_value"] < 0.05 else "no sign that the coefficients differ"
-    p = "p < 1e-16" if found["p_value"] < 1e-16 else f"p {found['p_value']:.3g}"
-    return f"Chow test: F {found['statistic']:.4g} on {found['df1']} and {found['df2']} df, {p}: {verdict}."
+    p = format_p_clause(test["p_value"], 3)
+    head = f"Chow test: F {test['statistic']:.4g} on {test['df1']} and {test['df2']} df"
+    return f"{head}, {p}: {_verdict(test['p_value'])}."
 
 
-def _diff_logistic(a: Any, b: Any) -> Table:
-    if not np.array_equal(a.classes_, b.classes_):
-        raise ValueError(f"The classes differ: {a.classes_.tolist()} and {b.classes_.tolist()}.")
-    if not (a.multilabel_ or b.multilabel_) and a.reference_ != b.reference_:
-        both = " and ".join(repr(to_plain_values(model.reference_)) for model in (a, b))
-        raise ValueError(f"The logits are against different classes, {both}: fit both with the same reference=.")
-    first, second = tidy(a), tidy(b)
-    change, error, statistic = _changes(first, second)
-    columns: dict[str, Any] = {"term": first["term"].tolist()}
-    if "label" in first.columns:
-        columns = {"label": first["label"].tolist(), **columns}
-    columns |= {
-        "first": first["estimate"],
-        "second": second["estimate"],
-        "change": change,
-        "std_error": error,
-        "statistic": statistic,
-        "p_value": _welch_tests(a, first, b, second, statistic),
-    }
-    known = np.isfinite(error)
+def _wald_note(a: Any, b: Any, change: Array, known: NDArray[np.bool_]) -> str:
     if not known.any():
-        return Table(columns, "What changed", ["No Wald test: no term has a standard error in both models."])
-    found = whiten((a.covariance_ + b.covariance_)[np.ix_(known, known)])
-    wald = float(((found.root.T @ change[known]) ** 2).sum())
-    df = found.root.shape[1]
-    p = chdtrc(df, wald)
-    verdict = "the coefficients differ" if p < 0.05 else "no sign that the coefficients differ"
+        return "No Wald test: no term has a standard error in both models."
+    whitening = whiten((a.covariance_ + b.covariance_)[np.ix_(known, known)])
+    statistic = float(((whitening.root.T @ change[known]) ** 2).sum())
+    df = whitening.root.shape[1]
+    p = float(chdtrc(df, statistic))
     which = "all terms" if known.all() else f"{int(known.sum())} terms that have standard errors"
-    notes = [f"Wald test of {which}: χ² {wald:.4g} on {df} df, p {p:.3g}: {verdict}."]
-    return Table(columns, "What changed", notes)
+    return f"Wald test of {which}: χ² {statistic:.4g} on {df} df, p {p:.3g}: {_verdict(p)}."
 
 
-def _changes(first: Table, second: Table) -> tuple[Array, Array, Array]:
-    """Of each term: the change, its standard error where the rows are independent, and their ratio."""
-    change = second["estimate"] - first["estimate"]
-    error = np.hypot(first["std_error"], second["std_error"])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return change, error, change / error
+def _verdict(p: float) -> str:
+    return "the coefficients differ" if p < 0.05 else "no sign that the coefficients differ"
 
 
-def _welch_tests(a: Any, first: Table, b: Any, second: Table, statistic: Array) -> Array:
-    """Two-sided p-values of the changes, on Welch's degrees of freedom."""
-    dof = _welch(first["std_error"], dof_of_tests(a), second["std_error"], dof_of_tests(b))
-    return np.array([t_p_values(np.array([t]), d)[0] for t, d in zip(statistic, dof, strict=True)])
-
-
-def _welch(a: Array, df_a: float, b: Array, df_b: float) -> Array:
+def _welch_dof(a: Array, df_a: float, b: Array, df_b: float) -> Array:
+    """Return Welch's degrees of freedom, from standard errors and their degrees of freedom."""
     with np.errstate(divide="ignore", invalid="ignore"):
         df = (a**2 + b**2) ** 2 / (a**4 / df_a + b**4 / df_b)
     return np.where(np.isfinite(df), df, df_a + df_b)

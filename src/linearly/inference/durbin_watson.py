@@ -1,4 +1,4 @@
-"""Durbin-Watson: are neighbouring residuals alike?
+"""Test whether the residuals of neighbouring rows are correlated, by Durbin and Watson's statistic.
 
     d = Σ (rᵢ₊₁ − rᵢ)² / Σ rᵢ² = r'Ar / r'r,      A = Δ'Δ, Δ the first differences
 
@@ -6,7 +6,8 @@ Independent errors give d near 2, positive serial correlation gives less. The p-
 independent normal errors, as `dwtest` of R's lmtest gives it: exact below 100 rows, from there on a normal
 approximation with the exact mean and variance of D (Durbin and Watson 1950).
 
-The order of rows matters, but they may come in blocks: `Differences` is a summary whose `+` means "and then".
+The order of rows matters, but they may come in blocks: `Differences` is a summary whose `a + b` means a's rows
+followed by b's.
 """
 
 from __future__ import annotations
@@ -18,12 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-__all__ = ["EXACT_BELOW", "Differences", "DurbinWatson", "durbin_watson", "exact_p_value"]
-
 Array = NDArray[np.float64]
 
-EXACT_BELOW = 100
-"""Rows from which on the p-value is the normal approximation, as in lmtest."""
+EXACT_BELOW = 100  # rows from which on the p-value is the normal approximation, as in lmtest
 
 
 class DurbinWatson(NamedTuple):
@@ -62,7 +60,7 @@ class Differences:
 
     @classmethod
     def of(cls, r: ArrayLike, Z: ArrayLike | None = None) -> Differences:
-        """Summarise one block of at least one row; without Z only the statistic can be read off."""
+        """Summarise one block of at least one row; without Z the summary has a statistic, but no p-value."""
         columns = [np.asarray(r, dtype=np.float64)]
         rows = np.column_stack(columns if Z is None else [*columns, np.asarray(Z, dtype=np.float64)])
         if not len(rows):
@@ -91,11 +89,11 @@ class Differences:
 
     @property
     def statistic(self) -> float:
-        """Durbin and Watson's d, between 0 and 4; NaN where every residual is zero."""
+        """Return Durbin and Watson's d, between 0 and 4; NaN if every residual is zero."""
         return float(self.steps[0, 0]) / self.square if self.square > 0 else float("nan")
 
     def normal_p_value(self) -> float:
-        """P(D ≤ d) with D taken as normal, from the exact mean and variance of D; needs Z.
+        """Return P(D ≤ d) with D taken as normal, from the exact mean and variance of D; this needs Z.
 
         Durbin and Watson (1950), with H = ZZ' the projection on the model and m = n − rank:
         tr MA = tr A − tr Z'AZ and tr (MA)² = tr A² − 2 tr Z'A²Z + tr (Z'AZ)².
@@ -138,7 +136,7 @@ def durbin_watson(r: ArrayLike, Q: ArrayLike) -> DurbinWatson:
 
 
 def exact_p_value(d: float, eigenvalues: ArrayLike) -> float:
-    """P(Σ νⱼ zⱼ² ≤ d Σ zⱼ²) for independent standard normal z and the eigenvalues ν of MA.
+    """Return P(Σ νⱼ zⱼ² ≤ d Σ zⱼ²) for independent standard normal z and the eigenvalues ν of MA.
 
     lmtest evaluates the same probability by Pan's algorithm (Farebrother 1980, AS 153) with 15 nodes, a
     sum of alternating integrals between neighbouring eigenvalues. Its terms grow with the number of rows
@@ -159,12 +157,12 @@ def exact_p_value(d: float, eigenvalues: ArrayLike) -> float:
 
 
 def _lower_tail(lam: Array) -> float:
-    """P(Q < 0) for Q = Σ λⱼ zⱼ² with a positive mean and some λ below zero.
+    """Return P(Q < 0) for Q = Σ λⱼ zⱼ² with a positive mean and some λ below zero.
 
     With K(s) = −½ Σ log(1 − 2sλⱼ), the log of E exp(sQ), it is −(1/2πi) ∫ exp(K(s))/s ds over any upward line
     between the first singularity left of zero, 1/(2 min λ), and zero.
     """
-    lam = lam / np.abs(lam).max()  # the sign of Q does not know its scale
+    lam = lam / np.abs(lam).max()  # the sign of Q does not depend on its scale
     # K(s) − log(−s) is convex and infinite at both ends: one minimum, the saddle. Near enough is good enough.
     low, high = 0.5 / lam.min(), 0.0
     left = low
@@ -179,7 +177,7 @@ def _lower_tail(lam: Array) -> float:
     log_peak = -0.5 * float(np.sum(np.log1p(-2.0 * c * lam)))
 
     def on_line(x: Array) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
-        """The point s and exp(K(s)) over its value at the saddle."""
+        """Return the point s, and exp(K(s)) over its value at the saddle."""
         s = c + 1j * sigma * np.sinh(x)
         K = -0.5 * np.log(1.0 - 2.0 * s[:, None] * lam).sum(axis=1)
         return s, np.exp(K - log_peak)

@@ -1,8 +1,8 @@
-"""Are these residuals a sample from some normal distribution? Three tests, with R's p-values.
+"""Test whether residuals are a sample from a normal distribution; three tests, with R's p-values.
 
-Mean and variance are estimated from the residuals themselves, so every test is blind to shift and scale. A
-small p-value speaks against normality. Where a test has nothing to say (too few rows, all residuals alike, a
-value that is not finite) its statistic and p-value are NaN.
+Mean and variance are estimated from the residuals, so no test depends on shift or scale. A small p-value is evidence
+against normality. A test that does not apply (too few rows, equal residuals, a value that is not finite) is NaN.
+`normality_verdict` chooses the test that screens and pages quote.
 """
 
 from __future__ import annotations
@@ -14,19 +14,25 @@ from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
-__all__ = [
-    "SHAPIRO_ROWS",
-    "NormalityTest",
-    "anderson_darling",
-    "evenly_spaced",
-    "lilliefors",
-    "shapiro_wilk",
-]
-
 Array = NDArray[np.float64]
 
-SHAPIRO_ROWS = 5000
-"""The most rows for which Royston's approximation of the Shapiro-Wilk p-value was made."""
+SHAPIRO_ROWS = 5000  # the most rows for which Royston's approximation of the Shapiro-Wilk p-value was made
+MIN_VERDICT_ROWS = 8  # fewer rows say next to nothing about a distribution
+
+# Coefficients of log p (of log(1 − p) below 0.34) in Anderson and Darling's modified A², and of p in Lilliefors' z, each
+# for statistics up to a limit.
+_ANDERSON_DARLING_P = (
+    (0.2, [-13.436, 101.14, -223.73]),
+    (0.34, [-8.318, 42.796, -59.938]),
+    (0.6, [0.9177, -4.279, -1.38]),
+    (10.0, [1.2937, -5.709, 0.0186]),
+)
+_LILLIEFORS_P = (
+    (0.302, [1.0]),
+    (0.5, [2.76773, -19.828315, 80.709644, -138.55152, 81.218052]),
+    (0.9, [-4.901232, 40.662806, -97.490286, 94.029866, -32.355711]),
+    (np.inf, [6.198765, -19.558097, 23.186922, -12.234627, 2.423045]),
+)
 
 
 class NormalityTest(NamedTuple):
@@ -37,8 +43,29 @@ class NormalityTest(NamedTuple):
     n: int
 
 
+class NormalityVerdict(NamedTuple):
+    """The test that was chosen, with its result."""
+
+    test: str
+    statistic: float
+    p_value: float
+    n: int
+
+
+def normality_verdict(residuals: ArrayLike) -> NormalityVerdict | None:
+    """Return the test of normality to quote: Shapiro-Wilk from 8 to 5,000 rows, which it was made for, else None.
+
+    >>> normality_verdict([1, 2, 4, 7, 11, 16, 22, 29]).test
+    'shapiro_wilk'
+    """
+    r = np.asarray(residuals, dtype=np.float64)
+    if not MIN_VERDICT_ROWS <= len(r) <= SHAPIRO_ROWS:
+        return None
+    return NormalityVerdict("shapiro_wilk", *shapiro_wilk(r))
+
+
 def evenly_spaced(n: int, most: int = SHAPIRO_ROWS) -> NDArray[np.intp]:
-    """Row numbers: all n of them, or the middle rows of `most` equal stretches.
+    """Return the indices of all n rows, or of the middle rows of `most` equal stretches.
 
     >>> evenly_spaced(3), evenly_spaced(100, 4)
     (array([0, 1, 2]), array([12, 37, 62, 87]))
@@ -49,9 +76,9 @@ def evenly_spaced(n: int, most: int = SHAPIRO_ROWS) -> NDArray[np.intp]:
 
 
 def shapiro_wilk(r: ArrayLike) -> NormalityTest:
-    """Shapiro and Wilk's W with Royston's p-value (1995, AS R94).
+    """Return Shapiro and Wilk's W with Royston's p-value (1995, AS R94).
 
-    It was made for 3 to 5000 rows; of more, 5000 evenly spaced ones are used, and n says so.
+    The p-value was made for 3 to 5,000 rows. Of more rows, 5,000 evenly spaced ones are used, and `n` is 5,000.
 
     >>> test = shapiro_wilk([1, 2, 4, 7, 11])
     >>> round(test.statistic, 4), round(test.p_value, 4), test.n
@@ -60,7 +87,7 @@ def shapiro_wilk(r: ArrayLike) -> NormalityTest:
     r = np.asarray(r, dtype=np.float64)
     x = _standardised(r[evenly_spaced(len(r))], fewest=3)
     if x is None:
-        return _silent(min(len(r), SHAPIRO_ROWS))
+        return _not_applicable(min(len(r), SHAPIRO_ROWS))
     n = len(x)
     a = _royston_weights(n)
     # W is the squared correlation of a and x. What is left of x after a gives 1 − W without cancellation.
@@ -70,7 +97,7 @@ def shapiro_wilk(r: ArrayLike) -> NormalityTest:
 
 
 def lilliefors(r: ArrayLike) -> NormalityTest:
-    """Kolmogorov and Smirnov's D with estimated mean and variance (Lilliefors), p-value as R's nortest.
+    """Return Kolmogorov and Smirnov's D with estimated mean and variance (Lilliefors), p-value as R's nortest.
 
     >>> test = lilliefors([1, 2, 4, 7, 11])
     >>> round(test.statistic, 4), round(test.p_value, 4), test.n
@@ -79,7 +106,7 @@ def lilliefors(r: ArrayLike) -> NormalityTest:
     r = np.asarray(r, dtype=np.float64)
     x = _standardised(r, fewest=5)
     if x is None:
-        return _silent(len(r))
+        return _not_applicable(len(r))
     n = len(x)
     below = ndtr(x)
     i = np.arange(n)
@@ -88,7 +115,7 @@ def lilliefors(r: ArrayLike) -> NormalityTest:
 
 
 def anderson_darling(r: ArrayLike) -> NormalityTest:
-    """Anderson and Darling's A² with estimated mean and variance, p-value by Stephens (1986, table 4.9).
+    """Return Anderson and Darling's A² with estimated mean and variance, p-value by Stephens (1986, table 4.9).
 
     >>> test = anderson_darling([1, 2, 4, 7, 11, 16, 22, 29])
     >>> round(test.statistic, 4), round(test.p_value, 4), test.n
@@ -97,26 +124,21 @@ def anderson_darling(r: ArrayLike) -> NormalityTest:
     r = np.asarray(r, dtype=np.float64)
     x = _standardised(r, fewest=8)
     if x is None:
-        return _silent(len(r))
+        return _not_applicable(len(r))
     n = len(x)
     odd = 2.0 * np.arange(n) + 1.0
     A = -n - float(np.mean(odd * (log_ndtr(x) + log_ndtr(-x[::-1]))))
     z = A * (1.0 + 0.75 / n + 2.25 / n**2)
-    if z < 0.2:
-        p = -np.expm1(polyval(z, [-13.436, 101.14, -223.73]))
-    elif z < 0.34:
-        p = -np.expm1(polyval(z, [-8.318, 42.796, -59.938]))
-    elif z < 0.6:
-        p = np.exp(polyval(z, [0.9177, -4.279, -1.38]))
-    elif z < 10.0:
-        p = np.exp(polyval(z, [1.2937, -5.709, 0.0186]))
+    if z < 10.0:
+        log_p = polyval(z, next(coefficients for limit, coefficients in _ANDERSON_DARLING_P if z < limit))
+        p = -np.expm1(log_p) if z < 0.34 else np.exp(log_p)
     else:
         p = 3.7e-24  # the last formula would turn upwards; this is about its value at 10, and an upper bound
     return NormalityTest(A, float(p), n)
 
 
 def _standardised(r: Array, fewest: int) -> Array | None:
-    """Sorted, mean 0, standard deviation 1; None where there is nothing to test."""
+    """Return residuals sorted, with mean 0 and standard deviation 1; None if there is nothing to test."""
     if len(r) < fewest or not np.all(np.isfinite(r)) or r.min() == r.max():
         return None
     # By a power of two, hence exactly: squares of residuals near 1e±200 must neither overflow nor vanish.
@@ -125,12 +147,12 @@ def _standardised(r: Array, fewest: int) -> Array | None:
     return np.asarray(x / np.sqrt(x @ x / (len(x) - 1)), dtype=np.float64)
 
 
-def _silent(n: int) -> NormalityTest:
+def _not_applicable(n: int) -> NormalityTest:
     return NormalityTest(float("nan"), float("nan"), n)
 
 
 def _royston_weights(n: int) -> Array:
-    """Approximate weights a of W = (a'x)²/‖x‖²: normal scores, the one or two largest of them corrected."""
+    """Return approximate weights a of W = (a'x)²/‖x‖²: normal scores, the one or two largest of them corrected."""
     if n == 3:
         return np.array([-np.sqrt(0.5), 0.0, np.sqrt(0.5)])
     # Quantiles in full precision: p-values are then R's to 1e-13. Those of scipy.stats.shapiro (1.17) differ
@@ -151,7 +173,7 @@ def _royston_weights(n: int) -> Array:
 
 
 def _royston_p_value(lack: float, n: int) -> float:
-    """P(W ≤ 1 − lack): a transform of log(1 − W) is close to normal; for n = 3 the distribution is known."""
+    """Return P(W ≤ 1 − lack): a transform of log(1 − W) is nearly normal; for n = 3 the distribution is known."""
     if n == 3:
         p = 6.0 / np.pi * (np.arcsin(np.sqrt(1.0 - lack)) - np.arcsin(np.sqrt(0.75)))
         return float(max(p, 0.0))
@@ -169,16 +191,15 @@ def _royston_p_value(lack: float, n: int) -> float:
 
 
 def _lilliefors_p_value(D: float, n: int) -> float:
-    """Dallal and Wilkinson (1986) where that is at most 0.1; else from Stephens's (1974) modified statistic.
+    """Return p by Dallal and Wilkinson (1986) if that is at most 0.1, else from Stephens's (1974) modified statistic.
 
-    nortest describes its polynomials in that statistic as the result of a simulation. The first two here
-    were found by interpolating its p-values, which they reproduce to 2e-14. The third, for z > 0.9, is
-    reached only with millions of rows; too narrow a range of z can be reached to determine it so, and it
-    is merely checked against seven p-values of nortest for z from 0.902 to 0.917 (to 3e-15). With very
-    many rows p jumps where one formula hands over to the other, at 20 million from 0.04 to 0.10 as D
-    grows: the figure is R's.
+    R's nortest describes its polynomials in that statistic as the result of a simulation. The first two here were
+    found by interpolating its p-values, which they reproduce to 2e-14. The third, for z > 0.9, is reached only with
+    millions of rows. The reachable range of z is too narrow to determine it in the same way, so it is only checked
+    against seven p-values of nortest for z from 0.902 to 0.917 (to 3e-15). With very many rows p jumps where one
+    formula replaces the other, as it does in R: at 20 million rows from 0.04 to 0.10 as D grows.
     """
-    # Made for n ≤ 100; beyond, D shrinks as n^-0.49.
+    # The formula was made for n ≤ 100; beyond, D shrinks as n^-0.49.
     few = min(n, 100)
     d = D * (n / few) ** 0.49
     z = d * np.sqrt(few + 2.78019)
@@ -186,12 +207,4 @@ def _lilliefors_p_value(D: float, n: int) -> float:
     if log_p <= np.log(0.1):
         return float(np.exp(log_p))
     z = D * (np.sqrt(n) - 0.01 + 0.85 / np.sqrt(n))
-    if z <= 0.302:
-        return 1.0
-    if z <= 0.5:
-        p = polyval(z, [2.76773, -19.828315, 80.709644, -138.55152, 81.218052])
-    elif z <= 0.9:
-        p = polyval(z, [-4.901232, 40.662806, -97.490286, 94.029866, -32.355711])
-    else:  # reached only with millions of rows
-        p = polyval(z, [6.198765, -19.558097, 23.186922, -12.234627, 2.423045])
-    return float(p)
+    return float(polyval(z, next(coefficients for limit, coefficients in _LILLIEFORS_P if z <= limit)))

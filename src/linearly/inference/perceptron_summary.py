@@ -1,4 +1,4 @@
-"""What may be said about a perceptron: its mistakes beside what is proven about the rows."""
+"""Explain a trained perceptron: its errors and updates beside what is proven about the rows."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.separability.decide import separability
-from linearly.algorithm.separability.error_floor import ErrorFloor, error_floor
+from linearly.algorithm.separability.error_floor import error_floor
 from linearly.models.label_encoding import checked_labels, shown
 from linearly.table import Summary, Table
 
 
 def explain(model: Any, X: Any = None, y: Any = None) -> Summary:
-    """The answer to `model.explain(X, y)`."""
+    """Return the summary of `model.explain(X, y)`."""
     check_is_fitted(model)
     if (X is None) != (y is None):
         raise ValueError("explain() needs both X and y, or neither.")
-    facts = {
-        "classes": shown(model.classes_),
-        "passes": model.n_passes_,
-        "updates": model.n_updates_,
-        **_error(model, X, y),
-    }
+    facts = {"classes": shown(model.classes_), "passes": model.n_passes_, "updates": model.n_updates_}
+    facts |= _errors(model, X, y)
     notes = [f"Stopped: {model.stop_reason_}."]
     if X is not None:
         certificate = separability(X, y, fit_intercept=model.fit_intercept)
@@ -35,20 +31,17 @@ def explain(model: Any, X: Any = None, y: Any = None) -> Summary:
             bound = certificate.mistake_bound()
             if model._novikoff():
                 facts["Novikoff's bound on updates"] = bound
-                notes.append(_within(model.n_updates_, bound))
+                notes.append(_compare_with_bound(model.n_updates_, bound))
         else:
             floor = error_floor(X, y, fit_intercept=model.fit_intercept)
             facts["error floor"] = int(floor)
-            notes.append(_beside(floor, facts.get("errors on these rows")))
-    told = Table({"what": list(facts), "value": list(map(_told, facts.values()))})
-    return Summary(f"What {type(model).__name__} did", (told,), tuple(notes))
+            beside = f" This model makes {facts['errors on these rows']}."
+            notes.append(floor.describe() + beside)
+    values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in facts.values()]
+    return Summary(f"What {type(model).__name__} did", (Table({"what": list(facts), "value": values}),), tuple(notes))
 
 
-def _told(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _error(model: Any, X: Any, y: Any) -> dict[str, Any]:
+def _errors(model: Any, X: Any, y: Any) -> dict[str, Any]:
     if X is not None:
         labels = checked_labels(y)
         wrong = int(np.count_nonzero(model.predict(X) != labels))
@@ -57,7 +50,7 @@ def _error(model: Any, X: Any, y: Any) -> dict[str, Any]:
     return {} if math.isnan(error) else {"training error": error}
 
 
-def _within(updates: int, bound: float) -> str:
+def _compare_with_bound(updates: int, bound: float) -> str:
     made = f"{updates} update{'s' * (updates != 1)}"
     if updates <= bound:
         return f"{made}, within Novikoff's bound of {bound:.6g}: a perceptron started at zero cannot need more."
@@ -65,8 +58,3 @@ def _within(updates: int, bound: float) -> str:
         f"{made} exceed Novikoff's bound of {bound:.6g}: these are not the rows of the training, or "
         "rounding decided some of them."
     )
-
-
-def _beside(floor: ErrorFloor, wrong: Any) -> str:
-    beside = f" This model makes {wrong}." if wrong is not None else ""
-    return floor.describe() + beside

@@ -98,7 +98,7 @@ class LeastSquaresBase(EstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEst
 
     def summary(self) -> table.Summary:
         """The fit on one screen: statistics, coefficients with intervals, and how far to trust them."""
-        from linearly.inference.regression_summary import regression_summary
+        from linearly.inference.summaries import regression_summary
 
         return regression_summary(self)
 

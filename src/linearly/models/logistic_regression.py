@@ -241,7 +241,7 @@ class LogisticRegression(ScoreClassifier):
 
     def summary(self) -> table.Summary:
         """The fit on one screen: deviance, coefficients with intervals, and what they rest on."""
-        from linearly.inference.logistic_summary import logistic_summary
+        from linearly.inference.summaries import logistic_summary
 
         check_is_fitted(self)
         return logistic_summary(self)

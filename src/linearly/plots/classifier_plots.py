@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.evaluation.evaluate import Evaluation
-from linearly.evaluation.targets import to_plain_values
 from linearly.formatting import visible
 from linearly.inference.tidy import tidy
 from linearly.inference.unwrap import unwrap_estimator
 from linearly.plots import style
 from linearly.plots.regions import Plane, draw_classes, draw_points, draw_regions, of_rows
 from linearly.plots.style import BLACK, BLUE, GREY, ORANGE, PALE, VERMILION
-from linearly.table import Table
+from linearly.table import Table, to_python_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -528,13 +527,13 @@ def plot_coefficients(model: Any, ax: Axes | None = None, level: float = 0.95, *
     change = "the prediction"
     if classes is not None:
         two = not isinstance(classes, list) and len(classes) == 2
-        change = f"the log-odds of {to_plain_values(classes[1])}" if two else "the log-odds"
+        change = f"the log-odds of {to_python_value(classes[1])}" if two else "the log-odds"
     return draw_coefficients(
         ax,
         tidy(model, level=level),
         level,
         f"change of {change} per unit of the feature",
-        group_title="" if reference is None else f"against {to_plain_values(reference)}",
+        group_title="" if reference is None else f"against {to_python_value(reference)}",
         separated=getattr(model, "separation_", None) is not None,
         intercept=intercept,
     )

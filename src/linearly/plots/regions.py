@@ -14,13 +14,14 @@ from linearly.dataset.design.design import DesignRows
 from linearly.dataset.design.terms import Category, Numeric, Term
 from linearly.dataset.rows.block import ROW, as_frame, names_of
 from linearly.dataset.sources import read_as
-from linearly.evaluation.targets import codes, to_plain_values
+from linearly.evaluation.targets import codes
 from linearly.inference.unwrap import unwrap_estimator, unwrap_model
 from linearly.kernels.matrices import dense
 from linearly.models.base import column_names
 from linearly.models.label_encoding import checked_labels
 from linearly.plots import style
 from linearly.plots.style import BLACK, VERMILION
+from linearly.table import to_python_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,7 +134,7 @@ def _estimator_points(model: Any, X: Any, y: Any) -> tuple[Array, NDArray[np.int
     classes = getattr(model, "classes_", None)
     if classes is None or isinstance(classes, list):
         raise TypeError("The picture is for a classifier, one label a row.")
-    labels = [to_plain_values(label) for label in classes]
+    labels = [to_python_value(label) for label in classes]
     truth = checked_labels(y)
     if len(points) != len(truth):
         raise ValueError(f"X has {len(points)} rows, y has {len(truth)} labels.")

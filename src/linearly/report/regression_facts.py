@@ -17,12 +17,12 @@ from linearly.dataset.rows.block import Block, Rows, SingleBlockRows
 from linearly.evaluation.evaluate import evaluate
 from linearly.inference.diagnostics import breusch_pagan, vif
 from linearly.inference.durbin_watson import EXACT_BELOW, Differences, durbin_watson
+from linearly.inference.fitted_rows import row_diagnostics
 from linearly.inference.normality import anderson_darling, lilliefors, shapiro_wilk
 from linearly.inference.tidy import (
     check_single_target,
     estimates,
     glance,
-    row_diagnostics,
     row_table,
     term_names,
     tidy,
