@@ -15,6 +15,7 @@ from linearly.algorithm.least_squares.solver import Summary, check_coefficients_
 from linearly.dataset.rows.block import Block, check_finite
 from linearly.dataset.rows.reduce import single_threaded_blas, single_threaded_blas_unless_small
 from linearly.kernels.matrices import dense_keeping_low_part, drop_low_part
+from linearly.models import from_inference
 from linearly.models.base import PREDICTION_CELLS, Array, EstimatorMixin, column_names, map_rows, prediction_rows
 from linearly.models.estimability import NotEstimable
 
@@ -80,9 +81,7 @@ class LeastSquaresBase(EstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEst
 
         The interval is NaN, with a `NotEstimableWarning`, at points that the fitted rows do not determine.
         """
-        from linearly.inference.tidy import prediction_interval
-
-        return prediction_interval(self, X, level, kind)
+        return from_inference.prediction_interval(self, X, level, kind)
 
     def sample_coefficients(
         self, n: int, error_variance: str = "normal", *, X: Any = None, y: Any = None, random_state: Any = None
@@ -92,15 +91,11 @@ class LeastSquaresBase(EstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEst
         ε is drawn from ``normal`` errors with the fitted σ, or resampled from the ``residuals``, which needs the rows.
         Terms that the rows do not determine are NaN.
         """
-        from linearly.inference.coefficient_draws import draw_coefficients
-
-        return draw_coefficients(self, n, error_variance, X, y, random_state)
+        return np.asarray(from_inference.draw_coefficients(self, n, error_variance, X, y, random_state))
 
     def summary(self) -> table.Summary:
         """The fit on one screen: statistics, coefficients with intervals, and how far to trust them."""
-        from linearly.inference.regression_summary import regression_summary
-
-        return regression_summary(self)
+        return from_inference.regression_summary(self)
 
     @property
     @single_threaded_blas()

@@ -28,6 +28,7 @@ from linearly.dataset.rows.views import PassCounter
 from linearly.exceptions import CovarianceNotAvailableError, PrecisionWarning, SeparationWarning, warn_at_caller
 from linearly.kernels.double_double import to_float64
 from linearly.kernels.matrices import is_sparse
+from linearly.models import from_inference
 from linearly.models.base import Array, check_fitted, collect_rows, column_names, transactional_fit
 from linearly.models.class_survey import ClassSurvey
 from linearly.models.label_encoding import check_no_empty_class, rows_with_labels
@@ -241,10 +242,8 @@ class LogisticRegression(ScoreClassifier):
 
     def summary(self) -> table.Summary:
         """The fit on one screen: deviance, coefficients with intervals, and what they rest on."""
-        from linearly.inference.logistic_summary import logistic_summary
-
         check_is_fitted(self)
-        return logistic_summary(self)
+        return from_inference.logistic_summary(self)
 
     @property
     @single_threaded_blas()

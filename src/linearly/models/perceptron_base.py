@@ -17,6 +17,7 @@ from linearly.dataset.rows.block import Block, Rows, as_rows, check_finite, is_r
 from linearly.dataset.rows.reduce import single_threaded_blas, single_threaded_blas_unless_small
 from linearly.dataset.rows.sparse import SparseRows
 from linearly.kernels.matrices import drop_low_part, is_sparse
+from linearly.models import from_inference
 from linearly.models.base import Array, EstimatorMixin, check_feature_names, checked_matrix
 from linearly.models.label_encoding import accuracy
 
@@ -48,9 +49,7 @@ class PerceptronBase(EstimatorMixin, ClassifierMixin, BaseEstimator):  # type: i
         With X and y: whether any hyperplane separates them (with a certificate), Novikoff's bound (R/γ)² beside the
         mistakes made, and the error floor, which no hyperplane can beat, beside this model's errors.
         """
-        from linearly.inference.perceptron_summary import explain
-
-        return explain(self, X, y)
+        return from_inference.explain(self, X, y)
 
     def _score(self, X: Any, y: Any, weight: Array | None) -> float:
         return accuracy(np.asarray(self.predict(X)), y, weight, self.classes_)
