@@ -30,7 +30,7 @@ from linearly.models import from_inference
 
 # Each public name and the module that defines it, listed once: in the stub, for type checkers too.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-_HOMES = {name: module for module, name in re.findall(r"^from (\S+) import (\w+)", _STUB, flags=re.MULTILINE)}
+_HOMES = {name: module for module, name in re.findall(r"^from (\S+) import \(?\s*(\w+)", _STUB, flags=re.MULTILINE)}
 
 __all__ = sorted(_HOMES)
 

@@ -48,9 +48,10 @@ from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.models.linear_regression import COVARIANCES, METHODS
 from linearly.models.logistic_regression import COVARIANCES as LOGISTIC_COVARIANCES
 from linearly.models.logistic_regression import SOLVERS
-from linearly.models.online_perceptrons import INITS, WEIGHTINGS
+from linearly.models.perceptron import INITS
 from linearly.models.pocket_perceptron import INITS as POCKET_INITS
 from linearly.models.registry import MODELS
+from linearly.models.voted_perceptron import WEIGHTINGS
 
 
 class Absent(Optional):
@@ -384,9 +385,7 @@ def estimator_from_plain(plain: Any, model: str, classes: tuple[Any, ...], names
     wanted = keys(given["parameters"], "estimator.parameters", tuple(kind.parameters))
     parameters = {n: c.decode(wanted[n], f"estimator.parameters.{n}", sizes) for n, c in kind.parameters.items()}
     estimator = _class(given["name"])(**{n: list(v) if isinstance(v, tuple) else v for n, v in parameters.items()})
-    for check in ("_ask", "_check_parameters", "_check"):
-        if hasattr(estimator, check):
-            getattr(estimator, check)()
+    estimator._check_parameters()
     estimator.n_features_in_ = len(names)
     if names != default_names(len(names)):
         estimator.feature_names_in_ = np.array(names, dtype=object)

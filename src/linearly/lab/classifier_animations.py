@@ -26,9 +26,10 @@ from linearly.lab.animation import (
     told,
 )
 from linearly.lab.perceptron_animations import code_of, scene_of
-from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from linearly.models.least_squares_classifier import LeastSquaresClassifier
+from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
 from linearly.models.logistic_regression import LogisticRegression
+from linearly.models.quadratic_discriminant_analysis import QuadraticDiscriminantAnalysis
 
 _GROWING = 25  # Newton steps shown where every step grows
 _MOST_STEPS = 400  # of gradient descent that are shown

@@ -26,9 +26,11 @@ from linearly.lab.animation import (
     linear_terms,
 )
 from linearly.lab.separability_text import about_scores, badge_of, sentence_of
+from linearly.models.averaged_perceptron import AveragedPerceptron
 from linearly.models.batch_perceptron import BatchPerceptron, Correction
-from linearly.models.online_perceptrons import AveragedPerceptron, Perceptron, VotedPerceptron
+from linearly.models.perceptron import Perceptron
 from linearly.models.pocket_perceptron import PocketPerceptron
+from linearly.models.voted_perceptron import VotedPerceptron
 
 MOST_FRAMES = 2001  # 2 000 updates and the start
 _MOST_FLOORED = 80  # points up to which the error floor is looked for: some 20 ms
