@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,6 @@ ORDER = (
     ("cli",),
     ("__main__", "versions"),
 )
-# An estimator hands questions about itself (summary, intervals) to inference, when asked and not before.
-DOORS = {("models", "inference")}
 LINE = {part: line for line, parts in enumerate(ORDER) for part in parts}
 PUBLIC_API = "linearly"
 LINE_OF_PUBLIC_API = LINE["api"]
@@ -125,8 +124,8 @@ def part_of(module: Path) -> str:
     return module.relative_to(SOURCE).with_suffix("").parts[0]
 
 
-def imported_parts(source: str, package: list[str]) -> Iterator[tuple[int, str, bool]]:
-    """Every import of linearly in a source: its line, the part it reaches, whether it waits inside a function."""
+def inner_imports_of(source: str, package: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the dotted target of every import of linearly in a source, those in functions included."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
@@ -137,26 +136,44 @@ def imported_parts(source: str, package: list[str]) -> Iterator[tuple[int, str, 
         else:
             continue
         for target in targets:
-            top, *rest = target.split(".")
-            if top == "linearly":
-                yield node.lineno, rest[0] if rest and rest[0] in LINE else PUBLIC_API, node.col_offset > 0
+            if target.partition(".")[0] == "linearly":
+                yield node.lineno, target
 
 
-def offence(part: str, reached: str, waits: bool) -> bool:
-    if waits and (part, reached) in DOORS:
-        return False
+def imported_parts(source: str, package: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the part that it reaches of every import of linearly in a source."""
+    for line, target in inner_imports_of(source, package):
+        _, *rest = target.split(".")
+        yield line, rest[0] if rest and rest[0] in LINE else PUBLIC_API
+
+
+def offence(part: str, reached: str) -> bool:
     if reached == PUBLIC_API:
         return LINE[part] <= LINE_OF_PUBLIC_API
     return LINE[reached] > LINE[part]
 
 
-def inner_imports() -> Iterator[tuple[str, int, str, str, bool]]:
+def inner_imports() -> Iterator[tuple[str, int, str, str]]:
     for module in MODULES:
         if module.parent == SOURCE and module.stem == "__init__":
             continue  # the public API reaches everything, lazily
         package = ["linearly", *module.relative_to(SOURCE).parent.parts]
-        for line, reached, waits in imported_parts(module.read_text(encoding="utf-8"), package):
-            yield str(module.relative_to(ROOT)), line, part_of(module), reached, waits
+        for line, reached in imported_parts(module.read_text(encoding="utf-8"), package):
+            yield str(module.relative_to(ROOT)), line, part_of(module), reached
+
+
+def module_graph() -> dict[str, set[str]]:
+    """Return the modules that each module imports, those imported for type checkers only left out."""
+    names = {".".join(("linearly", *path.relative_to(SOURCE).with_suffix("").parts)): path for path in MODULES}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    del names["linearly"]  # the public API reaches everything, lazily
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        source = re.sub(r"^if TYPE_CHECKING:\n(?:(?: .*)?\n)+", "", path.read_text(encoding="utf-8"), flags=re.M)
+        package = ["linearly", *path.relative_to(SOURCE).parent.parts]
+        targets = {target for _, target in inner_imports_of(source, package)}
+        graph[name] = {t if t in names else t.rpartition(".")[0] for t in targets} & set(names)
+    return graph
 
 
 def test_every_module_has_a_place_in_the_order():
@@ -166,17 +183,26 @@ def test_every_module_has_a_place_in_the_order():
 def test_imports_point_one_way():
     wrong = [
         f"{module}:{line}: {part} imports {reached}"
-        for module, line, part, reached, waits in inner_imports()
-        if offence(part, reached, waits)
+        for module, line, part, reached in inner_imports()
+        if offence(part, reached)
     ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_neighbours_do_not_import_each_other():
-    edges = {(part, reached) for _, _, part, reached, _ in inner_imports()}
+    edges = {(part, reached) for _, _, part, reached in inner_imports()}
     for parts in ORDER:
         for a, b in itertools.combinations(parts, 2):
             assert not {(a, b), (b, a)} <= edges, f"{a} and {b} import each other"
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    graph = module_graph()
+    assert len(graph) > 100
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +224,7 @@ def test_neighbours_do_not_import_each_other():
     ],
 )
 def test_the_import_reader_sees(source, package, reached):
-    assert [part for _, part, _ in imported_parts(source, package.split("."))] == [reached]
+    assert [part for _, part in imported_parts(source, package.split("."))] == [reached]
 
 
 # --- leftovers ---------------------------------------------------------------------------
@@ -210,7 +236,12 @@ def text_files() -> Iterator[Path]:
     kinds |= {".toml", ".txt", ".yaml", ".yml"}
     inside = itertools.chain.from_iterable((ROOT / folder).rglob("*") for folder in folders)
     for path in itertools.chain(ROOT.glob("*"), inside):
-        if path.is_file() and path.suffix in kinds and "_build" not in path.parts and path.name != ".coverage":
+        if (
+            path.is_file()
+            and path.suffix in kinds
+            and "_build" not in path.parts
+            and path.name not in (".coverage", ".git")
+        ):
             yield path
 
 

@@ -22,14 +22,29 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from linearly.models import from_inference
+
 # Each public name and the module that defines it, listed once: in the stub, for type checkers too.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-_HOMES = {name: module for module, name in re.findall(r"^from (\S+) import (\w+)", _STUB, flags=re.MULTILINE)}
+_HOMES = {name: module for module, name in re.findall(r"^from (\S+) import \(?\s*(\w+)", _STUB, flags=re.MULTILINE)}
 
 __all__ = sorted(_HOMES)
+
+
+def _imported_when_called(module: str, name: str) -> Callable[..., Any]:
+    return lambda *args: getattr(importlib.import_module(module), name)(*args)
+
+
+# Methods such as `LinearRegression.summary` call functions of a package that imports the estimators.
+from_inference.regression_summary = _imported_when_called("linearly.inference.summaries", "regression_summary")
+from_inference.logistic_summary = _imported_when_called("linearly.inference.summaries", "logistic_summary")
+from_inference.explain = _imported_when_called("linearly.inference.perceptron_summary", "explain")
+from_inference.prediction_interval = _imported_when_called("linearly.inference.tidy", "prediction_interval")
+from_inference.draw_coefficients = _imported_when_called("linearly.inference.coefficient_draws", "draw_coefficients")
 
 
 def _version() -> str:

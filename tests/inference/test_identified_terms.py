@@ -12,7 +12,7 @@ import pytest
 import linearly as ly
 from linearly.algorithm.separability.decide import separability, tied_rows
 from linearly.cli.main import main
-from linearly.models.unbounded_terms import unbounded_terms
+from linearly.models.separation import unbounded_terms
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "identified.json").read_text())
 CARS, ENDOMETRIAL = (pd.DataFrame(GOLDEN[name]) for name in ("mtcars", "endometrial"))

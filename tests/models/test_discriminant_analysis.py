@@ -240,8 +240,8 @@ def test_classes_added_at_once_are_classes_added_one_by_one():
         X, y = rng.normal(centre, size, (60, 3)), np.arange(60) % 3
         sides.append(ClassGrams.of(Block(X, y, rng.exponential(size=60)), 3))
     a, b = sides
-    assert a.in_a_gauge
-    assert b.in_a_gauge
+    assert a.shares_scaling
+    assert b.shares_scaling
     assert (a.parts[0].scaling.scale != b.parts[0].scaling.scale).any()
     for found, left, right in zip((a + b).parts, a.parts, b.parts, strict=True):
         expected = left + right

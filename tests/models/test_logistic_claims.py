@@ -93,7 +93,7 @@ def test_firth_claims_the_digits_that_its_own_inverse_of_the_information_has():
 def test_few_digits_are_said(monkeypatch):
     from linearly.models import logistic_regression as logistic
 
-    monkeypatch.setattr(logistic, "_FEW_DIGITS", 20.0)
+    monkeypatch.setattr(logistic, "_MIN_DIGITS", 20.0)
     with pytest.warns(ly.PrecisionWarning, match="digits of the standard errors can be trusted"):
         ly.LogisticRegression().fit(*nearly_combined(1e-2))
 

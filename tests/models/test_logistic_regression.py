@@ -660,8 +660,8 @@ def test_firth_goes_nowhere_where_the_information_is_singular():
     penalised = firth.PenalizedObjective(
         rows, objective, lambda B, hessian: rows.reduce(objective.evaluator(B, hessian)), np.arange(8)
     )
-    assert np.isfinite(penalised.at(B).loss)
-    assert penalised.at(1e4 * B).loss == np.inf
+    assert np.isfinite(penalised.evaluate(B).loss)
+    assert penalised.evaluate(1e4 * B).loss == np.inf
 
 
 def test_weights_count_rows_in_the_classical_covariance():

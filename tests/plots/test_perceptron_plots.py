@@ -14,10 +14,12 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from linearly.inference.tidy import augment
+from linearly.models.averaged_perceptron import AveragedPerceptron
 from linearly.models.batch_perceptron import BatchPerceptron
 from linearly.models.linear_regression import LinearRegression
-from linearly.models.online_perceptrons import AveragedPerceptron, Perceptron, VotedPerceptron
+from linearly.models.perceptron import Perceptron
 from linearly.models.pocket_perceptron import PocketPerceptron
+from linearly.models.voted_perceptron import VotedPerceptron
 from linearly.plots.perceptron_plots import plot_boundary, plot_mistakes, plot_pocket_errors
 from linearly.plots.regression_plots import plot_leverage, plot_qq, plot_residuals, plot_scale_location
 

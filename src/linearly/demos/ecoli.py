@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from linearly.api import Model
 from linearly.demos.story import Columns, Score, Story, matrix, subset
 from linearly.evaluation.cross_validate import cross_validate
-from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis
+from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
 from linearly.models.registry import estimator_of
 from linearly.plots.classifier_plots import plot_gaussians
 from linearly.report.page_parts import Finding, join_names

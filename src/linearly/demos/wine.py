@@ -11,7 +11,8 @@ from linearly.algorithm.separability.decide import separability
 from linearly.api import Model
 from linearly.demos.story import Columns, Score, Story, matrix
 from linearly.evaluation.cross_validate import cross_validate
-from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
+from linearly.models.quadratic_discriminant_analysis import QuadraticDiscriminantAnalysis
 from linearly.models.registry import estimator_of
 from linearly.plots.classifier_plots import plot_gaussians
 from linearly.report.page_parts import Finding

@@ -182,7 +182,7 @@ def _fit_regressors(models: list[Any], rows: Rows, K: int) -> list[Any]:
             summary = summary.summary if isinstance(summary, AdaptiveSummary) else summary
             model._multi_output, model.summary_, model.n_passes_ = False, summary, passes
             model.method_ = method_of_summary(summary)
-            solutions.append(model._ask().solve(summary))
+            solutions.append(model._check_parameters().solve(summary))
         if all(map(is_accurate_enough, solutions)):
             break
     for model, solution in zip(models, solutions, strict=True):

@@ -64,9 +64,10 @@ from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.models.linear_regression import COVARIANCES, METHODS
 from linearly.models.logistic_regression import COVARIANCES as LOGISTIC_COVARIANCES
 from linearly.models.logistic_regression import SOLVERS
-from linearly.models.online_perceptrons import INITS, WEIGHTINGS
+from linearly.models.perceptron import INITS
 from linearly.models.pocket_perceptron import INITS as POCKET_INITS
 from linearly.models.registry import MODELS
+from linearly.models.voted_perceptron import WEIGHTINGS
 
 _STATE = "estimator.state"
 _Fields = Mapping[str, Any]
@@ -395,9 +396,7 @@ def restore_estimator(stored: Any, model: str, classes: tuple[Any, ...], names: 
     (module,) = {entry.module for entry in MODELS.values() if entry.name == stored.name}
     parameters = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(stored.parameters).items()}
     estimator = getattr(importlib.import_module(module), stored.name)(**parameters)
-    for check in ("_ask", "_check_parameters", "_check"):
-        if hasattr(estimator, check):
-            getattr(estimator, check)()
+    estimator._check_parameters()
     estimator.n_features_in_ = len(names)
     if names != default_names(len(names)):
         estimator.feature_names_in_ = np.array(names, dtype=object)

@@ -27,9 +27,10 @@ from linearly.lab.animation import (
     stack_weights,
 )
 from linearly.lab.perceptron_animations import certificate_scene
-from linearly.models.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from linearly.models.least_squares_classifier import LeastSquaresClassifier
+from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
 from linearly.models.logistic_regression import LogisticRegression
+from linearly.models.quadratic_discriminant_analysis import QuadraticDiscriminantAnalysis
 
 _MAX_DIVERGING_STEPS = 25  # Newton steps shown if there is no maximum
 _MAX_STEPS = 400  # of gradient descent that are shown

@@ -27,9 +27,11 @@ from linearly.lab.animation import (
     stack_weights,
 )
 from linearly.lab.separability_text import describe_separability, describe_with_scores, separability_badge
+from linearly.models.averaged_perceptron import AveragedPerceptron
 from linearly.models.batch_perceptron import BatchPerceptron, Correction
-from linearly.models.online_perceptrons import AveragedPerceptron, Perceptron, VotedPerceptron
+from linearly.models.perceptron import Perceptron
 from linearly.models.pocket_perceptron import PocketPerceptron
+from linearly.models.voted_perceptron import VotedPerceptron
 
 MAX_FRAMES = 2001  # 2,000 updates and the start
 _MAX_FLOOR_POINTS = 80  # points up to which the error floor is computed: about 20 ms

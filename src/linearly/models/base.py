@@ -1,16 +1,22 @@
-"""What every estimator shares: from what the user passes to rows, in scikit-learn's manner."""
+"""What all estimators share: checked rows from what a user passes, feature names, refitting, merging and scores.
+
+In reading order: the rows of `fit` (`training_rows`) and their checks; decorators of `fit`; `EstimatorMixin` and
+`MergeableMixin`; names of features and targets; the rows of `predict` and `map_rows`, which scores them in blocks.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Number
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linearly.dataset.cluster.partitions import predictions_on_cluster, rows_from_cluster
@@ -31,39 +37,59 @@ from linearly.dataset.rows.block import (
 )
 from linearly.dataset.rows.polynomial import Polynomial
 from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.dataset.rows.sparse import SparseRows
 from linearly.kernels.matrices import dense, drop_low_part, is_sparse
+from linearly.models.estimability import NotEstimable
 
 Array = NDArray[np.float64]
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
-PREDICTION_CELLS = 2**19  # numbers on the way to a prediction: 4 MB
+PREDICTION_CELLS = 2**19  # numbers that one step of a prediction may hold: 4 MB
+MAX_NAMES_IN_MESSAGE = 8
 
 
 def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True) -> Rows:
-    """The rows of a call to `fit` or `partial_fit`: numbers and regression targets, checked as scikit-learn does."""
-    away = rows_from_cluster(X, y, sample_weight)
-    if away is not None:
-        if y is None:
-            checked_target(y, estimator)
-        X, y, sample_weight = away, None, None
-    if is_rows(X):
-        if y is not None or sample_weight is not None:
-            raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
-        if getattr(X, "classes", None) is not None:
+    """Return the rows of a call to `fit` or `partial_fit` with numeric targets, checked as scikit-learn does."""
+    rows = rows_with_own_targets(estimator, X, y, sample_weight, reset=reset)
+    if rows is not None:
+        if getattr(rows, "classes", None) is not None:
             raise ValueError("The target of these rows is labels, not numbers: use a classifier.")
-        check_feature_names(estimator, X.names, reset)
         set_target_names(estimator, None, reset)
-        return X
+        return rows
     matrix = checked_matrix(estimator, X, reset=reset)
     target = checked_target(y, estimator)
     set_target_names(estimator, y, reset)
-    same_length(matrix, target)
+    check_same_length(matrix, target)
     weight = checked_weight(sample_weight, matrix, allow_all_zero=not reset)
     return as_rows(matrix, target, weight, getattr(estimator, "feature_names_in_", None))
 
 
+def rows_with_own_targets(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool, labels: bool = False
+) -> Rows | None:
+    """Return X as rows if it contains its targets or lives on a cluster with them; None for arrays and data frames."""
+    on_cluster = rows_from_cluster(X, y, sample_weight, labels=labels)
+    if on_cluster is not None:
+        if y is None:
+            check_target_given(y, estimator)
+        X, y, sample_weight = on_cluster, None, None
+    if not is_rows(X):
+        return None
+    if y is not None or sample_weight is not None:
+        raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
+    check_feature_names(estimator, X.names, reset)
+    return X
+
+
+def check_target_given(y: Any, estimator: Any) -> None:
+    """Raise scikit-learn's error if there is no target."""
+    if y is None:
+        who = "This" if estimator is None else f"This {type(estimator).__name__} estimator"
+        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+
+
 def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """X as scikit-learn would have it, but neither converted nor searched for NaN: the fold does both in passing."""
+    """Return X checked as scikit-learn does, not yet converted or searched for NaN: reading the blocks does both."""
     if reset:
         estimator.__dict__.pop("_column_labels", None)
     if is_frame(X) or isinstance(X, Polynomial):
@@ -72,37 +98,39 @@ def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
         elif any(isinstance(name, str) for name in as_frame(X).columns) and not hasattr(estimator, "_column_labels"):
             validate_data(estimator, X, skip_check_array=True, reset=reset)
         else:
-            _remember_labels(estimator, tuple(map(str, as_frame(X).columns)), reset)
+            # scikit-learn takes columns called by numbers or dates by position: they are no `feature_names_in_`.
+            labels = tuple(map(str, as_frame(X).columns))
+            check_feature_names(estimator, labels, reset)
+            if reset:
+                estimator.__dict__.pop("feature_names_in_", None)
+                estimator._column_labels = labels
         if 0 in X.shape:
             raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
         return X
     numbers = as_numeric_array(X)
     if reset and type(numbers) is np.ndarray and numbers.dtype == np.float64 and numbers.ndim == 2 and numbers.size:
-        # What scikit-learn would remember of it, in a hundredth of the time.
+        # Sets what scikit-learn would set, in a hundredth of the time.
         check_feature_names(estimator, default_names(numbers.shape[1]), reset)
         return numbers
     return validate_data(estimator, numbers, reset=reset, dtype="numeric", accept_sparse="csr", ensure_all_finite=False)
 
 
 def checked_target(y: Any, estimator: Any) -> Array:
-    """Numeric targets, n or n × k, in float64."""
-    if y is None:
-        raise ValueError(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
-        )
+    """Return numeric targets, n or n × k, in float64."""
+    check_target_given(y, estimator)
     if is_sparse(y):
         raise TypeError("Sparse data was passed for y, but dense data is required. Use y.toarray().")
-    whole = is_frame(y) and 0 not in y.shape
-    target = np.concatenate([block.X for block in as_rows(y)]) if whole else as_numeric_array(y, "y")
+    table = is_frame(y) and 0 not in y.shape
+    target = np.concatenate([block.X for block in as_rows(y)]) if table else as_numeric_array(y, "y")
     if target.ndim not in (1, 2) or 0 in target.shape:
         raise ValueError(f"y must have one or two dimensions, not the shape {target.shape}: one number a row.")
     check_integer_range(np.reshape(target, (len(target), -1)), name="y" if target.ndim == 1 else None)
-    with np.errstate(over="ignore"):  # of a long double: refused as infinity
+    with np.errstate(over="ignore"):  # a long double may overflow; it is then rejected as infinity
         return np.asarray(target, dtype=np.float64)
 
 
-def same_length(X: Any, y: NDArray[Any]) -> None:
-    """Refuse targets that are not one a row."""
+def check_same_length(X: Any, y: NDArray[Any]) -> None:
+    """Raise unless there is one target per row."""
     if len(y) != X.shape[0]:
         raise ValueError(
             f"X and y have inconsistent numbers of samples: [{X.shape[0]}, {len(y)}]. Pass one target a row of X."
@@ -110,7 +138,7 @@ def same_length(X: Any, y: NDArray[Any]) -> None:
 
 
 def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) -> Array | None:
-    """Weights as a float64 array, or None; bad ones are refused by row."""
+    """Return weights as a float64 array, or None; the error for a bad weight names its row."""
     if sample_weight is None:
         return None
     n = X.shape[0]
@@ -130,61 +158,67 @@ def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) 
 
 
 def restore_on_error(fit: Fit) -> Fit:
-    """Rows that are refused leave the model as it was: the same rows, corrected, can then be given again.
+    """Restore the estimator's attributes if a method raises, so that the call can be repeated with corrected rows.
 
-    BLAS stays on one thread throughout: a second one that was woken once spins for 100 ms, on a core of the next fold.
+    BLAS stays on one thread throughout: a second one that was woken once spins for 100 ms on a core of the next pass.
     """
 
     @functools.wraps(fit)
-    def fitted(self: Any, *given: Any, **named: Any) -> Any:
+    def fit_or_restore(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(self.__dict__)
         try:
             with single_threaded_blas():
-                return fit(self, *given, **named)
+                return fit(self, *args, **kwargs)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    return cast(Fit, fitted)
+    return cast(Fit, fit_or_restore)
 
 
 def transactional_fit(fit: Fit) -> Fit:
-    """A fit that is refused leaves the model as it was; it begins with nothing of the fit before (`_reset`)."""
+    """Drop everything fitted before `fit`, and restore it if `fit` raises.
+
+    Fitted attributes end in an underscore, or are among the estimator's `_private_state`.
+    """
 
     @functools.wraps(fit)
-    def anew(self: Any, *given: Any, **named: Any) -> Any:
-        self._reset()
-        return fit(self, *given, **named)
+    def fit_anew(self: Any, *args: Any, **kwargs: Any) -> Any:
+        for name in list(self.__dict__):
+            if name.endswith("_") or name in self._private_state:
+                del self.__dict__[name]
+        return fit(self, *args, **kwargs)
 
-    return restore_on_error(cast(Fit, anew))
+    return restore_on_error(cast(Fit, fit_anew))
 
 
 def check_fitted(estimator: Any) -> None:
-    """scikit-learn's error before a fit; a model that is fitted is told apart in a tenth of the time."""
+    """Raise scikit-learn's error before a fit; a fitted estimator passes in a tenth of scikit-learn's time."""
     if not estimator.__sklearn_is_fitted__():
         check_is_fitted(estimator)
 
 
 def predict_where_rows_are(method: Callable[..., Any], what: str) -> Callable[..., Any]:
-    """A method of X whose answers for rows on a cluster stay there, beside their rows."""
+    """Wrap a method of X so that its results for rows on a cluster stay there, beside their rows."""
 
     @functools.wraps(method)
-    def answered(self: Any, X: Any) -> Any:
-        away = None
+    def predict_here_or_there(self: Any, X: Any) -> Any:
+        on_cluster = None
         if type(X) is not np.ndarray:
-            away = predictions_on_cluster(X, getattr(self, method.__name__), what, partial(_columns, self, what))
-        return method(self, X) if away is None else away
+            bound = getattr(self, method.__name__)
+            on_cluster = predictions_on_cluster(X, bound, what, partial(_columns, self, what))
+        return method(self, X) if on_cluster is None else on_cluster
 
-    return answered
+    return predict_here_or_there
 
 
 def _columns(estimator: Any, what: str, k: int) -> tuple[Any, ...]:
-    """What the k columns of an answer are about: targets or classes."""
+    """Return what the k columns of a prediction stand for: targets or classes."""
     return target_names(estimator, k) if what == "prediction" else tuple(estimator.classes_.tolist())
 
 
-_ANSWERS = {
+_RESULTS = {
     "predict": "prediction",
     "predict_proba": "probability",
     "predict_log_proba": "log_probability",
@@ -193,16 +227,34 @@ _ANSWERS = {
 
 
 class EstimatorMixin:
-    """What scikit-learn asks of every estimator: a score, whose weights are checked, and a tag: X may be sparse."""
+    """What scikit-learn requires of all estimators: a score with checked weights, and the tag that X may be sparse."""
+
+    _fitted_attributes: ClassVar[tuple[str, ...]] = ("coef_",)  # an estimator with one of them is fitted
+    _private_state: ClassVar[tuple[str, ...]] = ("_column_labels",)  # private attributes that a new fit drops
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name, what in _ANSWERS.items():
+        for name, what in _RESULTS.items():
             if name in cls.__dict__:
                 setattr(cls, name, predict_where_rows_are(cls.__dict__[name], what))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of the predictions of numbers; the share of the rows whose label, or all of whose labels, are right."""
+        """Return R² for numeric targets, and accuracy for labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to predict.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            True targets. With several labels per row, a row counts as correct if all of them are.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            R² or accuracy; 1 is best.
+        """
         if y is None:
             raise ValueError("score needs y: what the predictions are compared with.")
         if sample_weight is not None:
@@ -210,25 +262,67 @@ class EstimatorMixin:
             sample_weight = checked_weight(weight, weight)
         return self._score(X, y, sample_weight)
 
+    def _score(self, X: Any, y: Any, weight: Array | None) -> float:
+        return float(super().score(X, y, weight))  # type: ignore[misc]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether a fit has finished."""
+        return any(name in self.__dict__ for name in self._fitted_attributes)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def _score(self, X: Any, y: Any, weight: Array | None) -> float:
-        """The score, the weights being checked."""
-        found: float = super().score(X, y, weight)  # type: ignore[misc]
-        return found
+
+class MergeableMixin:
+    """Addition and subtraction of models that are solved from a summary of their rows, without the rows."""
+
+    def __add__(self, other: Any) -> Self:
+        """Return the model of the rows of both, without reading either."""
+        return self._combine(other, operator.add)
+
+    def __sub__(self, other: Any) -> Self:
+        """Return the model without the other's rows; raise if they were never part of it."""
+        return self._combine(other, self._subtract)
+
+    @single_threaded_blas()
+    def _combine(self, other: Any, combine: Callable[[Any, Any], Any]) -> Self:
+        if not isinstance(other, type(self)):
+            return NotImplemented  # type: ignore[no-any-return]
+        check_fitted(self)
+        check_fitted(other)
+        self._check_mergeable(other)
+        check_same_settings(_settings(self), _settings(other))
+        result: Self = clone(self)
+        merge_feature_names(result, self, other)
+        result._set_from_two(self, other, combine)
+        return result
+
+    def _check_mergeable(self, other: Self) -> None:
+        """Raise if the rows would be needed to merge two models."""
+
+    def _subtract(self, summary: Any, part: Any) -> Any:
+        return summary - part
+
+    def _set_from_two(self, a: Self, b: Self, combine: Callable[[Any, Any], Any]) -> None:
+        """Set the fitted attributes from the combined summaries of two models."""
+        raise NotImplementedError
+
+
+def _settings(estimator: Any) -> dict[str, Any]:
+    """Return the parameters that define a model; ``method`` only says how it is computed."""
+    return {name: value for name, value in estimator.get_params().items() if name != "method"}
 
 
 def is_multi_output(rows: Rows) -> bool:
-    """Whether y was given in two dimensions: even one column of it then keeps its shape in the results."""
+    """Return whether y has two dimensions: results then have one entry per target, even for a single target."""
     y = getattr(rows, "y", None)
     return y is not None and y.ndim == 2
 
 
 def check_feature_names(estimator: Any, names: tuple[str, ...], reset: bool) -> None:
-    """Set, or compare with, the number and names of the columns seen in `fit`; x0, x1, … are no names."""
+    """Set, or compare with, the number and names of the columns of `fit`; x0, x1, … do not count as names."""
     if reset:
         estimator.n_features_in_ = len(names)
         for name in ("feature_names_in_", "_column_labels"):
@@ -244,24 +338,13 @@ def check_feature_names(estimator: Any, names: tuple[str, ...], reset: bool) -> 
         raise ValueError(f"X has {len(names)} features, but the model was fitted on {estimator.n_features_in_}.")
 
 
-def _remember_labels(estimator: Any, labels: tuple[str, ...], reset: bool) -> None:
-    """The same for a data frame whose columns are called by numbers, dates or the like.
-
-    scikit-learn takes such columns by position and keeps no `feature_names_in_`, so these are kept apart from it.
-    """
-    check_feature_names(estimator, labels, reset)
-    if reset:
-        estimator.__dict__.pop("feature_names_in_", None)
-        estimator._column_labels = labels
-
-
 def _known_columns(estimator: Any) -> tuple[str, ...]:
-    """The names that the columns had in `fit`; none if they had none."""
+    """Return the names that the columns had in `fit`; none if they had none."""
     return tuple(getattr(estimator, "feature_names_in_", getattr(estimator, "_column_labels", ())))
 
 
 def set_target_names(estimator: Any, y: Any, reset: bool) -> None:
-    """Set, or compare with, the names of several targets seen in `fit`, where a data frame gave them."""
+    """Set, or compare with, the names of several targets in `fit`, if a data frame gave them."""
     names = tuple(map(str, names_of(y) or ()))
     known = tuple(getattr(estimator, "target_names_", ()))
     if reset:
@@ -273,7 +356,7 @@ def set_target_names(estimator: Any, y: Any, reset: bool) -> None:
 
 
 def _out_of_order(names: tuple[str, ...]) -> bool:
-    """Whether one of x0, x1, … or of 0, 1, … stands where another of them belongs: they are names then."""
+    """Return whether one of x0, x1, … or of 0, 1, … is in the place of another: they are then names."""
 
     def moved(belongs: tuple[str, ...]) -> bool:
         return not {name for name, own in zip(names, belongs, strict=True) if name != own}.isdisjoint(belongs)
@@ -282,12 +365,12 @@ def _out_of_order(names: tuple[str, ...]) -> bool:
 
 
 def _places(p: int) -> tuple[str, ...]:
-    """0, 1, …: what pandas calls columns without names."""
+    """Return 0, 1, …: what pandas calls columns without names."""
     return tuple(map(str, range(p)))
 
 
 def merge_feature_names(result: Any, a: Any, b: Any) -> None:
-    """Give a model of the rows of two their columns, which must agree; where one has no names, those of the other."""
+    """Set the columns of a merged model from those of both, which must agree unless one has no names."""
     known = [_known_columns(model) for model in (a, b)]
     if known[0] != known[1] and (all(known) or any(map(_out_of_order, known))):
         one, two = map(list, map(column_names, (a, b)))
@@ -311,63 +394,96 @@ def merge_feature_names(result: Any, a: Any, b: Any) -> None:
 
 
 def column_names(estimator: Any) -> tuple[str, ...]:
-    """The names of the features: as the user gave them, or x0, x1, …"""
+    """Return the names of the features: as the user gave them, or x0, x1, …"""
     known = _known_columns(estimator)
     return known if known and known != _places(len(known)) else default_names(estimator.n_features_in_)
 
 
 def check_same_settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
-    """Refuse two models whose settings differ: their sum would silently have those of one of them."""
+    """Raise if the settings of two models differ: their sum could only have those of one of them."""
     differing = [name for name in a if not np.array_equal(a[name], b[name])]
     if differing:
-        told = "; ".join(f"{name} is {a[name]!r} in one model and {b[name]!r} in the other" for name in differing)
-        raise ValueError(f"{told}. Fit both models with the same settings to combine them.")
-
-
-def settings_of(estimator: Any) -> dict[str, Any]:
-    """The parameters that a model is defined by; ``method`` says only how it is computed."""
-    return {name: value for name, value in estimator.get_params().items() if name != "method"}
+        values = (f"{name} is {a[name]!r} in one model and {b[name]!r} in the other" for name in differing)
+        raise ValueError(f"{'; '.join(values)}. Fit both models with the same settings to combine them.")
 
 
 def target_names(estimator: Any, k: int) -> tuple[str, ...]:
-    """The names of k targets: as the user gave them, or y0, y1, …"""
+    """Return the names of k targets: as the user gave them, or y0, y1, …"""
     return tuple(getattr(estimator, "target_names_", ())) or tuple(f"y{t}" for t in range(k))
 
 
-def prediction_rows(estimator: Any, X: Any) -> Rows:
-    """The rows of a call to `predict`."""
+def list_columns(estimator: Any, columns: Sequence[int]) -> str:
+    """Return the quoted names of the first few of some columns, for a message."""
+    names = column_names(estimator)
+    return ", ".join(repr(names[j]) for j in columns[:MAX_NAMES_IN_MESSAGE])
+
+
+def prediction_rows(estimator: Any, X: Any, *, keep_sparse: bool = False) -> Rows:
+    """Return the rows of a call to `predict`; blocks of a sparse matrix are dense unless they are kept sparse."""
     X = rows_from_cluster(X) or X
     if is_rows(X):
         check_feature_names(estimator, X.names, reset=False)
         return X
-    return as_rows(checked_matrix(estimator, X, reset=False), names=column_names(estimator))
+    matrix = checked_matrix(estimator, X, reset=False)
+    if keep_sparse and is_sparse(matrix):
+        return SparseRows(matrix, names=tuple(getattr(estimator, "feature_names_in_", ())))
+    return as_rows(matrix, names=column_names(estimator))
 
 
-def collect_rows(rows: Rows, most: int) -> tuple[Array, NDArray[Any], NDArray[np.intp]] | None:
-    """X, y and index of the rows of positive weight, wherever they are; None if X has more than `most` numbers."""
+def collect_rows(rows: Rows, max_cells: int) -> tuple[Array, NDArray[Any], NDArray[np.intp]] | None:
+    """Return X, y and index of the rows of positive weight as arrays; None if X has more than `max_cells` numbers."""
     X, y, index, cells = [], [], [], 0
-    for whole in rows:
-        block = whole if whole.weight is None else whole.take(np.flatnonzero(whole.weight > 0))
-        part = drop_low_part(dense(block.X))
+    for block in rows:
+        present = block if block.weight is None else block.take(np.flatnonzero(block.weight > 0))
+        part = drop_low_part(dense(present.X))
         cells += part.size
-        if cells > most:
+        if cells > max_cells:
             return None
         X.append(part)
-        y.append(np.asarray(block.y))
-        index.append(block.global_index(np.arange(len(block))))
+        y.append(np.asarray(present.y))
+        index.append(present.global_index(np.arange(len(present))))
     return np.concatenate(X), np.concatenate(y), np.concatenate(index)
 
 
 @single_threaded_blas()
-def map_rows(rows: Rows, f: Callable[[Block], Array], *, wide: int = 1) -> Array:
-    """f of all rows, one row of the answer for each: on threads where they are here, in order where they are not.
+def map_rows(
+    rows: Rows,
+    f: Callable[[Block], Array],
+    *,
+    cells_per_row: int = 1,
+    estimable: Callable[[Any], NDArray[np.bool_]] | None = None,
+) -> Array:
+    """Return f of all rows, one row of the result per row: rows in memory on threads, others in order.
 
-    `wide` is how many numbers f computes on the way for each row: so many rows are taken at once as fit in the cache.
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    f : callable
+        Maps a block to an array with one row per row of the block.
+    cells_per_row : int, default=1
+        How many numbers f computes per row. It decides how many rows are taken at once, so that they fit in the cache.
+    estimable : callable, default=None
+        Says which rows of a matrix the fit determines. A `NotEstimableWarning` names the others.
+
+    Returns
+    -------
+    ndarray
+        The results in the order of the rows.
     """
+    if estimable is not None:
+        with NotEstimable() as not_estimable:
+
+            def f_noting_rows(block: Block) -> Array:
+                result = f(block)
+                not_estimable.look(block, estimable)
+                return result
+
+            return map_rows(rows, f_noting_rows, cells_per_row=cells_per_row)
     if not isinstance(rows, InMemoryRows):
         return np.concatenate([f(block) for block in rows])
     result = np.empty((len(rows), *f(rows.block(0, 0)).shape[1:]))
-    step = max(PREDICTION_CELLS // max(wide, 1), 256)
+    step = max(PREDICTION_CELLS // max(cells_per_row, 1), 256)
 
     def fill(block: Block) -> int:
         for at in range(0, len(block), step):

@@ -1,4 +1,4 @@
-"""`BatchPerceptron`: all mistakes of a pass correct the weights at once, so a pass is a fold."""
+"""`BatchPerceptron`: all mistakes of a pass update the weights at once, so that a pass is a sum over rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from linearly.models.uncentered_columns import warn_uncentered_columns
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """What rows say to weights: Σ w y x and Σ w y over the mistakes, how many those are, and the weight of all rows."""
+    """Σ w y x and Σ w y over the mistakes of some weights, the number of mistakes, and the weight of all rows."""
 
     coef: Array
     intercept: Array
@@ -31,7 +31,7 @@ class Correction:
 
     @staticmethod
     def of(block: Block, coef: Array, intercept: Array) -> Correction:
-        """The correction that a block asks for; a mistake is a row whose own score is not the only largest."""
+        """Return the correction for a block; a mistake is a row whose own score is not the only largest."""
         assert block.y is not None
         S, own, rows = scores(block.X, coef, intercept), block.y, np.arange(len(block))
         G = np.zeros_like(S)
@@ -65,38 +65,62 @@ class Correction:
 
 
 class BatchPerceptron(LinearPerceptron):
-    """The perceptron that looks at all rows before it moves: the mean of y x over the mistakes corrects the weights.
-
-        Model class   sign(b + x'w), sign(0) = +1      (K classes: the largest of K scores)
-        Objective     no y(b + x'w) ≤ 0
-        Summary       Δ = Σ y x over the mistakes, their number, n
-        Optimizer     w ← w + Δ/n until no mistake is left or ‖Δ/n‖ < epsilon      (S2)
-        Passes        n_passes_, at most max_passes, 1 for the size of the rows and 1 for the training error
-
-    The order of the rows does not matter, and a pass is a fold: it runs wherever rows live.
+    """The batch perceptron: all mistakes of a pass update the weights at once.
 
     Parameters
     ----------
     max_passes : int, default=1000
-        Passes over the rows, at most.
+        Largest number of passes over the rows.
     epsilon : float, default=0.0
-        Stop after a correction whose norm, intercept included, is smaller. It is S2's only rule, and can stop early,
-        with mistakes left; ``stop_reason_`` then says how many. At 0 only a pass without mistakes, or
-        ``max_passes``, ends the training.
+        Stop after an update whose norm, intercept included, is smaller. This can stop early, with mistakes left;
+        ``stop_reason_`` then says how many. At 0, only a pass without mistakes or `max_passes` ends the training.
     fit_intercept : bool, default=True
-        Whether there is a constant term b; it learns like the weight of a feature that is always 1.
+        Whether there is a constant term b; it is updated like the weight of a feature that is always 1.
 
     Attributes
     ----------
-    classes_ : the labels, sorted; of two, the second is y = +1.
-    coef_, intercept_ : w and b, one row a class (one row for two classes).
-    n_passes_, n_updates_, mistakes_per_pass_ : how the training went; mistakes are those of the weights a pass began
-        with.
-    training_error_ : share of the rows (by weight) that the final weights get wrong, S1's E_in.
-    stop_reason_ : in words.
+    classes_ : ndarray of shape (n_classes,)
+        Labels in order; for two classes, the second is y = +1.
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+        Weights w.
+    intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
+        Constant terms b.
+    n_passes_ : int
+        Number of passes of the training.
+    n_updates_ : int
+        Number of updates, at most one per pass.
+    mistakes_per_pass_ : list of int
+        Mistakes of the weights that each pass began with.
+    training_error_ : float
+        Share of the training rows that the final weights get wrong, by weight.
+    stop_reason_ : str
+        Why the training stopped.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X has names.
 
-    Rows are learnt as they are. Only where the largest |x| is beyond 1e±100 are all features measured in one power of
-    two.
+    See Also
+    --------
+    Perceptron : Update the weights after each mistake.
+
+    Notes
+    -----
+    ::
+
+        Model       sign(b + x'w), sign(0) = +1     (K classes: the largest of K scores)
+        Objective   no row with y(b + x'w) <= 0
+        Summary     D = sum of y x over the mistakes, their number, n
+        Optimizer   w += D / n until there is no mistake or ||D / n|| < epsilon
+        Passes      n_passes_, at most max_passes, 1 for the size of the rows and 1 for the training error
+
+    The order of the rows does not matter, and a pass is a sum over rows: it runs wherever rows are stored.
+
+    Rows are not scaled. Only if the largest |x| is beyond 1e±100, all features are divided by one power of two.
+
+    References
+    ----------
+    .. [1] R. O. Duda, P. E. Hart, D. G. Stork (2001). Pattern Classification, 2nd ed., section 5.5.
 
     Examples
     --------
@@ -113,16 +137,26 @@ class BatchPerceptron(LinearPerceptron):
 
     @transactional_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`.
+        """Fit the model to rows and their labels.
 
-        A row of ``sample_weight`` 2 counts as two rows, one of weight 0 is absent.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Features. `Rows` contain their labels and weights.
+        y : array-like of shape (n_rows,), default=None
+            Labels.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Counts of the rows: a row of weight 2 counts twice, one of weight 0 is absent.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
-        check_integer("max_passes", self.max_passes, 1)
-        check_nonnegative("epsilon", self.epsilon)
-        check_bool("fit_intercept", self.fit_intercept)
+        self._check_parameters()
         self.classes_, rows = labelled_rows(self, X, y, sample_weight)
         e = exponent(max_abs(rows))
-        W, b, rule = self._descend(scaled_rows(rows, e))
+        W, b, rule = self._train(scaled_rows(rows, e))
         self.coef_, self.intercept_ = np.ldexp(W, -e), b
         self.training_error_ = training_error(rows, self.coef_, self.intercept_)
         if self.training_error_ > 0:
@@ -136,9 +170,13 @@ class BatchPerceptron(LinearPerceptron):
             )
         return self
 
-    def _descend(self, rows: Rows) -> tuple[Array, Array, str]:
-        k = 1 if len(self.classes_) == 2 else len(self.classes_)
-        W, b = np.zeros((k, self.n_features_in_)), np.zeros(k)
+    def _check_parameters(self) -> None:
+        check_integer("max_passes", self.max_passes, 1)
+        check_nonnegative("epsilon", self.epsilon)
+        check_bool("fit_intercept", self.fit_intercept)
+
+    def _train(self, rows: Rows) -> tuple[Array, Array, str]:
+        W, b = np.zeros((self._n_vectors, self.n_features_in_)), np.zeros(self._n_vectors)
         self.mistakes_per_pass_: list[int] = []
         self.n_updates_, rule = 0, "max_passes"
         for _ in range(self.max_passes):
@@ -163,10 +201,9 @@ class BatchPerceptron(LinearPerceptron):
             return f"pass {self.n_passes_} found no mistake"
         left = f"the weights still get {self.training_error_:.3g} of the rows wrong"
         if rule == "epsilon":
-            return (
-                f"the correction of pass {self.n_passes_} had norm {self._norm:.3g} < epsilon={self.epsilon:g}; {left}"
-            )
+            norm = f"norm {self._norm:.3g} < epsilon={self.epsilon:g}"
+            return f"the correction of pass {self.n_passes_} had {norm}; {left}"
         return f"max_passes={self.max_passes} reached, the last pass found {last} mistake{'s' * (last != 1)}; {left}"
 
     def _novikoff(self) -> bool:
-        return False  # the bound counts corrections by one row
+        return False  # the bound is for updates by one row

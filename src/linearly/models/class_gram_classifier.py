@@ -1,45 +1,51 @@
-"""Classifiers that are read off one Gram a class: how they learn, learn more, learn together and forget."""
+"""The base of classifiers that are solved from one Gram per class: fit, partial_fit, and merging."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.least_squares.class_grams import ClassGrams
 from linearly.algorithm.least_squares.solver import MIN_DIGITS
 from linearly.dataset.rows.block import Block
-from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.exceptions import PrecisionWarning, warn_at_caller
-from linearly.models.base import (
-    check_same_settings,
-    merge_feature_names,
-    restore_on_error,
-    settings_of,
-    transactional_fit,
-)
+from linearly.models.base import MergeableMixin, restore_on_error, transactional_fit
 from linearly.models.label_encoding import Labelled, encode_rows, labelled_rows, named_classes, rows_with_labels
 from linearly.models.score_classifier import ScoreClassifier
 
 
-class ClassGramClassifier(ScoreClassifier):
-    """A classifier whose summary is a `ByClass`; subclasses say how to read the model off it (`_read`)."""
+class ClassGramClassifier(MergeableMixin, ScoreClassifier):
+    """A classifier whose summary is a `ClassGrams`; subclasses solve it in `_set_from_summary`."""
 
     summary_: ClassGrams
     n_passes_: int
 
     @transactional_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows and their labels. ``sample_weight`` counts rows: weight 2 is the row twice, 0 is absent."""
+        """Fit the model to rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Features. `Rows` contain their labels and weights.
+        y : array-like of shape (n_rows,), default=None
+            Labels.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Counts of the rows: a row of weight 2 counts twice, one of weight 0 is absent.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         self._check_parameters()
         classes, rows = rows_with_labels(self, X, y, sample_weight)
         if classes is None:
-            found = rows.reduce(_by_label)
-            classes = found.classes(lambda part: part.n > 0)
+            grams = rows.reduce(_grams_by_label)
+            classes = grams.classes(lambda gram: gram.n > 0)
             rows = encode_rows(rows, classes)
-            self.summary_ = ClassGrams(tuple(found.parts[label] for label in classes.tolist()))
+            self.summary_ = ClassGrams(tuple(grams.parts[label] for label in classes.tolist()))
         else:
             self.summary_ = rows.reduce(lambda block: ClassGrams.of(block, len(classes)))
         self.classes_, self.n_passes_ = classes, 1
@@ -51,10 +57,23 @@ class ClassGramClassifier(ScoreClassifier):
 
     @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows. The first call needs ``classes``, all labels that will ever come.
+        """Add rows to the model. The result is that of one fit to all rows.
 
-        Rows may come class by class: the model is fitted once they are enough to read it off. After the first call,
-        rows that all have weight 0 are absent, and change nothing.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Features.
+        y : array-like of shape (n_rows,), default=None
+            Labels. Rows may come class by class: the model is fitted as soon as it has enough rows.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever occur; required in the first call.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Counts as in `fit`. After the first call, rows that all have weight 0 change nothing.
+
+        Returns
+        -------
+        self
+            The estimator.
         """
         self._check_parameters()
         first = not hasattr(self, "summary_")
@@ -68,70 +87,47 @@ class ClassGramClassifier(ScoreClassifier):
         self.n_passes_ = 1 if first else self.n_passes_ + 1
         if self._enough_rows():
             self._set_from_summary()
-            self._warn_of_digits()
+            self._warn_few_digits()
         return self
 
-    def __add__(self, other: Any) -> Self:
-        """The model of both sets of rows, without either."""
-        return self._combined(other, lambda a, b: a + b)
+    def has_digits(self) -> bool:
+        """Return whether the summary determines the rank, and at least ten digits of the model."""
+        return self._digits() >= MIN_DIGITS
 
-    def __sub__(self, other: Any) -> Self:
-        """The model without the other's rows: refused where they were never part of it, or all of a class."""
-        return self._combined(other, self._without)
+    def _check_parameters(self) -> Any:
+        raise NotImplementedError
 
-    def _without(self, whole: ClassGrams, part: ClassGrams) -> ClassGrams:
-        emptied = (whole.counts == part.counts) & (part.counts > 0)
-        if emptied.any() and (whole.counts > part.counts).any():
+    def _digits(self) -> float:
+        """Return how many digits are correct; 0 if float64 cannot tell dependent from nearly dependent columns."""
+        raise NotImplementedError
+
+    def _set_from_summary(self) -> None:
+        raise NotImplementedError
+
+    def _enough_rows(self) -> bool:
+        """Return whether the model can be solved from the rows so far."""
+        return True
+
+    def _subtract(self, summary: ClassGrams, part: ClassGrams) -> ClassGrams:
+        emptied = (summary.counts == part.counts) & (part.counts > 0)
+        if emptied.any() and (summary.counts > part.counts).any():
             k = int(np.argmax(emptied))
             raise ValueError(
                 f"Every row of the class {self.classes_.tolist()[k]!r} would be removed, and a model needs rows of all "
                 "its classes. Fit the remaining rows anew, without that class."
             )
-        return whole - part
+        return summary - part
 
-    @single_threaded_blas()
-    def _combined(self, other: Any, combine: Any) -> Self:
-        if type(other) is not type(self):
-            return NotImplemented  # type: ignore[no-any-return]
-        check_is_fitted(self)
-        check_is_fitted(other)
-        check_same_settings(settings_of(self), settings_of(other))
-        result: Self = clone(self)
-        merge_feature_names(result, self, other)
-        if not np.array_equal(self.classes_, other.classes_):
-            raise ValueError(f"The classes differ: {self.classes_.tolist()} and {other.classes_.tolist()}.")
-        result.classes_ = self.classes_
-        result.summary_ = combine(self.summary_, other.summary_)
-        result.n_passes_ = max(self.n_passes_, other.n_passes_)
-        result._set_from_summary()
-        result._warn_of_digits()
-        return result
+    def _set_from_two(self, a: Self, b: Self, combine: Any) -> None:
+        if not np.array_equal(a.classes_, b.classes_):
+            raise ValueError(f"The classes differ: {a.classes_.tolist()} and {b.classes_.tolist()}.")
+        self.classes_, self.n_passes_ = a.classes_, max(a.n_passes_, b.n_passes_)
+        self.summary_ = combine(a.summary_, b.summary_)
+        self._set_from_summary()
+        self._warn_few_digits()
 
-    def _reset(self) -> None:
-        """What a fit is known by goes before the next: see `all_or_nothing`."""
-        for name in ("summary_", "labels_summary_", "coef_", "covariances_"):
-            self.__dict__.pop(name, None)
-
-    def _check_parameters(self) -> None:
-        raise NotImplementedError
-
-    def _enough_rows(self) -> bool:
-        """Whether a model can be read off the rows so far."""
-        return True
-
-    def _set_from_summary(self) -> None:
-        raise NotImplementedError
-
-    def has_digits(self) -> bool:
-        """Whether the summary leaves the model ten digits, and tells combinations of columns from near-combinations."""
-        return self._digits() >= MIN_DIGITS
-
-    def _digits(self) -> float:
-        """Digits to trust; none where float64 cannot tell a combination of columns from a near-combination."""
-        raise NotImplementedError
-
-    def _warn_of_digits(self) -> None:
-        """Say that digits were lost where rows cannot be read again."""
+    def _warn_few_digits(self) -> None:
+        """Warn of lost digits if the rows cannot be read again."""
         digits = self._digits()
         if digits < MIN_DIGITS:
             warn_at_caller(
@@ -142,5 +138,5 @@ class ClassGramClassifier(ScoreClassifier):
             )
 
 
-def _by_label(block: Block) -> Labelled:
+def _grams_by_label(block: Block) -> Labelled:
     return Labelled.of(block, lambda block, K: ClassGrams.of(block, K).parts)

@@ -1,4 +1,4 @@
-"""The first look of a model that searches: classes, their weights and the size of the columns, all in one pass."""
+"""The first pass of an iterative classifier: its classes, their weights and the scale of the columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from linearly.models.label_encoding import Labelled, class_counts, encode_rows
 
 @dataclass(frozen=True, eq=False)
 class ClassSurvey:
-    """The classes, Σ w and the rows of positive weight in each, rows with codes, and a scaling of the columns."""
+    """Classes, their weights and numbers of rows (2 × K), rows with codes as targets, and a scaling of the columns."""
 
     classes: NDArray[Any]
     counts: Array
@@ -27,31 +27,29 @@ class ClassSurvey:
 
     @staticmethod
     def at(classes: NDArray[Any] | None, rows: Rows) -> ClassSurvey:
-        """Look at rows whose targets are codes of classes, or labels where the classes are to be found."""
+        """Survey rows whose targets are codes of the classes, or labels if the classes are not known yet."""
         if classes is None:
-            seen = rows.reduce(partial(_Seen.of, count=Labelled.counts))
-            classes = seen.counts.classes()
-            rows, counts = (
-                encode_rows(rows, classes),
-                np.stack([seen.counts.parts[k] for k in classes.tolist()], axis=1),
-            )
+            survey = rows.reduce(partial(_BlockSurvey.of, count=Labelled.counts))
+            classes = survey.counts.classes()
+            rows = encode_rows(rows, classes)
+            counts = np.stack([survey.counts.parts[label] for label in classes.tolist()], axis=1)
         else:
-            seen = rows.reduce(partial(_Seen.of, count=partial(class_counts, K=len(classes))))
-            counts = seen.counts
-        if seen.scaling is None:
+            survey = rows.reduce(partial(_BlockSurvey.of, count=partial(class_counts, K=len(classes))))
+            counts = survey.counts
+        if survey.scaling is None:
             raise ValueError("All sample weights are zero: there are no rows to learn from.")
-        return ClassSurvey(classes, counts, rows, seen.scaling)
+        return ClassSurvey(classes, counts, rows, survey.scaling)
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _BlockSurvey:
     counts: Any
-    scaling: ColumnScaling | None  # of the first block that has rows
+    scaling: ColumnScaling | None  # of the first block with rows of positive weight
 
     @staticmethod
-    def of(block: Block, count: Callable[[Block], Any]) -> _Seen:
-        there = len(block) > 0 and (block.weight is None or bool(block.weight.any()))
-        return _Seen(count(block), ColumnScaling.of(block, None, coarse=1) if there else None)
+    def of(block: Block, count: Callable[[Block], Any]) -> _BlockSurvey:
+        has_rows = len(block) > 0 and (block.weight is None or bool(block.weight.any()))
+        return _BlockSurvey(count(block), ColumnScaling.of(block, None, coarse=1) if has_rows else None)
 
-    def __add__(self, other: _Seen) -> _Seen:
-        return _Seen(self.counts + other.counts, other.scaling if self.scaling is None else self.scaling)
+    def __add__(self, other: _BlockSurvey) -> _BlockSurvey:
+        return _BlockSurvey(self.counts + other.counts, other.scaling if self.scaling is None else self.scaling)

@@ -13,32 +13,31 @@ from linearly.dataset.rows.block import Block
 from linearly.exceptions import NotEstimableWarning, warn_at_caller
 from linearly.kernels.matrices import dense_keeping_low_part
 
-_NAMED = 3  # rows that a warning names
+_MAX_NAMED = 3  # rows that a warning names
 
-_gathering: ContextVar[NotEstimable | None] = ContextVar("gathering", default=None)
+_collector: ContextVar[NotEstimable | None] = ContextVar("collector", default=None)
 
 
 class NotEstimable:
-    """Collects the rows whose predictions are not estimable, and warns of them once, when the outermost one ends."""
+    """Collect the rows whose predictions are not estimable, and warn once when the outermost context ends."""
 
     def __init__(self) -> None:
         self.named: dict[str, None] = {}
-        self.counts: dict[int, int] = {}  # by the first row of a block: a block may be looked at twice
+        self.counts: dict[int, int] = {}  # by the first row of a block: a block may be checked twice
 
     def __enter__(self) -> Self:
-        outer = _gathering.get()
-        self._outer = outer
-        self._token: Token[NotEstimable | None] = _gathering.set(outer or self)
+        self._outer = _collector.get()
+        self._token: Token[NotEstimable | None] = _collector.set(self._outer or self)
         return self
 
     def __exit__(self, failed: Any, *_: Any) -> None:
-        _gathering.reset(self._token)
+        _collector.reset(self._token)
         if self._outer is not None:
             self._outer.named |= self.named
             self._outer.counts |= self.counts
         elif self.named and failed is None:
             n = sum(self.counts.values())
-            where = ", ".join([*self.named][:_NAMED]) + (f" and {n - _NAMED:,} more" if n > _NAMED else "")
+            where = ", ".join([*self.named][:_MAX_NAMED]) + (f" and {n - _MAX_NAMED:,} more" if n > _MAX_NAMED else "")
             warn_at_caller(
                 f"The prediction is not estimable at {where}: it depends on coefficients that the fitted rows "
                 "do not determine. Drop the columns that the fit named, or predict where columns "
@@ -47,10 +46,10 @@ class NotEstimable:
             )
 
     def look(self, block: Block, estimable: Callable[[Any], NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        """Return which rows of a block are estimable; the others are noted."""
+        """Return which rows of a block are estimable, and note the others."""
         known = estimable(dense_keeping_low_part(block.X))
         rows = np.flatnonzero(~known)
         if len(rows):
             self.counts[block.start] = len(rows)
-            self.named |= dict.fromkeys(block.describe_row(int(i)) for i in rows[:_NAMED])
+            self.named |= dict.fromkeys(block.describe_row(int(i)) for i in rows[:_MAX_NAMED])
         return known

@@ -1,6 +1,9 @@
-"""Labels: from what the user calls the classes to codes 0 … K − 1, and every label that is none refused by row.
+"""Encode labels as codes 0 … K − 1; the error for an invalid label names its row.
 
-Classes are sorted and keep their type. Two classes: `classes[1]` is the notes' y = +1.
+Classes are sorted and keep their type. With two classes, `classes[1]` is y = +1.
+
+In reading order: rows with codes for a fit (`labelled_rows`, `rows_with_labels`); checks of labels; accuracy; codes of
+labels (`encode`, `encode_known`); checks of classes; labels that are found by a reduction over rows (`Labelled`).
 """
 
 from __future__ import annotations
@@ -15,23 +18,28 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from linearly.dataset.cluster.partitions import rows_from_cluster
 from linearly.dataset.design.design import DesignRows
 from linearly.dataset.rows.array_checks import as_array, as_integer_array, short_repr
-from linearly.dataset.rows.block import ROW, Block, RowLocator, Rows, as_rows, is_rows
+from linearly.dataset.rows.block import ROW, Block, RowLocator, Rows, as_rows
 from linearly.dataset.rows.label_checks import is_missing
 from linearly.dataset.rows.polynomial import Polynomial
 from linearly.dataset.rows.sparse import SparseRows
 from linearly.dataset.rows.views import MappedRows
 from linearly.kernels.matrices import dense, drop_low_part, is_sparse
-from linearly.models.base import check_feature_names, checked_matrix, checked_weight, same_length
+from linearly.models.base import (
+    check_same_length,
+    check_target_given,
+    checked_matrix,
+    checked_weight,
+    rows_with_own_targets,
+)
 
 Labels = NDArray[Any]
 Codes = NDArray[np.int32]
 
-_LABELS = "Labels are strings, booleans or whole numbers."
-_LARGEST_TABLE = 2**16  # integers that span less are coded by looking them up
-_GLANCE = 64  # labels that show whether there are more than two
+_LABELS_ARE = "Labels are strings, booleans or whole numbers."
+_MAX_TABLE = 2**16  # integers that span less are encoded by a table
+_N_FIRST = 64  # labels that show whether there may be two classes only
 
 
 def labelled_rows(
@@ -43,10 +51,10 @@ def labelled_rows(
     classes: Any = None,
     reset: bool = True,
 ) -> tuple[Labels, Rows]:
-    """The classes, and rows whose targets are codes, of a call to `fit` or `partial_fit`.
+    """Return the classes of a call to `fit` or `partial_fit`, and rows whose targets are codes.
 
-    ``classes`` are those known before; without them they are found in y (rows that bring their own targets take a
-    pass for it, over the targets alone where those can be had; see `rows_with_labels`).
+    Unless `classes` are known, they are found in y. Rows that contain their targets take a pass for it, over the
+    targets alone if possible.
     """
     known, rows = rows_with_labels(estimator, X, y, sample_weight, classes=classes, reset=reset)
     if known is None:
@@ -64,29 +72,22 @@ def rows_with_labels(
     classes: Any = None,
     reset: bool = True,
 ) -> tuple[Labels | None, Rows]:
-    """The classes, and rows whose targets are codes; or None, and rows whose targets are labels nobody has listed yet.
+    """Return the classes and rows whose targets are codes; or None and rows whose targets are labels not yet listed.
 
-    The labels of the latter are found by a fold to something `Labelled`, and `coded` makes codes of them. A model that
-    is read off a sum over rows so needs no pass to find its classes.
+    In the latter case, a reduction to a `Labelled` finds the labels, and `encode_rows` encodes them. So a model that is
+    solved from a sum over rows needs no further pass to find its classes.
     """
-    away = rows_from_cluster(X, y, sample_weight, labels=True)
-    if away is not None:
-        if y is None:
-            checked_labels(y, estimator)
-        X, y, sample_weight = away, None, None
-    if is_rows(X):
-        if y is not None or sample_weight is not None:
-            raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
-        check_feature_names(estimator, X.names, reset)
-        own = getattr(X, "classes", None)
+    rows = rows_with_own_targets(estimator, X, y, sample_weight, reset=reset, labels=True)
+    if rows is not None:
+        own = getattr(rows, "classes", None)
         if own is not None and (classes is None or np.array_equal(own, classes)):
-            return check_two_classes(own), X
+            return check_two_classes(own), rows
         if own is not None:
-            X = MappedRows(X, lambda block: replace(block, y=own[block.y]))
-        return (None, X) if classes is None else (classes, encode_rows(X, classes))
+            rows = MappedRows(rows, lambda block: replace(block, y=own[block.y]))
+        return (None, rows) if classes is None else (classes, encode_rows(rows, classes))
     matrix = checked_matrix(estimator, X, reset=reset)
     labels = checked_labels(y, estimator)
-    same_length(matrix, labels)
+    check_same_length(matrix, labels)
     weight = checked_weight(sample_weight, matrix, allow_all_zero=not reset)
     if classes is None:
         classes, codes = encode(labels)
@@ -99,78 +100,87 @@ def rows_with_labels(
     if is_sparse(matrix):
         return classes, SparseRows(matrix, codes, weight, () if names is None else names)
     rows = as_rows(matrix, codes, weight, names)
-    return classes, MappedRows(rows, _rounded) if isinstance(matrix, Polynomial) else rows
+    if isinstance(matrix, Polynomial):
+        return classes, MappedRows(rows, lambda block: replace(block, X=drop_low_part(block.X)))
+    return classes, rows
 
 
 def encode_rows(rows: Rows, classes: Labels) -> Rows:
-    """Rows whose targets are codes, of rows whose targets are labels."""
-    return MappedRows(rows, lambda block: _coded(block, classes))
+    """Return rows whose targets are codes, from rows whose targets are labels."""
+
+    def encode_block(block: Block) -> Block:
+        absent = None if block.weight is None else block.weight == 0
+        labels = checked_labels(block.y, where=block.describe_row)
+        return replace(block, y=encode_known(labels, classes, where=block.describe_row, absent=absent))
+
+    return MappedRows(rows, encode_block)
 
 
 def checked_labels(y: Any, estimator: Any = None, where: RowLocator = ROW) -> Labels:
-    """y as a one-dimensional array of labels of one kind; gaps, numbers that are no labels and mixtures are refused."""
-    if y is None:
-        who = f"This {type(estimator).__name__} estimator" if estimator is not None else "This"
-        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+    """Return y as a 1-D array of labels of one type; raise for missing labels, fractions and mixed types."""
+    check_target_given(y, estimator)
     labels = as_array(y, "y")
     if labels.ndim == 0:
         raise ValueError(f"y should be a 1d array of labels, one a row, not {type(y).__name__}.")
     if labels.ndim > 2 or labels.shape[1:] not in ((), (1,)):
         raise ValueError(f"y should be a 1d array of labels, one a row, got an array of shape {labels.shape} instead.")
     if labels.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: y is {labels.dtype}. {_LABELS}")
+        raise ValueError(f"Complex data not supported: y is {labels.dtype}. {_LABELS_ARE}")
     if labels.dtype.kind == "V":
-        raise ValueError(f"y holds records ({labels.dtype}), not labels. {_LABELS}")
+        raise ValueError(f"y holds records ({labels.dtype}), not labels. {_LABELS_ARE}")
     labels = np.asarray(column_or_1d(labels, warn=True))
     if isinstance(y, (list, tuple)):  # NumPy would make strings of numbers beside strings, and numbers of booleans
         values = np.array(y, dtype=object).ravel().tolist()
-        _refuse_mixed(values, where)
+        _check_one_type(values, where)
         if labels.dtype.kind == "f" and all(isinstance(value, numbers.Integral) for value in values):
-            return _in_64_bits(values, where)  # floats would be their neighbours
+            return _as_64_bits(values, where)  # floats would be their neighbours
     kind = labels.dtype.kind
     if kind == "f":
-        _refuse_continuous(labels, where)
+        _check_integral(labels, where)
     elif kind in "mM":
-        _refuse_gap(np.isnat(labels), where)
+        _check_no_missing(np.isnat(labels), where)
     elif kind not in "biuUSMm":
         labels = labels.astype(object)
         values = labels.tolist()
-        _refuse_mixed(values, where)
+        _check_one_type(values, where)
         if values and all(isinstance(value, numbers.Integral) and _kind(value) == "number" for value in values):
-            return _in_64_bits(values, where)
+            return _as_64_bits(values, where)
     return labels
 
 
 def accuracy(predicted: Labels, y: Any, weight: NDArray[np.float64] | None, known: Labels) -> float:
-    """The share of rows, by weight, whose label is the predicted one; of several labels a row, all of them.
+    """Return the share of rows, by weight, whose label is predicted; with several labels per row, all of them.
 
-    Labels are those that a fit takes. A label that is none of the `known` classes is a mistake; one of another kind,
-    text where they are numbers, is refused.
+    A label that is none of the `known` classes counts as an error. A label of another type, such as text for numbers,
+    raises.
     """
     if predicted.ndim == 2:
         truth = np.asarray(as_array(dense(y), "y"))
-        _refuse_other_length(predicted, truth)
+        _check_length(predicted, truth)
         if truth.shape != predicted.shape:
             raise ValueError(f"y has shape {truth.shape} and the predictions {predicted.shape}: one column a label.")
         right = (truth == predicted).all(axis=1)
     else:
         truth = checked_labels(y)
-        _refuse_other_length(predicted, truth)
+        _check_length(predicted, truth)
         if truth.dtype.kind == known.dtype.kind and truth.dtype.kind in "mM":
             truth = truth.astype(known.dtype)  # which may count days and nanoseconds
         kinds = {_kind(value) for value in (*truth[:1].tolist(), known.tolist()[0])}
         if len(kinds) > 1 and not kinds <= {"bool", "number"}:
-            told = f"{truth.tolist()[0]!r} ({_kind(truth.tolist()[0])})"
-            raise ValueError(f"y holds {told}, and the classes are {shown(known)}. Give labels of their kind.")
-        plain = truth.dtype.kind != "O" and predicted.dtype.kind != "O"
-        pairs = zip(truth.tolist(), predicted.tolist(), strict=True)
-        right = truth == predicted if plain else np.array([a == b for a, b in pairs], dtype=bool)
+            value = truth.tolist()[0]
+            raise ValueError(
+                f"y holds {value!r} ({_kind(value)}), and the classes are {shown(known)}. Give labels of their kind."
+            )
+        if "O" in (truth.dtype.kind, predicted.dtype.kind):
+            right = np.array([a == b for a, b in zip(truth.tolist(), predicted.tolist(), strict=True)], dtype=bool)
+        else:
+            right = truth == predicted
     if weight is not None:
-        _refuse_other_length(predicted, weight, "sample_weight")
+        _check_length(predicted, weight, "sample_weight")
     return float(np.average(right, weights=weight))
 
 
-def _refuse_other_length(predicted: Labels, other: NDArray[Any], what: str = "y") -> None:
+def _check_length(predicted: Labels, other: NDArray[Any], what: str = "y") -> None:
     if len(other) != len(predicted):
         raise ValueError(
             f"X and {what} have inconsistent numbers of samples: [{len(predicted)}, {len(other)}]. Pass one per row "
@@ -179,17 +189,17 @@ def _refuse_other_length(predicted: Labels, other: NDArray[Any], what: str = "y"
 
 
 def encode(labels: Labels) -> tuple[Labels, Codes]:
-    """The sorted classes among checked labels, and the code of each label."""
+    """Return the sorted classes among checked labels, and the code of each label."""
     kind = labels.dtype.kind
-    if len(labels) and len(set(labels[:_GLANCE].tolist())) <= 2:
-        # Most often there are two; sorting a million labels to find them out takes longer than a pass over the rows.
+    if len(labels) and len(set(labels[:_N_FIRST].tolist())) <= 2:
+        # Most often there are two; sorting a million labels to find them takes longer than a pass over the rows.
         other = labels != labels[0]
         second = labels[int(np.argmax(other))]
         if other.any() and np.array_equal(labels == second, other):
             reverse = bool(second < labels[0])
             classes = np.array([second, labels[0]] if reverse else [labels[0], second], dtype=labels.dtype)
             return classes, (other != reverse).astype(np.int32)
-    if kind in "OU":  # a dictionary finds strings three times as fast as sorting does
+    if kind in "OU":  # a dictionary is three times as fast as sorting for strings
         values = labels.tolist()
         distinct = sorted(dict.fromkeys(values))
         place = {value: k for k, value in enumerate(distinct)}
@@ -197,7 +207,7 @@ def encode(labels: Labels) -> tuple[Labels, Codes]:
         return classes, np.fromiter((place[value] for value in values), dtype=np.int32, count=len(values))
     if kind in "iu" and len(labels):
         low, high = int(labels.min()), int(labels.max())
-        if high - low < _LARGEST_TABLE:
+        if high - low < _MAX_TABLE:
             wide = labels if labels.dtype.itemsize == 8 else labels.astype(np.int64)
             offset = (wide - wide.dtype.type(low) if low else wide).astype(np.intp, copy=False)
             found = np.bincount(offset) > 0
@@ -209,7 +219,7 @@ def encode(labels: Labels) -> tuple[Labels, Codes]:
 
 
 def encode_known(labels: Labels, classes: Labels, *, where: RowLocator = ROW, absent: Any = None) -> Codes:
-    """The code of each label among known classes; a label that is none of them is refused by row, unless `absent`."""
+    """Return the code of each label among known classes; raise for an unknown label unless its row is `absent`."""
     found, codes = encode(labels)
     place = {value: k for k, value in enumerate(classes.tolist())}
     table = np.array([place.get(value, -1) for value in found.tolist()], dtype=np.int32)
@@ -226,7 +236,7 @@ def encode_known(labels: Labels, classes: Labels, *, where: RowLocator = ROW, ab
 
 
 def check_two_classes(classes: Labels) -> Labels:
-    """The classes, refused if there is only one."""
+    """Return the classes; raise if there are fewer than two."""
     if len(classes) < 2:
         only = f"one class only, {classes.tolist()[0]!r}" if len(classes) else "no class"
         raise ValueError(f"y has {only}: a classifier needs rows of at least two classes.")
@@ -234,43 +244,38 @@ def check_two_classes(classes: Labels) -> Labels:
 
 
 def check_no_empty_class(classes: Labels, counts: NDArray[Any]) -> None:
-    """Refuse a class that no row of positive weight has."""
+    """Raise for a class without rows of positive weight."""
     if (counts == 0).any():
         label = classes.tolist()[int(np.argmax(counts == 0))]
         raise ValueError(f"The class {label!r} has no rows of positive weight: leave it out, or add rows of it.")
 
 
-def checked_classes(classes: Any) -> Labels:
-    """The classes a user names for `partial_fit`, sorted."""
-    return check_two_classes(encode(checked_labels(classes))[0])
-
-
 def named_classes(classes: Any, known: Labels | None) -> Labels | None:
-    """The classes of a call of `partial_fit`: those of the first call, which later ones may repeat, not change."""
+    """Return the sorted classes of a call of `partial_fit`; later calls may only repeat those of the first."""
     if classes is None:
         return known
-    named = checked_classes(classes)
+    named = check_two_classes(encode(checked_labels(classes))[0])
     if known is not None and not np.array_equal(named, known):
         raise ValueError(f"The classes are {shown(known)} since the first call, not {shown(named)}.")
     return named
 
 
 def shown(classes: Labels) -> str:
-    """The classes for a message, the first few if they are many."""
+    """Return the first few classes for a message."""
     values = classes.tolist()
     return f"[{', '.join(map(repr, values[:8]))}{', …' if len(values) > 8 else ''}]"
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Something for each label that was found; `+` adds it up label by label."""
+    """A summary per label; `+` adds them up label by label."""
 
     parts: dict[Any, Any]
     dtype: Any
 
     @staticmethod
     def of(block: Block, parts: Callable[[Block, int], Sequence[Any]]) -> Labelled:
-        """What a function of a block with codes and of their number says, by the labels the codes stand for."""
+        """Summarize a block with `parts(block with codes, number of codes)`, one summary per label."""
         if block.y is None:
             raise ValueError("These rows bring no targets: nothing can be learnt.")
         labels = checked_labels(block.y, where=block.describe_row)
@@ -280,7 +285,7 @@ class Labelled:
 
     @staticmethod
     def counts(block: Block) -> Labelled:
-        """The weight and the number of rows of each label."""
+        """Summarize a block by the weight and the number of rows of each label."""
         return Labelled.of(block, lambda block, K: list(class_counts(block, K).T))
 
     def __add__(self, other: Labelled) -> Labelled:
@@ -288,15 +293,15 @@ class Labelled:
         sums = {label: self.parts[label] + other.parts[label] for label in both}
         return Labelled(self.parts | other.parts | sums, np.result_type(self.dtype, other.dtype))
 
-    def classes(self, there: Callable[[Any], bool] = lambda counts: counts[1] > 0) -> Labels:
-        """The labels in order, but for those whose part says that no row of positive weight has them."""
-        found = [label for label, part in self.parts.items() if there(part)]
-        _refuse_mixed(found, ROW)
+    def classes(self, has_rows: Callable[[Any], bool] = lambda counts: counts[1] > 0) -> Labels:
+        """Return the labels in order, without those whose summary has no rows of positive weight."""
+        found = [label for label, part in self.parts.items() if has_rows(part)]
+        _check_one_type(found, ROW)
         return check_two_classes(encode(np.array([*found, None], dtype=object)[:-1].astype(self.dtype))[0])
 
 
 def class_counts(block: Block, K: int) -> NDArray[np.float64]:
-    """Σ w and the number of rows of positive weight in each class, 2 × K."""
+    """Return the weight and the number of rows of positive weight of each class, 2 × K."""
     codes = np.asarray(block.y).astype(np.intp, copy=False)
     if block.weight is None:
         counts = np.bincount(codes, minlength=K)
@@ -304,37 +309,29 @@ def class_counts(block: Block, K: int) -> NDArray[np.float64]:
     return np.stack([np.bincount(codes, w, K) for w in (block.weight, (block.weight > 0).astype(np.float64))])
 
 
-def _coded(block: Block, classes: Labels) -> Block:
-    absent = None if block.weight is None else block.weight == 0
-    labels = checked_labels(block.y, where=block.describe_row)
-    return replace(block, y=encode_known(labels, classes, where=block.describe_row, absent=absent))
-
-
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _rounded(block: Block) -> Block:
-    return replace(block, X=drop_low_part(block.X))
-
-
-def _refuse_gap(gaps: NDArray[np.bool_], where: RowLocator, value: str = "NaN") -> None:
-    if gaps.any():
-        i = int(np.argmax(gaps))
+def _check_no_missing(missing: NDArray[np.bool_], where: RowLocator, value: str = "NaN") -> None:
+    if missing.any():
+        i = int(np.argmax(missing))
         raise ValueError(f"Input y contains {value}: {where(i)} has no label. Drop the row or fill the gap first.")
 
 
-def _refuse_continuous(labels: Labels, where: RowLocator) -> None:
+def _check_integral(labels: Labels, where: RowLocator) -> None:
     if not np.isfinite(labels.sum()):
-        _refuse_gap(np.isnan(labels), where)
-        _refuse_gap(np.isinf(labels), where, "infinity")
+        _check_no_missing(np.isnan(labels), where)
+        _check_no_missing(np.isinf(labels), where, "infinity")
     fractions = labels != np.rint(labels)
     if fractions.any():
         i = int(np.argmax(fractions))
-        raise ValueError(f"Unknown label type: continuous. {_capital(where(i))} has {labels.tolist()[i]!r}. {_LABELS}")
+        raise ValueError(
+            f"Unknown label type: continuous. {_capital(where(i))} has {labels.tolist()[i]!r}. {_LABELS_ARE}"
+        )
 
 
-def _refuse_mixed(values: Sequence[Any], where: RowLocator) -> None:
+def _check_one_type(values: Sequence[Any], where: RowLocator) -> None:
     kinds: dict[str, tuple[int, Any]] = {}
     for i, value in enumerate(values):
         if is_missing(value):
@@ -347,17 +344,17 @@ def _refuse_mixed(values: Sequence[Any], where: RowLocator) -> None:
             f"({type(b).__name__}). Make all labels strings, or all numbers."
         )
     if "number" in kinds:
-        # Whole numbers may be larger than any float.
+        # Integers may be larger than any float.
         fractions = [0 if isinstance(value, numbers.Integral) else value for value in values]
-        _refuse_continuous(np.array(fractions, dtype=np.float64), where)
+        _check_integral(np.array(fractions, dtype=np.float64), where)
     for kind, (i, value) in kinds.items():
         if kind not in ("bool", "number", "str") and not _is_label(value):
             joined = " Make one string of its parts." if isinstance(value, tuple) else ""
-            raise ValueError(f"{_capital(where(i))} has {value!r} ({kind}), which is no label. {_LABELS}{joined}")
+            raise ValueError(f"{_capital(where(i))} has {value!r} ({kind}), which is no label. {_LABELS_ARE}{joined}")
 
 
-def _in_64_bits(values: Sequence[Any], where: RowLocator) -> Labels:
-    """Whole numbers as an array of them; those that no 64 bits hold, or not all in one array, are refused by row."""
+def _as_64_bits(values: Sequence[Any], where: RowLocator) -> Labels:
+    """Return integers as an array; raise for one that does not fit into 64 bits beside the others."""
     if (array := as_integer_array(values)) is not None:
         return array
     signed = min(values) < 0
@@ -378,9 +375,9 @@ def _kind(value: Any) -> str:
 
 
 def _is_label(value: Any) -> bool:
-    """Whether values like this one can be told apart and put in order."""
+    """Return whether values like this one can be compared and sorted."""
     try:
-        # NumPy takes a tuple for a row of labels, and frozensets have an order that leaves pairs apart.
+        # NumPy takes a tuple for a row of labels, and the order of frozensets is partial.
         return hash(value) is not None and not value < value and not isinstance(value, (frozenset, tuple))
     except TypeError:
         return False

@@ -1,13 +1,12 @@
-"""What every fitted least-squares model can do: predict, say how sure it is, and print itself."""
+"""The base of `LinearRegression` and `RidgeCV`: predictions, intervals, covariance and summary of a solution."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.least_squares.column_scaling import power_of_two
 from linearly.algorithm.least_squares.solution import Solution
@@ -15,28 +14,50 @@ from linearly.algorithm.least_squares.solver import Summary, check_coefficients_
 from linearly.dataset.rows.block import Block, check_finite
 from linearly.dataset.rows.reduce import single_threaded_blas, single_threaded_blas_unless_small
 from linearly.kernels.matrices import dense_keeping_low_part, drop_low_part
-from linearly.models.base import PREDICTION_CELLS, Array, EstimatorMixin, column_names, map_rows, prediction_rows
-from linearly.models.estimability import NotEstimable
+from linearly.models import from_inference
+from linearly.models.base import (
+    PREDICTION_CELLS,
+    Array,
+    EstimatorMixin,
+    MergeableMixin,
+    check_fitted,
+    column_names,
+    map_rows,
+    prediction_rows,
+)
 
 if TYPE_CHECKING:
-    from linearly import table
+    from linearly.table import Summary as PrintedSummary
+    from linearly.table import Table
 
 
-class LeastSquaresBase(EstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A model read off a `Solution`; `LinearRegression` and `RidgeCV` differ in how they come by it."""
+class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A model that is set from a `Solution`; subclasses differ in how they find it."""
 
+    _fitted_attributes: ClassVar[tuple[str, ...]] = ("solution_",)
     fit_intercept: bool
     covariance: str = "classical"
     method: str = "gram"
     summary_: Summary
     method_: str
     n_passes_: int
-    _multi_output: bool  # whether y had two dimensions: then every result has one entry a target
-    _far: bool  # whether ŷ = b + x'w is a small difference of large numbers: then it is formed about the mean
-    _careful: bool  # whether a product does not do to predict: of such a fit, and of one that does not determine all
+    _multi_output: bool  # whether y had two dimensions: then every result has one entry per target
+    _far: bool  # whether ŷ = b + x'w is a small difference of large numbers: then it is computed about the mean
+    _careful: bool  # whether X @ coef is not enough to predict: if _far, or if rows may not be estimable
 
     def predict(self, X: Any) -> Array:
-        """ŷ for new rows; a `NotEstimableWarning` names those that the fitted rows do not determine."""
+        """Return the predicted targets.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to predict. Those that the fit does not determine are named in a `NotEstimableWarning`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Predicted values; a column beside the rows if those are on a cluster.
+        """
         if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and 0 < X.size <= PREDICTION_CELLS:
             # The common case in a few microseconds: a NaN or infinity in X shows up in the result.
             coef, named = getattr(self, "_coef", None), hasattr(self, "feature_names_in_")
@@ -46,28 +67,11 @@ class LeastSquaresBase(EstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEst
                     total = result.sum()
                 if np.isfinite(total):
                     return result
-        check_is_fitted(self)
-        if self.solution_.null is None:
-            return map_rows(prediction_rows(self, X), self._predicted)
-        with NotEstimable() as doubtful:
+        check_fitted(self)
+        estimable = None if self.solution_.null is None else self.solution_.estimable
+        return map_rows(prediction_rows(self, X), self._predict_block, estimable=estimable)
 
-            def predicted(block: Block) -> Array:
-                fit = self._predicted(block)
-                doubtful.look(block, self.solution_.estimable)
-                return fit
-
-            return map_rows(prediction_rows(self, X), predicted)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit came to its end: one that was refused may have left the number of columns behind."""
-        return "solution_" in self.__dict__
-
-    def _reset(self) -> None:
-        """What a fit is known by goes before the next: see `all_or_nothing`."""
-        for name in ("summary_", "solution_", "_coef", "meat_", "n_clusters_", "history_", "folds_"):
-            self.__dict__.pop(name, None)
-
-    def _predicted(self, block: Block) -> Array:
+    def _predict_block(self, block: Block) -> Array:
         check_finite(block)
         if not self._far:
             part = drop_low_part(block.X)
@@ -75,41 +79,77 @@ class LeastSquaresBase(EstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEst
         fit = self.solution_.predict(dense_keeping_low_part(block.X))
         return fit if np.ndim(self.intercept_) else fit[:, 0]
 
-    def predict_interval(self, X: Any, level: float = 0.95, kind: str = "confidence") -> table.Table:
-        """A Table ``fit, low, high``: where the mean of y is (``confidence``), or a new y (``prediction``).
+    def predict_interval(self, X: Any, level: float = 0.95, kind: str = "confidence") -> Table:
+        """Return predictions with their intervals.
 
-        The interval is NaN, with a `NotEstimableWarning`, at points that the fitted rows do not determine.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to predict.
+        level : float, default=0.95
+            Confidence level, between 0 and 1.
+        kind : {"confidence", "prediction"}, default="confidence"
+            An interval for the mean of y, or for a new y.
+
+        Returns
+        -------
+        Table
+            Columns ``fit``, ``low`` and ``high``, one row per row. The interval is NaN, with a `NotEstimableWarning`,
+            at points that the fitted rows do not determine.
+
+        Examples
+        --------
+        >>> import linearly as ly
+        >>> model = ly.LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.1, 4.9, 7.0])
+        >>> table = model.predict_interval([[4.0]], kind="prediction")
+        >>> [round(float(table[name][0]), 2) for name in ("low", "fit", "high")]
+        [8.39, 8.95, 9.51]
         """
-        from linearly.inference.tidy import prediction_interval
-
-        return prediction_interval(self, X, level, kind)
+        return from_inference.prediction_interval(self, X, level, kind)
 
     def sample_coefficients(
         self, n: int, error_variance: str = "normal", *, X: Any = None, y: Any = None, random_state: Any = None
     ) -> Array:
-        """n draws of S0's β† = β̂ − (X'X + αI)⁻¹X'ε, the intercept first: the uncertainty of the fit as a cloud.
+        """Draw coefficients as they would have been for other errors: the uncertainty of the fit as a cloud.
 
-        ε is drawn from ``normal`` errors with the fitted σ, or resampled from the ``residuals``, which needs the rows.
-        Terms that the rows do not determine are NaN.
+        A draw is β̂ − (X'X + αI)⁻¹X'ε, with errors ε of mean 0.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        error_variance : {"normal", "residuals"}, default="normal"
+            Draw ε from a normal distribution with the fitted variance, or resample the residuals.
+        X, y : array-like, default=None
+            The fitted rows, required for ``error_variance="residuals"``.
+        random_state : int, RandomState or None, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n, n_terms)
+            Draws, the intercept first. Terms that the rows do not determine are NaN.
         """
-        from linearly.inference.coefficient_draws import draw_coefficients
+        return np.asarray(from_inference.draw_coefficients(self, n, error_variance, X, y, random_state))
 
-        return draw_coefficients(self, n, error_variance, X, y, random_state)
+    def summary(self) -> PrintedSummary:
+        """Return the fit on one screen: fit statistics, coefficients with intervals, and their accuracy.
 
-    def summary(self) -> table.Summary:
-        """The fit on one screen: statistics, coefficients with intervals, and how far to trust them."""
-        from linearly.inference.summaries import regression_summary
-
-        return regression_summary(self)
+        Returns
+        -------
+        Summary
+            Text, which notebooks show as HTML.
+        """
+        return from_inference.regression_summary(self)
 
     @property
     @single_threaded_blas()
     def covariance_(self) -> Array:
-        """The covariance matrix of (intercept, coefficients), NaN for terms that the rows do not determine.
+        """Covariance matrix of the terms, intercept first: (n_terms, n_terms), or one such matrix per target.
 
-        There is one per target if there are several.
+        It is NaN for terms that the rows do not determine.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         root, inner = self.solution_.inverse_root, self.inner_covariance()
         with np.errstate(over="ignore", invalid="ignore"):
             full = root @ inner @ root.T
@@ -119,11 +159,14 @@ class LeastSquaresBase(EstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEst
 
     @single_threaded_blas()
     def std_errors(self) -> Array:
-        """Standard errors of (intercept, coefficients), terms × targets; NaN for terms that rows do not determine.
+        """Return the standard errors of the terms, also where a variance would overflow.
 
-        They are right also where a variance overflows.
+        Returns
+        -------
+        ndarray of shape (n_terms, n_targets)
+            Standard errors, the intercept first; NaN for terms that the rows do not determine.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         size = power_of_two(np.abs(self.solution_.inverse_root).max(axis=1, initial=0.0))[:, None]
         root = self.solution_.inverse_root / size
         variances = [((root @ inner) * root).sum(axis=1) for inner in self.inner_covariance()]
@@ -132,7 +175,13 @@ class LeastSquaresBase(EstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEst
         return errors
 
     def inner_covariance(self) -> Array:
-        """The covariance of the coefficients in the coordinates of ``solution_.root``, one matrix a target."""
+        """Return the covariance of the coefficients in the coordinates of ``solution_.inverse_root``.
+
+        Returns
+        -------
+        ndarray of shape (n_targets, rank, rank)
+            One matrix per target.
+        """
         meat = getattr(self, "meat_", None)
         if meat is not None:
             return np.asarray(meat)
@@ -141,9 +190,8 @@ class LeastSquaresBase(EstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEst
     def _set_from_summary(self, solution: Solution) -> None:
         names = column_names(self)
         check_coefficients_finite(solution, names)
-        warn_rank_and_precision(
-            solution, names, self.method_, free="method" in self.__dict__
-        )  # RidgeCV has none to choose
+        has_choice = "method" in self.__dict__  # RidgeCV has no parameter `method`
+        warn_rank_and_precision(solution, names, self.method_, free=has_choice)
         self.solution_ = solution
         self._far = _far_from_zero(solution)
         self._careful = self._far or solution.null is not None

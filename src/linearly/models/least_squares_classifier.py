@@ -29,16 +29,9 @@ from linearly.models.score_classifier import is_multilabel, multilabel_targets
 
 
 class LeastSquaresClassifier(ClassGramClassifier):
-    """Least squares on indicators: Y has a column of 0 and 1 for each class, and the largest fitted value wins.
+    """Least squares on class indicators: one fitted value per class, of which the largest is predicted.
 
-        Model class   f(x) = b + x'B, class = argmax of f            (S3)
-        Objective     ½‖Y − f(X)‖² + ½α‖B‖²
-        Summary       ByClass: one Gram of X a label                 (a Gram of [1 | X | Y] for several labels a row)
-        Optimizer     back-substitution
-        Passes        1   (2 where digits would be lost)
-
-    With two classes the cut is at 0.5 for 0/1 coding. A 2-D y of 0 and 1 is multilabel: any subset of the labels may
-    hold for a row, and each column is cut at 0.5.
+    A 2-D y of 0 and 1 is multilabel: any subset of the labels may apply to a row, and each fitted value is cut at 0.5.
 
     Parameters
     ----------
@@ -47,9 +40,47 @@ class LeastSquaresClassifier(ClassGramClassifier):
 
     Attributes
     ----------
-    classes_ : labels in order (for multilabel targets the numbers of the columns).
-    coef_, intercept_ : of the fitted values (K × p and K); for two classes of f_1(x) − 0.5.
-    summary_, solution_, n_passes_ : what the model was read from, and in how many passes over the rows.
+    classes_ : ndarray of shape (n_classes,)
+        Labels in order; for multilabel targets the numbers of the columns.
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+        Coefficients of the fitted values; for two classes of the fitted value of ``classes_[1]`` minus 0.5.
+    intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
+        Constant terms.
+    multilabel_ : bool
+        Whether y had one column per label.
+    summary_ : ClassGrams
+        One Gram of X per class. Fitted models add and subtract by it.
+    labels_summary_ : Gram
+        Summary of X and y, for multilabel targets.
+    solution_ : Solution
+        Coefficients with rank, condition number and correct digits.
+    n_passes_ : int
+        Number of passes over the rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X has names.
+
+    See Also
+    --------
+    LinearDiscriminantAnalysis : Does not mask a class that lies between others.
+    LogisticRegression : Models the probabilities of the classes.
+
+    Notes
+    -----
+    ::
+
+        Model       f(x) = b + x'B, one value per class; the class with the largest is predicted
+        Objective   0.5 ||Y - f(X)||^2 + 0.5 alpha ||B||^2, Y with a column of 0 and 1 per class
+        Summary     one Gram of X per class (a Gram of [1 | X | Y] for multilabel targets)
+        Optimizer   triangular solve
+        Passes      1   (2 if digits would be lost)
+
+    With two classes the cut is at 0.5 for 0/1 coding.
+
+    References
+    ----------
+    .. [1] T. Hastie, R. Tibshirani, J. Friedman (2009). The Elements of Statistical Learning, 2nd ed., section 4.2.
 
     Examples
     --------
@@ -64,11 +95,23 @@ class LeastSquaresClassifier(ClassGramClassifier):
 
     @transactional_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows and their labels, or to a 2-D y of 0 and 1, one column a label.
+        """Fit the model to rows and their labels.
 
-        ``sample_weight`` counts rows: weight 2 is the row twice, 0 is absent.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Features. `Rows` contain their labels and weights.
+        y : array-like of shape (n_rows,) or (n_rows, n_labels), default=None
+            Labels; or 0 and 1, one column per label.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Counts of the rows: a row of weight 2 counts twice, one of weight 0 is absent.
+
+        Returns
+        -------
+        LeastSquaresClassifier
+            The fitted estimator.
         """
-        self._check_parameters()
+        problem = self._check_parameters()
         self.multilabel_ = is_multilabel(y)
         if not self.multilabel_:
             return super().fit(X, y, sample_weight)
@@ -78,84 +121,118 @@ class LeastSquaresClassifier(ClassGramClassifier):
             raise ValueError(f"X has {matrix.shape[0]} rows and y has {len(Y)}.")
         self.classes_ = np.arange(Y.shape[1])
         weight = checked_weight(sample_weight, matrix)
-        climbed = solve_adaptively(
-            as_rows(matrix, Y, weight, getattr(self, "feature_names_in_", None)), RidgeProblem(float(self.alpha))
-        )
-        self.labels_summary_: Gram = climbed.summary
-        self.n_passes_ = climbed.passes
-        self._take(climbed.solution, climbed.method)
+        solved = solve_adaptively(as_rows(matrix, Y, weight, getattr(self, "feature_names_in_", None)), problem)
+        self.labels_summary_: Gram = solved.summary
+        self.n_passes_ = solved.passes
+        self._set_from_solution(solved.solution, solved.method)
         return self
 
     @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows. The first call needs ``classes``, all labels that will ever come."""
+        """Add rows to the model; see `LinearDiscriminantAnalysis.partial_fit`. Multilabel targets are not supported.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Features.
+        y : array-like of shape (n_rows,), default=None
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever occur; required in the first call.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Counts as in `fit`.
+
+        Returns
+        -------
+        LeastSquaresClassifier
+            The estimator.
+        """
         self.multilabel_ = False
         return super().partial_fit(X, y, classes, sample_weight)
 
     def decision_function(self, X: Any) -> Array:
-        """Fitted values less 0.5 for two classes or several labels a row; fitted values, n × K, for K classes."""
+        """Return the fitted values.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), (n_rows,) or (n_rows, n_labels)
+            Fitted values of K classes; for two classes that of ``classes_[1]`` minus 0.5; for multilabel targets those
+            of each label minus 0.5.
+        """
         fitted = self._all_scores(X)
         if self.multilabel_:
             return fitted - 0.5
         return fitted[:, 1] - 0.5 if len(self.classes_) == 2 else fitted
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the largest fitted value; for multilabel targets 0 and 1, one column a label."""
+        """Return the class with the largest fitted value.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_labels)
+            Labels; for multilabel targets 0 and 1, one column per label.
+        """
         check_fitted(self)
         if self.multilabel_:
             return (self.decision_function(X) >= 0).astype(int)
         return super().predict(X)
 
     def scores(self, X: Array) -> Array:
-        """Fitted values of the indicators for a block of numbers."""
+        """Return the fitted values of the indicators, n × K, for a matrix of numbers."""
         return np.asarray(X @ self.solution_.coef + self.solution_.intercept)
 
     def _estimable(self) -> Callable[[Any], NDArray[np.bool_]] | None:
         return None if self.solution_.null is None else self.solution_.estimable
 
-    def _check_parameters(self) -> None:
-        check_nonnegative("alpha", self.alpha)
+    def _check_parameters(self) -> RidgeProblem:
+        return RidgeProblem(check_nonnegative("alpha", self.alpha))
 
     def _digits(self) -> float:
-        solution = RidgeProblem(float(self.alpha)).solve(self.summary_.indicator_gram())
+        solution = self._check_parameters().solve(self.summary_.indicator_gram())
         return solution.digits if solution.rank_is_certain else 0.0
 
-    def _combined(self, other: Any, combine: Any) -> Self:
-        if getattr(self, "multilabel_", False) or getattr(other, "multilabel_", False):
+    def _check_mergeable(self, other: LeastSquaresClassifier) -> None:
+        if self.multilabel_ or other.multilabel_:
             raise ValueError("Models of several labels a row are not added or subtracted: fit all rows together.")
-        return super()._combined(other, combine)
 
     def _set_from_summary(self) -> None:
         self.multilabel_ = False
-        self.__dict__.pop("labels_summary_", None)  # of an earlier fit to several labels a row
-        self._take(
-            RidgeProblem(float(self.alpha)).solve(self.summary_.indicator_gram()),
-            "extended" if self.summary_.is_extended else "gram",
-        )
-        self._warn_of_masking()
+        self.__dict__.pop("labels_summary_", None)  # of an earlier fit to multilabel targets
+        solution = self._check_parameters().solve(self.summary_.indicator_gram())
+        self._set_from_solution(solution, "extended" if self.summary_.is_extended else "gram")
+        self._warn_masking()
 
-    def _warn_of_digits(self) -> None:
-        """Said with the solution, which knows of every coefficient."""
+    def _warn_few_digits(self) -> None:
+        """Do nothing: `warn_rank_and_precision` warns for each coefficient."""
 
-    def _take(self, solution: Solution, method: str) -> None:
+    def _set_from_solution(self, solution: Solution, method: str) -> None:
         warn_rank_and_precision(solution, column_names(self), method, free=False, errors=False)
         self.solution_ = solution
         self.coef_, self.intercept_ = solution.coef.T.copy(), solution.intercept.copy()
         if not self.multilabel_ and len(self.classes_) == 2:
             self.coef_, self.intercept_ = self.coef_[1:], self.intercept_[1:] - 0.5
 
-    def _warn_of_masking(self) -> None:
-        means = to_float64(self.summary_.means)
+    def _warn_masking(self) -> None:
         present = np.flatnonzero(self.summary_.counts)
-        fitted = self.scores(means[present])
+        fitted = self.scores(to_float64(self.summary_.means)[present])
         own = fitted[np.arange(len(present)), present]
         fitted[np.arange(len(present)), present] = -np.inf
         masked = self.classes_[present[own <= fitted.max(axis=1) + 1e-9]]
         if len(masked) and len(self.classes_) > 2:
-            told = ", ".join(map(repr, masked.tolist()))
             warn_at_caller(
-                f"Masking: even at its own mean, class {told} has no larger fitted value than another class, so it "
-                "will rarely or never be predicted. LDA and logistic regression do not have this fault.",
+                f"Masking: even at its own mean, class {', '.join(map(repr, masked.tolist()))} has no larger fitted "
+                "value than another class, so it will rarely or never be predicted. LDA and logistic regression do "
+                "not have this fault.",
                 UserWarning,
             )
 

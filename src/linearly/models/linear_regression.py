@@ -1,13 +1,11 @@
-"""Least squares and ridge: `LinearRegression`."""
+"""`LinearRegression`: ordinary least squares and ridge regression."""
 
 from __future__ import annotations
 
 from operator import add
 from typing import Any, Self
 
-from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.least_squares.adaptive_summary import is_wide_qr, merge, subtract
 from linearly.algorithm.least_squares.gradient_descent import gradient_descent
@@ -22,17 +20,7 @@ from linearly.algorithm.least_squares.solver import (
     solve_adaptively,
     summarize,
 )
-from linearly.dataset.rows.block import Rows
-from linearly.dataset.rows.reduce import single_threaded_blas
-from linearly.models.base import (
-    check_same_settings,
-    is_multi_output,
-    merge_feature_names,
-    restore_on_error,
-    settings_of,
-    training_rows,
-    transactional_fit,
-)
+from linearly.models.base import is_multi_output, restore_on_error, training_rows, transactional_fit
 from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.models.parameter_checks import check_bool, check_choice, check_groups, check_nonnegative
 
@@ -41,41 +29,80 @@ COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "cluster")
 
 
 class LinearRegression(LeastSquaresBase):
-    """Least squares, or ridge with ``alpha`` > 0, with everything needed to say how sure it is.
-
-        Model class   ŷ = b + x'w
-        Objective     ½‖y − ŷ‖² + ½α‖w‖²          (S0, eq. 2; b is not penalised)
-        Summary       Gram or Triangle of [1 | X | y]
-        Optimizer     back-substitution
-        Passes        1   (2 with covariance="HC…" or method="extended"; auto takes more where digits would be lost)
+    """Ordinary least squares or ridge regression with standard errors.
 
     Parameters
     ----------
     alpha : float, default=0.0
-        Ridge penalty, the notes' λ (scikit-learn's ``Ridge.alpha``; n times glmnet's λ).
+        Ridge penalty on the sum of squared residuals. Equals ``Ridge(alpha)`` in scikit-learn and n times lambda in
+        glmnet.
     fit_intercept : bool, default=True
         Whether the model has a constant term.
     penalize_intercept : bool, default=False
-        Penalise the constant term too, as S0 is written.
+        Whether the penalty applies to the constant term, too.
     covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "cluster"}, default="classical"
-        What the standard errors assume: equal variances, unequal ones, or rows that are alike within
-        ``fit(..., groups=)``. With ``"cluster"``, t and F tests have one degree of freedom less than there are
-        clusters, as R's ``coeftest(df = G - 1)``; there must be more clusters than terms.
+        Assumption behind the standard errors: equal variances, unequal variances, or rows that are correlated within
+        the ``groups`` of `fit`. With ``"cluster"``, t and F tests have one degree of freedom less than there are
+        clusters, like R's ``coeftest(df = G - 1)``; there must be more clusters than terms.
     method : {"auto", "gram", "qr", "extended", "gradient_descent"}, default="auto"
-        ``auto`` starts with the fast Gram, or where rows are no more than columns with a triangle, and takes a further
-        pass in double-double only where fewer than ten digits would remain. ``qr`` folds a triangle, ``exact`` measures
-        its digits. ``gradient_descent`` is S0's optimizer, for teaching; it leaves its steps in ``history_``.
+        How to solve. ``"auto"`` starts with cross-products (``"gram"``), or with a QR factor if there are no more rows
+        than columns. It reads the rows again in extended precision only if fewer than ten digits would be correct.
+        ``"gradient_descent"`` is for teaching; it records its steps in ``history_``.
 
     Attributes
     ----------
-    coef_, intercept_ : the fitted w and b (one row a target if y has several).
-    target_names_ : what several targets are called, if y was a data frame of them.
-    training_error_ : mean squared residual, S1's E_in.
-    summary_ : the Gram or Triangle the model was read from; fitted models add and subtract by it.
-    solution_ : coefficients with rank, condition, digits to trust and the root of their covariance.
-    method_, n_passes_ : how the fit was done, in how many passes over the rows.
-    n_clusters_ : groups with a row of positive weight, if ``covariance="cluster"``.
-    history_ : steps of gradient descent, when that was the method.
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        Coefficients, without the intercept.
+    intercept_ : float or ndarray of shape (n_targets,)
+        Constant term; 0 if ``fit_intercept=False``.
+    covariance_ : ndarray of shape (n_terms, n_terms) or (n_targets, n_terms, n_terms)
+        Covariance matrix of the terms, intercept first.
+    training_error_ : float or ndarray of shape (n_targets,)
+        Mean squared residual.
+    summary_ : Gram or QRFactor
+        Sums over the rows that the model is solved from. Fitted models add and subtract by it.
+    solution_ : Solution
+        Coefficients with rank, condition number, correct digits and a root of their covariance.
+    method_ : str
+        Method used: ``"gram"``, ``"qr"`` or ``"extended"``.
+    n_passes_ : int
+        Number of passes over the rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X has names.
+    target_names_ : ndarray of shape (n_targets,)
+        Names of several targets, if y is a data frame.
+    n_clusters_ : int
+        Number of groups with a row of positive weight, if ``covariance="cluster"``.
+    history_ : GradientDescentHistory
+        Steps, if ``method="gradient_descent"``.
+
+    See Also
+    --------
+    RidgeCV : Choose `alpha` by cross-validation in one pass.
+    tidy : Coefficients with standard errors, tests and intervals.
+    glance : Fit statistics, information criteria and accuracy.
+    augment : Fitted values, residuals and influence of each row.
+
+    Notes
+    -----
+    ::
+
+        Model       y = b + x'w + e
+        Objective   0.5 ||y - b - Xw||^2 + 0.5 alpha ||w||^2     (b is not penalised by default)
+        Summary     cross-products, or QR factor, of [1 | X | y]; both add up over blocks of rows
+        Optimizer   triangular solve
+        Passes      1   (2 with a robust covariance or method="extended"; "auto" adds some if digits would be lost)
+
+    References
+    ----------
+    .. [1] T. Hastie, R. Tibshirani, J. Friedman (2009). The Elements of Statistical Learning, 2nd ed., sections 3.2
+       and 3.4.
+    .. [2] A. E. Hoerl, R. W. Kennard (1970). Ridge regression: biased estimation for nonorthogonal problems.
+       Technometrics 12, 55-67.
+    .. [3] J. G. MacKinnon, H. White (1985). Some heteroskedasticity-consistent covariance matrix estimators with
+       improved finite sample properties. Journal of Econometrics 29, 305-325.
 
     Examples
     --------
@@ -85,7 +112,7 @@ class LinearRegression(LeastSquaresBase):
     1.03 + 1.98 x
     """
 
-    # scikit-learn's metadata routing: `groups` meant for GroupKFold are not asked for unless set_fit_request says so.
+    # scikit-learn's metadata routing: `groups` meant for GroupKFold are not requested unless set_fit_request does.
     __metadata_request__fit = {"groups": False}  # noqa: RUF012
 
     def __init__(
@@ -105,22 +132,38 @@ class LinearRegression(LeastSquaresBase):
 
     @transactional_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`.
+        """Fit the model to rows.
 
-        ``sample_weight`` is analytic, as in R's lm: a row's variance is σ²/w, and weight 0 means the row is absent.
-        Robust covariances weigh each row's score, w·r·x, so they are right for sampling weights too. ``groups``
-        (one label per row) goes with ``covariance="cluster"``.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Features. `Rows` contain their targets and weights.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets), default=None
+            Targets.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Analytic weights, as in R's ``lm``: the variance of a row is σ²/w, and a row of weight 0 is absent. Robust
+            covariances weight each row's score, w·r·x, so they are valid for sampling weights, too.
+        groups : array-like of shape (n_rows,), default=None
+            Cluster of each row, for ``covariance="cluster"``.
+
+        Returns
+        -------
+        LinearRegression
+            The fitted estimator.
         """
-        ask = self._ask()
+        problem = self._check_parameters()
         check_groups(self.covariance, groups)
         rows = training_rows(self, X, y, sample_weight)
         self._multi_output = is_multi_output(rows)
-        climbed = solve_adaptively(rows, ask, "gram" if self.method == "gradient_descent" else self.method)
-        self.summary_, self.method_, self.n_passes_ = climbed.summary, climbed.method, climbed.passes
-        self._set_from_summary(climbed.solution)
-        if self.covariance != "classical":
-            self._read_meat(rows, groups)
-            self.n_passes_ += 1
+        solved = solve_adaptively(rows, problem, "gram" if self.method == "gradient_descent" else self.method)
+        self.summary_, self.method_, self.n_passes_ = solved.summary, solved.method, solved.passes
+        self._set_from_summary(solved.solution)
+        if self.covariance == "cluster":
+            self.meat_, self.n_clusters_ = clustered_meat(rows, self.solution_, groups)
+            check_enough_clusters(self.n_clusters_, terms=self.solution_.inverse_root.shape[1])
+        elif self.covariance != "classical":
+            self.meat_ = robust_meat(rows, self.solution_, self.covariance)
+        self.n_passes_ += int(self.covariance != "classical")
         return self
 
     def _can_stream(self) -> bool:
@@ -134,71 +177,46 @@ class LinearRegression(LeastSquaresBase):
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
     @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows, as if they had been there from the start.
+        """Add rows to the model. The result is that of one fit to all rows.
 
-        After the first call, rows that all have weight 0 are absent, and change nothing.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Features.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets), default=None
+            Targets.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights as in `fit`. After the first call, rows that all have weight 0 change nothing.
+
+        Returns
+        -------
+        LinearRegression
+            The estimator.
         """
-        ask = self._ask()
+        problem = self._check_parameters()
         first = not hasattr(self, "summary_")
         rows = training_rows(self, X, y, sample_weight, reset=first)
         if first:
             method = self.method if self.method in ("auto", "qr", "extended") else "gram"
         else:
-            # A triangle that auto kept because rows were few becomes a Gram when they outnumber the columns.
+            # A QR factor that "auto" kept because rows were few becomes a Gram when they outnumber the columns.
             method = "auto" if self.method == "auto" and is_wide_qr(self.summary_) else self.method_
         more = summarize(rows, method)
         if first:
             check_has_rows_and_targets(more)
             self._multi_output = is_multi_output(rows)
-        self.summary_ = more if first else self._joined(self.summary_, more, merge if method == "auto" else add)
+            self.summary_ = more
+        else:
+            _check_same_targets(self.summary_, more)
+            self.summary_ = merge(self.summary_, more) if method == "auto" else add(self.summary_, more)
         for name in ("meat_", "n_clusters_", "history_"):  # of a fit with other parameters
             self.__dict__.pop(name, None)
         self.method_, self.n_passes_ = method_of_summary(self.summary_), getattr(self, "n_passes_", 0) + 1
-        self._set_from_summary(ask.solve(self.summary_))
+        self._set_from_summary(problem.solve(self.summary_))
         return self
 
-    def __add__(self, other: Any) -> LinearRegression:
-        """The model of both sets of rows, without either."""
-        return self._combined(other, add)
-
-    def __sub__(self, other: Any) -> LinearRegression:
-        """The model without the other's rows: refused where they were never part of it."""
-        kept = getattr(self, "summary_", None)
-        if self.method == "qr" and isinstance(kept, QRFactor) and kept.n > kept.p:
-            raise ValueError('Rows cannot be removed from a triangle: fit with method="gram" to subtract models.')
-        return self._combined(other, subtract)
-
-    @single_threaded_blas()
-    def _combined(self, other: Any, combine: Any) -> LinearRegression:
-        if not isinstance(other, LinearRegression):
-            return NotImplemented  # type: ignore[no-any-return]
-        check_is_fitted(self)
-        check_is_fitted(other)
-        if self.covariance != "classical" or other.covariance != "classical":
-            raise ValueError('Robust covariances cannot be merged without the rows: use covariance="classical".')
-        check_same_settings(settings_of(self), settings_of(other))
-        result: LinearRegression = clone(self)
-        merge_feature_names(result, self, other)
-        result._multi_output = self._multi_output
-        a, b = self.summary_, other.summary_
-        if type(a) is not type(b):
-            if "qr" in (self.method, other.method):
-                told = 'These models keep different summaries. Fit both with the same method= ("gram" or "qr").'
-                raise ValueError(told)
-            a, b = a.gram(), b.gram()  # the sum knows no more digits than the poorer of the two
-        result.summary_ = self._joined(a, b, combine)
-        result.method_ = method_of_summary(result.summary_)
-        result.n_passes_ = max(self.n_passes_, other.n_passes_)
-        result._set_from_summary(result._ask().solve(result.summary_))
-        return result
-
-    @staticmethod
-    def _joined(a: Summary, b: Summary, combine: Any) -> Summary:
-        if len(a.scaling.scale) != len(b.scaling.scale):
-            raise ValueError("These models have different numbers of targets.")
-        return combine(a, b)
-
-    def _ask(self) -> RidgeProblem:
+    def _check_parameters(self) -> RidgeProblem:
+        """Return the problem that the parameters describe; raise if one of them is invalid."""
         check_choice("method", self.method, METHODS)
         check_choice("covariance", self.covariance, COVARIANCES)
         return RidgeProblem(
@@ -207,14 +225,35 @@ class LinearRegression(LeastSquaresBase):
             check_bool("penalize_intercept", self.penalize_intercept),
         )
 
+    def _check_mergeable(self, other: LinearRegression) -> None:
+        if self.covariance != "classical" or other.covariance != "classical":
+            raise ValueError('Robust covariances cannot be merged without the rows: use covariance="classical".')
+
+    def _subtract(self, summary: Summary, part: Summary) -> Summary:
+        if self.method == "qr" and isinstance(summary, QRFactor) and summary.n > summary.p:
+            raise ValueError('Rows cannot be removed from a triangle: fit with method="gram" to subtract models.')
+        return subtract(summary, part)
+
+    def _set_from_two(self, a: LinearRegression, b: LinearRegression, combine: Any) -> None:
+        summaries = a.summary_, b.summary_
+        if type(a.summary_) is not type(b.summary_):
+            if "qr" in (a.method, b.method):
+                raise ValueError(
+                    'These models keep different summaries. Fit both with the same method= ("gram" or "qr").'
+                )
+            summaries = a.summary_.gram(), b.summary_.gram()  # the sum has no more correct digits than the worse one
+        _check_same_targets(*summaries)
+        self._multi_output = a._multi_output
+        self.summary_ = combine(*summaries)
+        self.method_, self.n_passes_ = method_of_summary(self.summary_), max(a.n_passes_, b.n_passes_)
+        self._set_from_summary(self._check_parameters().solve(self.summary_))
+
     def _set_from_summary(self, solution: Solution) -> None:
         if self.method == "gradient_descent":
             solution, self.history_ = gradient_descent(self.summary_.select(None, self.fit_intercept), solution)
         super()._set_from_summary(solution)
 
-    def _read_meat(self, rows: Rows, groups: Any) -> None:
-        if self.covariance == "cluster":
-            self.meat_, self.n_clusters_ = clustered_meat(rows, self.solution_, groups)
-            check_enough_clusters(self.n_clusters_, terms=self.solution_.inverse_root.shape[1])
-        else:
-            self.meat_ = robust_meat(rows, self.solution_, self.covariance)
+
+def _check_same_targets(a: Summary, b: Summary) -> None:
+    if len(a.scaling.scale) != len(b.scaling.scale):
+        raise ValueError("These models have different numbers of targets.")

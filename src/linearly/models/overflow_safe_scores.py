@@ -1,7 +1,7 @@
-"""Scores of rows so far out that they leave float64: which class wins, and by how much, can still be told.
+"""Scores of rows so large that their scores exceed float64.
 
-Infinity less infinity is no number, so such scores are measured from the largest of their row on the way: products are
-computed with an exponent of their own for each row, and only differences are brought back.
+Infinity minus infinity is NaN, so such scores are given relative to the largest of their row: products are computed
+with one exponent per row, and only differences are scaled back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 def linear_scores(X: Any, coefficients: Array, constants: Array) -> Array:
-    """X @ coefficients + constants; of a row where one is beyond float64, all less the largest of them."""
+    """Return X @ coefficients + constants; in a row where one of them exceeds float64, minus the largest."""
     S = np.asarray(X @ coefficients + constants)
     if np.isfinite(S.sum()):
         return S
@@ -28,8 +28,8 @@ def linear_scores(X: Any, coefficients: Array, constants: Array) -> Array:
 
 
 def smallest_distance(X: Any, center: Array, roots: Array, moved: Array, K: int) -> Array:
-    """By how much ‖(x − center)R_k − moved_k‖² is larger than the least of the K, n × K; infinite if it must be."""
-    half = dense_float64(X) / 2 - center / 2  # two numbers of size 1e308 may be further apart than float64 goes
+    """Return by how much ‖(x − center)R_k − moved_k‖² exceeds the smallest of the K, n × K; it may be infinite."""
+    half = dense_float64(X) / 2 - center / 2  # the difference of two numbers of size 1e308 may exceed float64
     P, exponent = scaled_product(half, roots)
     D = P - np.ldexp(moved, -exponent - 1)
     squares = (D.reshape(len(D), K, -1) ** 2).sum(axis=2)
@@ -37,7 +37,7 @@ def smallest_distance(X: Any, center: Array, roots: Array, moved: Array, K: int)
 
 
 def scaled_product(X: Array, C: Array) -> tuple[Array, NDArray[np.int_]]:
-    """P and, for each row, e with X @ C = P · 2ᵉ: no number of P is larger than there are columns."""
+    """Return P and one exponent e per row with X @ C = P · 2ᵉ; no entry of P exceeds the number of columns."""
     size = np.frexp(np.abs(C).max(axis=1, initial=0.0))[1]
     exponent = (np.frexp(X)[1] + size).max(axis=1, keepdims=True, initial=-4000)
     return np.ldexp(X, size - exponent) @ np.ldexp(C, -size[:, None]), exponent

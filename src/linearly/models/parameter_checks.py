@@ -1,4 +1,4 @@
-"""Checks of parameters, each naming the parameter and what it may be."""
+"""Checks of parameters: each returns the value, or raises an error that names the parameter and what it may be."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
-    """The value, refused unless it is a whole number from `least` on."""
+    """Return the value if it is an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{name} must be a whole number from {least} on, not {value!r}.")
     return int(value)
 
 
 def check_nonnegative(name: str, value: Any) -> float:
-    """The value, refused unless it is a finite number from 0 on."""
+    """Return the value if it is a finite number of at least 0."""
     if not _between(value, 0, _LARGEST):
         raise ValueError(f"{name} must be a number from 0 on, not {value!r}.")
     return float(value)
 
 
 def check_several_nonnegative(name: str, values: Any) -> NDArray[np.float64]:
-    """The values as an array, refused unless they are one or several numbers from 0 on."""
+    """Return one or several finite numbers of at least 0 as an array."""
     try:
         array = np.atleast_1d(as_numeric_array(values, name))
         if array.ndim == 1 and len(array) and array.dtype.kind != "b" and (np.isfinite(array) & (array >= 0)).all():
@@ -41,21 +41,21 @@ def check_several_nonnegative(name: str, values: Any) -> NDArray[np.float64]:
 
 
 def check_fraction(name: str, value: Any) -> float:
-    """The value, refused unless it is a number from 0 to 1."""
+    """Return the value if it is a number from 0 to 1."""
     if not _between(value, 0, 1):
         raise ValueError(f"{name} must be a number from 0 to 1, not {value!r}.")
     return float(value)
 
 
 def check_bool(name: str, value: Any) -> bool:
-    """The value, refused unless it is True or False: the text "no" would count as True."""
+    """Return the value if it is True or False; the text "no" would count as True."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, not {value!r}.")
     return bool(value)
 
 
-def generator(name: str, value: Any) -> np.random.RandomState:
-    """The random numbers that a seed stands for, refused if it is none."""
+def check_seed(name: str, value: Any) -> np.random.RandomState:
+    """Return the random generator of a seed; raise if the value is not a seed."""
     try:
         if isinstance(value, bool):
             raise ValueError
@@ -68,14 +68,14 @@ def generator(name: str, value: Any) -> np.random.RandomState:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    """The value, refused unless it is one of the choices."""
+    """Return the value if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}.")
     return value
 
 
 def check_groups(covariance: str, groups: Any) -> None:
-    """Refuse groups without a clustered covariance, and a clustered covariance without groups."""
+    """Raise for groups without a clustered covariance, and for a clustered covariance without groups."""
     if groups is not None and covariance != "cluster":
         raise ValueError(f'groups= goes with covariance="cluster", not with covariance={covariance!r}. Set the former.')
     if groups is None and covariance == "cluster":

@@ -1,4 +1,4 @@
-"""What every fitted perceptron can do: score new rows, name their classes, and explain itself."""
+"""The bases of the perceptrons: scores and labels of new rows, and what is proven about the training rows."""
 
 from __future__ import annotations
 
@@ -8,109 +8,152 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.perceptron.error_counts import predicted_codes, scores
-from linearly.dataset.cluster.partitions import rows_from_cluster
-from linearly.dataset.rows.block import Block, Rows, as_rows, check_finite, is_rows
+from linearly.dataset.rows.block import Block, check_finite
 from linearly.dataset.rows.reduce import single_threaded_blas, single_threaded_blas_unless_small
-from linearly.dataset.rows.sparse import SparseRows
-from linearly.kernels.matrices import drop_low_part, is_sparse
-from linearly.models.base import Array, EstimatorMixin, check_feature_names, checked_matrix
-from linearly.models.label_encoding import accuracy
+from linearly.kernels.matrices import drop_low_part
+from linearly.models import from_inference
+from linearly.models.base import Array, check_fitted, prediction_rows
+from linearly.models.score_classifier import LabelClassifier
 
 if TYPE_CHECKING:
-    from linearly import table
+    from linearly.table import Summary
 
-_SMALLER = 2.0**-600
+_SCALE_DOWN = 2.0**-600
 
 
-class PerceptronBase(EstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Scores of new rows, block by block, and the classes they mean."""
-
-    classes_: NDArray[Any]
+class PerceptronBase(LabelClassifier):
+    """Scores of new rows, block by block, and the classes they stand for."""
 
     def decision_function(self, X: Any) -> Array:
-        """The score of each row: one a row for two classes (positive for ``classes_[1]``), one a class for more."""
-        check_is_fitted(self)
-        S = self._scored(X)
+        """Return the scores.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes
+            One score per class; for two classes one score, positive for ``classes_[1]``.
+        """
+        S = self._all_scores(X)
         return S[:, 0] if S.shape[1] == 1 else S
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row: ``classes_[1]`` where the score is 0 or more; of K the first with the largest."""
-        check_is_fitted(self)
-        return self.classes_[predicted_codes(self._scored(X))]
+        """Return the class of each row.
 
-    def explain(self, X: Any = None, y: Any = None) -> table.Summary:
-        """What the training did; and with the rows it was done on, what is proven about them.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to predict.
 
-        With X and y: whether any hyperplane separates them (with a certificate), Novikoff's bound (R/γ)² beside the
-        mistakes made, and the error floor, which no hyperplane can beat, beside this model's errors.
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels: the first class with the largest score; for two classes ``classes_[1]`` if the score is 0 or more.
         """
-        from linearly.inference.perceptron_summary import explain
+        codes = predicted_codes(self._all_scores(X))
+        return np.asarray(self.classes_[codes])
 
-        return explain(self, X, y)
+    def explain(self, X: Any = None, y: Any = None) -> Summary:
+        """Return how the training went, and what is proven about its rows.
 
-    def _score(self, X: Any, y: Any, weight: Array | None) -> float:
-        return accuracy(np.asarray(self.predict(X)), y, weight, self.classes_)
+        Parameters
+        ----------
+        X, y : array-like, default=None
+            The training rows and their labels. With them, the summary says whether any hyperplane separates the
+            classes, with a certificate. It compares the mistakes made with Novikoff's bound (R/γ)², and this model's
+            errors with the fewest errors that any hyperplane makes.
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit came to its end: one that was refused may have left the classes behind."""
-        return any(name in self.__dict__ for name in ("coef_", "_training", "_log"))
+        Returns
+        -------
+        Summary
+            Text, which notebooks show as HTML.
 
-    def _reset(self) -> None:
-        """What a fit is known by goes before the next: see `all_or_nothing`."""
-        for name in ("coef_", "_training", "_log"):
-            self.__dict__.pop(name, None)
+        See Also
+        --------
+        separability : Prove whether a hyperplane separates the classes.
+        error_floor : The fewest errors that any hyperplane makes.
+        """
+        return from_inference.explain(self, X, y)
+
+    @property
+    def _n_vectors(self) -> int:
+        """How many weight vectors there are: one for two classes, and otherwise one per class."""
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
 
     @single_threaded_blas()
-    def _scored(self, X: Any) -> Array:
-        rows = _new_rows(self, X)
-        parts = []
-        for block in rows:
-            parts.append(self._scores_of(replace(block, X=drop_low_part(block.X), y=None, weight=None)))
-        return np.concatenate(parts)
+    def _all_scores(self, X: Any) -> Array:
+        check_fitted(self)
+        rows = prediction_rows(self, X, keep_sparse=True)
+        blocks = (replace(block, X=drop_low_part(block.X), y=None, weight=None) for block in rows)
+        return np.concatenate([self._scores_of(block) for block in blocks])
 
     def _scores_of(self, block: Block) -> Array:
-        """Scores of a block, n × 1 for two classes and n × K for more; NaN and infinity refused."""
+        """Return the scores of a block, n × 1 for two classes and n × K for more; raise on NaN and infinity."""
         raise NotImplementedError
 
     def _novikoff(self) -> bool:
-        """Whether Novikoff's bound holds for the updates: they start at zero, each corrected by one row."""
+        """Return whether Novikoff's bound holds: weights start at zero, and each update is by one row."""
         raise NotImplementedError
 
 
 class LinearPerceptron(PerceptronBase):
-    """A perceptron that is one set of weights: its scores are x'w + b."""
+    """A perceptron with one vector of weights per class, whose scores are x'w + b."""
 
     coef_: Array
     intercept_: Array
 
     def decision_function(self, X: Any) -> Array:
-        """The scores x'w + b: one a row for two classes (positive for ``classes_[1]``), one a class for more."""
-        S = self._quick(X)
+        """Return the scores x'w + b.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes
+            One score per class; for two classes one score, positive for ``classes_[1]``.
+        """
+        S = self._small_scores(X)
         return super().decision_function(X) if S is None else S
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row: ``classes_[1]`` where the score is 0 or more; of K the first with the largest."""
-        S = self._quick(X)
+        """Return the class of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels: the first class with the largest score; for two classes ``classes_[1]`` if the score is 0 or more.
+        """
+        S = self._small_scores(X)
         if S is None:
             return super().predict(X)
         codes = (S >= 0).astype(np.intp) if S.ndim == 1 else S.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def _quick(self, X: Any) -> Array | None:
-        """The common case in a few microseconds: a NaN or infinity in X shows up in the scores."""
+    def _small_scores(self, X: Any) -> Array | None:
+        """Return the scores of a plain array in a few microseconds; None if anything needs more care."""
         if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2:
             return None
-        mine = self.__dict__
-        coef = mine.get("coef_")
-        if coef is None or X.shape[1] != coef.shape[1] or len(X) == 0 or "feature_names_in_" in mine:
+        fitted = self.__dict__
+        coef = fitted.get("coef_")
+        if coef is None or X.shape[1] != coef.shape[1] or len(X) == 0 or "feature_names_in_" in fitted:
             return None
         with single_threaded_blas_unless_small(X.size * len(coef)), np.errstate(over="ignore", invalid="ignore"):
-            S: Array = X.dot(coef[0]) + mine["intercept_"][0] if len(coef) == 1 else X.dot(coef.T) + mine["intercept_"]
-            total = np.add.reduce(S, axis=None)
+            b = fitted["intercept_"]
+            S: Array = X.dot(coef[0]) + b[0] if len(coef) == 1 else X.dot(coef.T) + b
+            total = np.add.reduce(S, axis=None)  # a NaN or infinity in X shows up here
         return S if math.isfinite(total) else None
 
     def _scores_of(self, block: Block) -> Array:
@@ -118,18 +161,6 @@ class LinearPerceptron(PerceptronBase):
             S = scores(block.X, self.coef_, self.intercept_)
             if not np.isfinite(S.sum()):
                 check_finite(block)
-                # The numbers are finite, so a sum overflowed: its sign is what counts.
-                S = scores(block.X * _SMALLER, self.coef_, self.intercept_ * _SMALLER) / _SMALLER
+                # The numbers are finite, so a sum overflowed; only its sign matters.
+                S = scores(block.X * _SCALE_DOWN, self.coef_, self.intercept_ * _SCALE_DOWN) / _SCALE_DOWN
         return S
-
-
-def _new_rows(estimator: Any, X: Any) -> Rows:
-    X = rows_from_cluster(X) or X
-    if is_rows(X):
-        check_feature_names(estimator, X.names, reset=False)
-        return X
-    matrix = checked_matrix(estimator, X, reset=False)
-    names = getattr(estimator, "feature_names_in_", ())
-    if is_sparse(matrix):
-        return SparseRows(matrix, names=tuple(names))
-    return as_rows(matrix, names=tuple(names) if len(names) else None)

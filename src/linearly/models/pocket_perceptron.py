@@ -1,4 +1,4 @@
-"""`PocketPerceptron`: the perceptron's walk, with the weights of the fewest errors kept in the pocket."""
+"""`PocketPerceptron`: the weights of a perceptron's training with the fewest errors."""
 
 from __future__ import annotations
 
@@ -15,53 +15,83 @@ from linearly.dataset.rows.safe_scaling import exponent, max_abs, scaled_rows
 from linearly.dataset.rows.views import MappedRows
 from linearly.models.base import Array, transactional_fit
 from linearly.models.label_encoding import labelled_rows
-from linearly.models.parameter_checks import check_bool, check_choice, check_integer, generator
+from linearly.models.parameter_checks import check_bool, check_choice, check_integer, check_seed
 from linearly.models.perceptron_base import LinearPerceptron
 from linearly.models.uncentered_columns import warn_uncentered_columns
 
 INITS = ("zeros", "random", "least_squares")
-_MOST_COLUMNS = 8192  # for least squares, whose normal matrix then takes 512 MB
+_MAX_COLUMNS = 8192  # for least squares, whose normal matrix then takes 512 MB
 
 
 class PocketPerceptron(LinearPerceptron):
-    """The best weights that a perceptron passes through: fewest errors on all rows, for classes that overlap.
-
-        Model class   sign(b + x'w), sign(0) = +1      (K classes: the largest of K scores)
-        Objective     E_in, the share of rows classified wrongly
-        Summary       errors of up to 64 candidates at a time
-        Optimizer     `Perceptron`, one update at a time; keep the first w with the lowest E_in      (S1)
-        Passes        n_passes_ of the walk, 1 for every 64 updates, 2 at the start (3 with init="least_squares")
-
-    Candidates are scored on all rows by products of matrices: 64 at a time for two classes, 256/K for K classes. Rows
-    on Dask and Spark are scored there; for the walk they come here in order, a partition at a time.
+    """The weights of a perceptron's training with the fewest errors on all rows, for classes that overlap.
 
     Parameters
     ----------
     max_updates : int, default=1000
-        Updates, S1's iterations, at most. The walk also ends at weights without errors.
+        Largest number of updates. The training also ends at weights without errors.
     fit_intercept : bool, default=True
-        Whether there is a constant term b; it learns like the weight of a feature that is always 1.
+        Whether there is a constant term b; it is updated like the weight of a feature that is always 1.
     init : {"zeros", "random", "least_squares"}, default="zeros"
-        Weights to start with, the first candidate. ``least_squares`` fits ±1 to the classes and is often far better.
+        Initial weights, the first candidate. ``"least_squares"`` fits ±1 to the classes, and is often much better.
     shuffle : bool, default=False
-        Whether each pass takes the rows in a new random order (arrays and sparse matrices); rows sorted by class are
+        Whether each pass takes the rows of an array or sparse matrix in a new random order. Rows sorted by class are
         learnt badly otherwise.
-    random_state : int, RandomState or None
-        Seed of ``init`` and ``shuffle``.
+    random_state : int, RandomState or None, default=None
+        Seed of `init` and `shuffle`.
 
     Attributes
     ----------
-    classes_ : the labels, sorted; of two, the second is y = +1.
-    coef_, intercept_ : w and b from the pocket, one row a class (one row for two classes).
-    best_update_ : after how many updates they stood; 0 is the start.
-    error_history_ : errors of the weights at the start and after each update; the pocket's are its running minimum.
-    n_passes_, n_updates_, mistakes_per_pass_ : how the walk went.
-    training_error_ : share of the rows that the pocket's weights get wrong, S1's E_in.
-    stop_reason_ : in words.
-    mistake_log_ : the updates in order.
+    classes_ : ndarray of shape (n_classes,)
+        Labels in order; for two classes, the second is y = +1.
+    coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
+        Weights w with the fewest errors.
+    intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
+        Constant terms b.
+    best_update_ : int
+        Number of updates after which these weights were found; 0 is the start.
+    error_history_ : ndarray of shape (n_updates + 1,)
+        Errors of the initial weights and of those after each update.
+    n_passes_ : int
+        Number of passes of the training.
+    n_updates_ : int
+        Number of updates, which are the mistakes of all passes.
+    mistakes_per_pass_ : list of int
+        Mistakes of each pass, counted while the weights change.
+    training_error_ : float
+        Share of the training rows that these weights get wrong.
+    stop_reason_ : str
+        Why the training stopped.
+    mistake_log_ : MistakeLog
+        Updates in order.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X has names.
 
-    Rows are learnt as they are. Only where the largest |x| is beyond 1e±100 are all features measured in one power of
-    two.
+    See Also
+    --------
+    AveragedPerceptron : Average the weights instead.
+    error_floor : The fewest errors that any hyperplane makes.
+
+    Notes
+    -----
+    ::
+
+        Model       sign(b + x'w), sign(0) = +1     (K classes: the largest of K scores)
+        Objective   the share of rows that are classified wrongly
+        Summary     errors of up to 64 candidates at a time
+        Optimizer   `Perceptron`, one update at a time; keep the first w with the fewest errors
+        Passes      n_passes_ of the training, 1 for every 64 updates, 2 at the start (3 with init="least_squares")
+
+    Candidates are scored on all rows by matrix products: 64 at a time for two classes, 256/K for K classes. Rows on
+    Dask and Spark are scored there; for the training they are fetched in order, one partition at a time.
+
+    Rows are not scaled. Only if the largest |x| is beyond 1e±100, all features are divided by one power of two.
+
+    References
+    ----------
+    .. [1] S. I. Gallant (1990). Perceptron-based learning algorithms. IEEE Transactions on Neural Networks 1, 179-191.
 
     Examples
     --------
@@ -88,49 +118,65 @@ class PocketPerceptron(LinearPerceptron):
 
     @transactional_fit
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit to rows: arrays, sparse matrices, data frames, or anything that is already `Rows`."""
-        check_integer("max_updates", self.max_updates, 1)
-        check_choice("init", self.init, INITS)
-        check_bool("fit_intercept", self.fit_intercept)
-        check_bool("shuffle", self.shuffle)
-        generator("random_state", self.random_state)
+        """Fit the model to rows and their labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Features. `Rows` contain their labels.
+        y : array-like of shape (n_rows,), default=None
+            Labels.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
         self.classes_, rows = labelled_rows(self, X, y)
         e = exponent(max_abs(rows))
-        trail = self._walk(scaled_rows(rows, e))
-        self.coef_, self.intercept_ = np.ldexp(trail.best.coef, -e), trail.best.intercept
-        self.best_update_, self.n_updates_ = trail.best.update, trail.updates
-        self.error_history_ = np.array(trail.path, dtype=np.int64)
-        self.mistake_log_ = trail.log(e)
-        self.training_error_ = float(trail.best.errors / trail.total)
-        self.stop_reason_ = self._stop_reason(trail)
+        search = self._train(scaled_rows(rows, e))
+        self.coef_, self.intercept_ = np.ldexp(search.best.coef, -e), search.best.intercept
+        self.best_update_, self.n_updates_ = search.best.update, search.updates
+        self.error_history_ = np.array(search.path, dtype=np.int64)
+        self.mistake_log_ = search.log(e)
+        self.training_error_ = float(search.best.errors / search.total)
+        self.stop_reason_ = self._stop_reason(search)
         if self.training_error_ > 0:
             warn_uncentered_columns(self, rows)
         return self
 
-    def _walk(self, rows: Rows) -> PocketSearch:
-        random = generator("random_state", self.random_state)
+    def _check_parameters(self) -> None:
+        check_integer("max_updates", self.max_updates, 1)
+        check_choice("init", self.init, INITS)
+        check_bool("fit_intercept", self.fit_intercept)
+        check_bool("shuffle", self.shuffle)
+        check_seed("random_state", self.random_state)
+
+    def _train(self, rows: Rows) -> PocketSearch:
+        random = check_seed("random_state", self.random_state)
         W, b = self._start(rows, random)
-        trail = PocketSearch(rows, W, b, intercept=self.fit_intercept, most=self.max_updates)
+        search = PocketSearch(rows, W, b, intercept=self.fit_intercept, most=self.max_updates)
         weights = Weights(W.copy(), b.copy() if self.fit_intercept else None)
         self.mistakes_per_pass_: list[int] = []
-        while not trail.ended:
+        while not search.ended:
             order = random.permutation(len(in_one_array(rows))).astype(np.int64) if self.shuffle else None
             made = 0
             for found in online_pass(rows, weights, order=order, most=self.max_updates):
                 made += len(found)
-                trail.add_updates(found)
-                if trail.ended:
+                search.add_updates(found)
+                if search.ended:
                     break
             self.mistakes_per_pass_.append(made)
             if made == 0 or sum(self.mistakes_per_pass_) >= self.max_updates:
                 break
-        trail.score()
-        self._take_back(sum(self.mistakes_per_pass_) - trail.updates)
+        search.score()
+        self._drop_excess_mistakes(sum(self.mistakes_per_pass_) - search.updates)
         self.n_passes_ = len(self.mistakes_per_pass_)
-        return trail
+        return search
 
-    def _take_back(self, excess: int) -> None:
-        """The walk runs ahead of the scores; mistakes after the end of the trail were not made."""
+    def _drop_excess_mistakes(self, excess: int) -> None:
+        """Remove mistakes after the end of the search: the training runs ahead of the scores."""
         passes = self.mistakes_per_pass_
         while excess > 0 and passes[-1] <= excess:
             excess -= passes.pop()
@@ -138,15 +184,14 @@ class PocketPerceptron(LinearPerceptron):
             passes[-1] -= excess
 
     def _start(self, rows: Rows, random: Any) -> tuple[Array, Array]:
-        K, p = len(self.classes_), self.n_features_in_
-        k = 1 if K == 2 else K
+        K, k, p = len(self.classes_), self._n_vectors, self.n_features_in_
         if self.init == "zeros":
             return np.zeros((k, p)), np.zeros(k)
         if self.init == "random":
             return random.random_sample((k, p)), random.random_sample(k) * self.fit_intercept
-        if p > _MOST_COLUMNS:
+        if p > _MAX_COLUMNS:
             raise ValueError(
-                f'init="least_squares" solves for {p} columns at once, but is made for {_MOST_COLUMNS}: use "zeros".'
+                f'init="least_squares" solves for {p} columns at once, but is made for {_MAX_COLUMNS}: use "zeros".'
             )
 
         def signs(block: Block) -> Block:
@@ -157,14 +202,13 @@ class PocketPerceptron(LinearPerceptron):
         solution = MappedRows(rows, signs).reduce(Gram.of).select(None, self.fit_intercept).solve()
         return np.ascontiguousarray(solution.coef.T), np.array(solution.intercept, dtype=np.float64)
 
-    def _stop_reason(self, trail: PocketSearch) -> str:
-        wrong = int(trail.best.errors)
-        pocket = (
-            f"the pocket holds the weights after update {trail.best.update}, with {wrong} error{'s' * (wrong != 1)}"
-        )
-        if trail.best.errors == 0:
-            return f"the weights after update {trail.best.update} make no errors"
-        if trail.updates >= self.max_updates:
+    def _stop_reason(self, search: PocketSearch) -> str:
+        wrong = int(search.best.errors)
+        if wrong == 0:
+            return f"the weights after update {search.best.update} make no errors"
+        errors = f"{wrong} error{'s' * (wrong != 1)}"
+        pocket = f"the pocket holds the weights after update {search.best.update}, with {errors}"
+        if search.updates >= self.max_updates:
             return f"max_updates={self.max_updates} reached; {pocket}"
         return f"pass {self.n_passes_} made no mistake; {pocket}"
 

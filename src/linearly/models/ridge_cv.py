@@ -1,14 +1,11 @@
-"""`RidgeCV`: ridge with its penalty chosen by cross-validation in one pass over the rows."""
+"""`RidgeCV`: ridge regression with its penalty chosen by cross-validation in one pass over the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.least_squares.ridge_cv import FoldSummaries, RidgePath, fold_errors, leave_one_out_errors
 from linearly.algorithm.least_squares.solver import (
@@ -19,50 +16,81 @@ from linearly.algorithm.least_squares.solver import (
     summarize,
 )
 from linearly.dataset.rows.block import InMemoryRows, Rows
-from linearly.dataset.rows.reduce import single_threaded_blas
-from linearly.models.base import (
-    Array,
-    check_same_settings,
-    column_names,
-    is_multi_output,
-    merge_feature_names,
-    settings_of,
-    training_rows,
-    transactional_fit,
-)
+from linearly.models.base import Array, column_names, is_multi_output, training_rows, transactional_fit
 from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.models.parameter_checks import check_bool, check_several_nonnegative
 
-_LEAST = float(np.finfo(np.float64).smallest_normal)
-_MOST_FOLDS = 1000  # each has a summary and an eigendecomposition of its own
+_MAX_FOLDS = 1000  # each has a summary and an eigendecomposition of its own
 
 
 class RidgeCV(LeastSquaresBase):
-    """Ridge with ``alpha`` chosen by cross-validation: any number of penalties and folds in one pass.
-
-        Model class   ŷ = b + x'w
-        Objective     ½‖y − ŷ‖² + ½α‖w‖², α the one with the smallest prediction error on rows left out
-        Summary       one Gram of [1 | X | y] a fold; of few rows, a Triangle
-        Optimizer     one eigendecomposition a fold serves every alpha
-        Passes        1   (2 with cv="loo")
+    """Ridge regression with `alpha` chosen by cross-validation: any number of penalties and folds in one pass.
 
     Parameters
     ----------
     alphas : sequence of float, default=None
-        Penalties to try; by default 100 of them, from a millionth to a hundred times the mean eigenvalue of X'X.
+        Penalties to try. The default is 100 of them, from a millionth to a hundred times the mean eigenvalue of X'X.
     cv : int, "loo" or a scikit-learn splitter, default=5
-        Number of folds. A hash of its values says which fold a row is in, so neither the order of the rows nor what
-        holds them matters, and equal rows are left out together. ``"loo"`` leaves out one row at a time, exactly.
+        Number of folds. A hash of its values decides which fold a row is in. So the folds depend neither on the order
+        of the rows nor on where they are stored, and equal rows are left out together. ``"loo"`` leaves out one row at
+        a time.
     fit_intercept : bool, default=True
         Whether the model has a constant term; it is not penalised.
 
     Attributes
     ----------
-    alpha_ : the chosen penalty.
-    alphas_, cv_errors_ : the penalties tried, and the mean squared prediction error of each.
-    fold_errors_ : the same for each fold (alphas × folds), NaN for a fold without rows; their mean, weighted as the
-        rows of each fold are, is ``cv_errors_``.
-    coef_, intercept_, summary_, solution_, … : as in `LinearRegression`, of the fit to all rows with ``alpha_``.
+    alpha_ : float
+        Penalty with the smallest prediction error.
+    alphas_ : ndarray of shape (n_alphas,)
+        Penalties tried.
+    cv_errors_ : ndarray of shape (n_alphas,)
+        Mean squared prediction error of each penalty on rows that were left out.
+    fold_errors_ : ndarray of shape (n_alphas, n_folds)
+        The same for each fold; NaN for a fold without rows. ``cv_errors_`` is their mean, weighted by rows.
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        Coefficients of the fit to all rows with ``alpha_``, without the intercept.
+    intercept_ : float or ndarray of shape (n_targets,)
+        Constant term; 0 if ``fit_intercept=False``.
+    covariance_ : ndarray of shape (n_terms, n_terms) or (n_targets, n_terms, n_terms)
+        Covariance matrix of the terms, intercept first, for the chosen penalty.
+    training_error_ : float or ndarray of shape (n_targets,)
+        Mean squared residual.
+    folds_ : FoldSummaries
+        One summary per fold, unless ``cv="loo"``. Fitted models add and subtract by it.
+    summary_ : Gram or QRFactor
+        Sums over all rows.
+    solution_ : Solution
+        Coefficients with rank, condition number, correct digits and a root of their covariance.
+    method_ : str
+        Method used: ``"gram"`` or ``"qr"``.
+    n_passes_ : int
+        Number of passes over the rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X has names.
+
+    See Also
+    --------
+    LinearRegression : Least squares, or ridge with a given `alpha`.
+    cross_validate : Prediction error of any model on rows left out.
+
+    Notes
+    -----
+    ::
+
+        Model       y = b + x'w + e
+        Objective   0.5 ||y - b - Xw||^2 + 0.5 alpha ||w||^2, alpha with the smallest error on rows left out
+        Summary     cross-products of [1 | X | y], one per fold; a QR factor if there are few rows
+        Optimizer   one eigendecomposition per fold, which serves every alpha
+        Passes      1   (2 with cv="loo")
+
+    References
+    ----------
+    .. [1] T. Hastie, R. Tibshirani, J. Friedman (2009). The Elements of Statistical Learning, 2nd ed., sections 3.4
+       and 7.10.
+    .. [2] G. H. Golub, M. Heath, G. Wahba (1979). Generalized cross-validation as a method for choosing a good ridge
+       parameter. Technometrics 21, 215-223.
 
     Examples
     --------
@@ -73,8 +101,6 @@ class RidgeCV(LeastSquaresBase):
     0.1
     """
 
-    penalize_intercept = False
-
     def __init__(self, alphas: Any = None, *, cv: Any = 5, fit_intercept: bool = True) -> None:
         self.alphas = alphas
         self.cv = cv
@@ -82,44 +108,47 @@ class RidgeCV(LeastSquaresBase):
 
     @transactional_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose alpha and fit to all rows with it; ``sample_weight`` is analytic: a row's variance is σ²/w."""
-        check_bool("fit_intercept", self.fit_intercept)
+        """Choose alpha, and fit the model to all rows with it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Features. `Rows` contain their targets and weights.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets), default=None
+            Targets.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Analytic weights: the variance of a row is σ²/w, and a row of weight 0 is absent.
+
+        Returns
+        -------
+        RidgeCV
+            The fitted estimator.
+        """
+        self._check_parameters()
         rows = training_rows(self, X, y, sample_weight)
         self._multi_output = is_multi_output(rows)
         if isinstance(self.cv, str):
             self._leave_one_out(rows)
         else:
-            self.folds_ = self._fold(rows)
+            self.folds_ = self._summarize_folds(rows)
             self._choose_from_folds()
         return self
 
-    def __add__(self, other: Any) -> RidgeCV:
-        """The model of both sets of rows, alpha chosen anew, without either."""
-        return self._combined(other, lambda a, b: a + b)
+    def _check_parameters(self) -> None:
+        check_bool("fit_intercept", self.fit_intercept)
 
-    def __sub__(self, other: Any) -> RidgeCV:
-        """The model without the other's rows, alpha chosen anew: refused where they were never part of it."""
-        return self._combined(other, lambda a, b: a - b)
-
-    @single_threaded_blas()
-    def _combined(self, other: Any, combine: Callable[[FoldSummaries, FoldSummaries], FoldSummaries]) -> RidgeCV:
-        if not isinstance(other, RidgeCV):
-            return NotImplemented  # type: ignore[no-any-return]
-        check_is_fitted(self)
-        check_is_fitted(other)
+    def _check_mergeable(self, other: RidgeCV) -> None:
         for cv in (self.cv, other.cv):
             if not isinstance(cv, (int, np.integer)):
-                told = '"loo"' if isinstance(cv, str) else repr(cv)
-                raise ValueError(f"Models with cv={told} cannot be merged without the rows: use a number of folds.")
-        check_same_settings(settings_of(self), settings_of(other))
-        if len(self.folds_.parts) != len(other.folds_.parts):
+                shown = '"loo"' if isinstance(cv, str) else repr(cv)
+                raise ValueError(f"Models with cv={shown} cannot be merged without the rows: use a number of folds.")
+
+    def _set_from_two(self, a: RidgeCV, b: RidgeCV, combine: Any) -> None:
+        if len(a.folds_.parts) != len(b.folds_.parts):
             raise ValueError("Models with different numbers of folds cannot be merged.")
-        result: RidgeCV = clone(self)
-        merge_feature_names(result, self, other)
-        result._multi_output = self._multi_output
-        result.folds_ = combine(self.folds_, other.folds_)
-        result._choose_from_folds()
-        return result
+        self._multi_output = a._multi_output
+        self.folds_ = combine(a.folds_, b.folds_)
+        self._choose_from_folds()
 
     def _leave_one_out(self, rows: Rows) -> None:
         if self.cv != "loo":
@@ -133,11 +162,11 @@ class RidgeCV(LeastSquaresBase):
         self.fold_errors_ = errors.mean(axis=1)[:, None]
         self._choose(2)
 
-    def _fold(self, rows: Rows) -> FoldSummaries:
+    def _summarize_folds(self, rows: Rows) -> FoldSummaries:
         if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
             K = int(self.cv)
-            if not 2 <= K <= _MOST_FOLDS:
-                raise ValueError(f'cv must be at least 2 folds and at most {_MOST_FOLDS}, or "loo", not {K}.')
+            if not 2 <= K <= _MAX_FOLDS:
+                raise ValueError(f'cv must be at least 2 folds and at most {_MAX_FOLDS}, or "loo", not {K}.')
             folds = rows.reduce(lambda block: FoldSummaries.of(block, K))
         else:
             K, fold_of_row = self._folds_of_splitter(rows)
@@ -151,7 +180,7 @@ class RidgeCV(LeastSquaresBase):
         return folds
 
     def _folds_of_splitter(self, rows: Rows) -> tuple[int, NDArray[np.int_]]:
-        """How many folds a scikit-learn splitter makes, and which of them each row is left out in."""
+        """Return how many folds a scikit-learn splitter makes, and in which of them each row is left out."""
         from sklearn.model_selection import check_cv
 
         if not isinstance(rows, InMemoryRows):
@@ -163,32 +192,32 @@ class RidgeCV(LeastSquaresBase):
                 fold_of_row[test] = j
                 np.add.at(times, test, 1)
         except (ValueError, TypeError, IndexError) as error:
-            told = f'cv must be a number of folds, "loo" or a splitter; {self.cv!r} does not split these rows: {error}'
-            raise ValueError(told) from error
+            raise ValueError(
+                f'cv must be a number of folds, "loo" or a splitter; {self.cv!r} does not split these rows: {error}'
+            ) from error
         if (times != 1).any():
             i = int(np.argmax(times != 1))
             raise ValueError(f"cv must leave each row out exactly once; row {i} is left out {times[i]} times.")
         return len(splits), fold_of_row
 
     def _alphas(self, summary: Summary) -> Array:
-        if self.alphas is None:
-            path = RidgePath.of(summary, self.fit_intercept)
-            level = path.level
-            if not level > 0:
-                return np.logspace(-6, 2, 100)
-            with np.errstate(over="ignore", under="ignore"):
-                alphas: Array = np.logspace(-6, 2, 100) * (level * path.unit * path.unit)
-            if not _LEAST < alphas[0] <= alphas[-1] < np.inf:
-                many, do = ("small", "Multiply") if alphas[0] < 1 else ("large", "Divide")
-                name = column_names(self)[int(np.argmax(summary.scaling.scale[: summary.p]))]
-                raise ValueError(
-                    f"Column {name!r} is so {many} that the penalties to try, of the size of its squares, are beyond "
-                    f"float64. {do} X by a constant, or give alphas=."
-                )
-            return alphas
-        return check_several_nonnegative("alphas", self.alphas)
+        if self.alphas is not None:
+            return check_several_nonnegative("alphas", self.alphas)
+        factors: Array = np.logspace(-6, 2, 100)
+        path = RidgePath.of(summary, self.fit_intercept)
+        if not path.level > 0:
+            return factors
+        with np.errstate(over="ignore", under="ignore"):
+            alphas = factors * (path.level * path.unit * path.unit)
+        if not np.finfo(np.float64).smallest_normal < alphas[0] <= alphas[-1] < np.inf:
+            size, remedy = ("small", "Multiply") if alphas[0] < 1 else ("large", "Divide")
+            name = column_names(self)[int(np.argmax(summary.scaling.scale[: summary.p]))]
+            raise ValueError(
+                f"Column {name!r} is so {size} that the penalties to try, of the size of its squares, are beyond "
+                f"float64. {remedy} X by a constant, or give alphas=."
+            )
+        return alphas
 
-    @single_threaded_blas()
     def _choose_from_folds(self) -> None:
         self.summary_ = self.folds_.total()
         self.alphas_ = self._alphas(self.summary_)
@@ -196,10 +225,10 @@ class RidgeCV(LeastSquaresBase):
         self._choose(1)
 
     def _average_errors(self) -> None:
-        """Set the mean squared error over all rows that were left out, from those of the folds."""
+        """Set the mean squared error over all rows that were left out from the errors of the folds."""
         weights = self.folds_.weights if hasattr(self, "folds_") else np.ones(1)
-        there = weights > 0
-        self.cv_errors_ = self.fold_errors_[:, there] @ (weights[there] / weights.sum())
+        nonempty = weights > 0
+        self.cv_errors_ = self.fold_errors_[:, nonempty] @ (weights[nonempty] / weights.sum())
 
     def _choose(self, passes: int) -> None:
         self._average_errors()

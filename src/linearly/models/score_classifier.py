@@ -1,4 +1,4 @@
-"""Classifiers with a score for each class: scores to labels and to probabilities."""
+"""The base of classifiers with one score per class: from scores to labels and to probabilities."""
 
 from __future__ import annotations
 
@@ -16,95 +16,105 @@ from linearly.dataset.rows.block import Block, check_finite
 from linearly.dataset.rows.reduce import single_threaded_blas_unless_small
 from linearly.kernels.matrices import dense, drop_low_part, is_sparse
 from linearly.models.base import Array, EstimatorMixin, check_fitted, map_rows, prediction_rows
-from linearly.models.estimability import NotEstimable
 from linearly.models.label_encoding import accuracy
 from linearly.models.overflow_safe_scores import linear_scores
 
-_FEW = 256  # rows that are scored at once, without being cut into blocks
+_MAX_ROWS_AT_ONCE = 256  # rows that are scored without being cut into blocks
 
 
-class ScoreClassifier(EstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that picks the class with the highest score."""
+class LabelClassifier(EstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose `score` is the accuracy of its labels."""
 
     classes_: NDArray[Any]
 
+    def _score(self, X: Any, y: Any, weight: Array | None) -> float:
+        return accuracy(np.asarray(self.predict(X)), y, weight, self.classes_)
+
+
+class ScoreClassifier(LabelClassifier):
+    """A classifier that predicts the class with the highest score."""
+
     def scores(self, X: Array) -> Array:
-        """Scores of all classes, n × K, for a block of numbers."""
+        """Return the scores of all classes, n × K, for a matrix of numbers."""
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> Array:
-        """Scores: n × K, or for two classes the score of ``classes_[1]`` less that of ``classes_[0]``."""
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes
+            One score per class; for two classes the score of ``classes_[1]`` minus that of ``classes_[0]``.
+        """
         scores = self._all_scores(X)
         with np.errstate(over="ignore"):
             return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score (of equal ones the first, and of two classes the second)."""
+        """Return the class with the highest score.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels. Of equal scores the first class is predicted, and the second if there are two classes.
+        """
         scores = self._all_scores(X)
         if len(self.classes_) == 2:
             return np.asarray(self.classes_[(scores[:, 1] >= scores[:, 0]).astype(int)])
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
-    def _score(self, X: Any, y: Any, weight: Array | None) -> float:
-        return accuracy(np.asarray(self.predict(X)), y, weight, self.classes_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit came to its end: one that was refused may have left the classes behind."""
-        return "coef_" in self.__dict__ or "covariances_" in self.__dict__
-
     def _all_scores(self, X: Any) -> Array:
         return self._for_rows(X, self.scores)
 
     def _for_rows(self, X: Any, f: Callable[[Array], Array]) -> Array:
-        """f of all rows, n × K, block by block on the threads of the fold; NaN and infinity are refused by name."""
+        """Return f of all rows, computed block by block; the error for NaN or infinity names its row and column."""
         check_fitted(self)
         estimable = self._estimable()
-        with np.errstate(invalid="ignore", over="ignore"):
-            plainly = estimable is None and _plain_few(X) and not hasattr(self, "feature_names_in_")
-            if plainly and X.shape[1] == self.n_features_in_:
-                # A few rows in a few microseconds: a NaN or infinity in X shows up in the result.
-                with single_threaded_blas_unless_small(X.size * len(self.classes_)):
-                    few = f(X)
-                if isfinite(np.add.reduce(few, axis=None)):
-                    return few
-
-        def scored(block: Block) -> Array:
-            X = drop_low_part(block.X)
+        small = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and 0 < len(X) <= _MAX_ROWS_AT_ONCE
+        small = small and estimable is None and not hasattr(self, "feature_names_in_")
+        if small and X.shape[1] == self.n_features_in_:
+            # A few rows in a few microseconds: a NaN or infinity in X shows up in the result.
             with np.errstate(invalid="ignore", over="ignore"):
-                part = f(X)
+                with single_threaded_blas_unless_small(X.size * len(self.classes_)):
+                    result = f(X)
+                if isfinite(np.add.reduce(result, axis=None)):
+                    return result
+
+        def f_of_finite(block: Block) -> Array:
+            matrix = drop_low_part(block.X)
+            with np.errstate(invalid="ignore", over="ignore"):
+                part = f(matrix)
                 if not np.isfinite(part.sum()):
                     check_finite(block)
             return part
 
-        if estimable is None:
-            return map_rows(prediction_rows(self, X), scored, wide=self._numbers_a_row())
-        with NotEstimable() as doubtful:
-
-            def scored_with_doubts(block: Block) -> Array:
-                part = scored(block)
-                doubtful.look(block, estimable)
-                return part
-
-            return map_rows(prediction_rows(self, X), scored_with_doubts, wide=self._numbers_a_row())
+        rows = prediction_rows(self, X)
+        return map_rows(rows, f_of_finite, cells_per_row=len(self.classes_), estimable=estimable)
 
     def _estimable(self) -> Callable[[Any], NDArray[np.bool_]] | None:
-        """What says at which rows the fit determines the scores; None where it does at all."""
+        """Return a function that says for which rows the fit determines the scores; None if it does for all."""
         return None
-
-    def _numbers_a_row(self) -> int:
-        """How many numbers the scores of a row take on the way."""
-        return len(self.classes_)
 
 
 def is_multilabel(y: Any) -> bool:
-    """Whether y has several columns, one a label."""
-    # Asked of y itself where it knows: an array would compute a target that lives on Dask.
+    """Return whether y has several columns, one per label."""
+    # y itself is asked for its shape where it has one: conversion would compute a target that lives on Dask.
     shape = () if y is None else y.shape if hasattr(y, "shape") else as_array(y, "y").shape
     return len(shape) == 2 and shape[1] > 1
 
 
 def multilabel_targets(y: Any) -> NDArray[Any]:
-    """A 2-D y of 0 and 1, one column a label; anything else in it is refused by row and column."""
+    """Return a 2-D y of 0 and 1, one column per label; the error for other values names row and column."""
     Y = as_array(dense(y), "y")
     if Y.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: y is {Y.dtype}. A 2-D y must hold 0 and 1 only.")
@@ -119,43 +129,39 @@ def multilabel_targets(y: Any) -> NDArray[Any]:
 
 
 def softmax(scores: Array) -> Array:
-    """Probabilities proportional to exp(score), shifted by the largest so that nothing overflows."""
-    E = _below_largest(scores)
+    """Return probabilities proportional to exp(score), shifted by the largest so that nothing overflows."""
+    E = _minus_largest(scores)
     np.exp(E, out=E)
     E /= E.sum(axis=0)
     return E.T
 
 
 def linear_softmax(X: Any, coefficients: Array, constants: Array) -> Array:
-    """The softmax of X @ coefficients + constants, for a block of numbers, dense or sparse."""
+    """Return the softmax of X @ coefficients + constants for a dense or sparse matrix."""
     if is_sparse(X):
         return softmax(linear_scores(X, coefficients, constants))
-    found = kernels.softmax_probabilities(softmax_by_element(X), np.concatenate([constants[None], coefficients]))
+    found = kernels.softmax_probabilities(element_aligned(X), np.concatenate([constants[None], coefficients]))
     if np.isnan(found.sum()):
         lost = np.flatnonzero(np.isnan(found).any(axis=1))
         found[lost] = softmax(linear_scores(X[lost], coefficients, constants))
     return found
 
 
-def softmax_by_element(X: NDArray[Any]) -> NDArray[Any]:
-    """X, or a copy of it where its strides are no multiples of a number: columns of a structured array, say."""
+def element_aligned(X: NDArray[Any]) -> NDArray[Any]:
+    """Return X, copied if its strides are not multiples of the item size, as for columns of a structured array."""
     return X if all(stride % X.itemsize == 0 for stride in X.strides) else X.copy()
 
 
 def log_softmax(scores: Array) -> Array:
-    """Logarithms of `softmax`."""
-    moved = _below_largest(scores)
-    moved -= np.log(np.exp(moved).sum(axis=0))
-    return moved.T
+    """Return the logarithms of `softmax`, accurate also where the probabilities underflow."""
+    L = _minus_largest(scores)
+    L -= np.log(np.exp(L).sum(axis=0))
+    return L.T
 
 
-def _below_largest(scores: Array) -> Array:
-    """Scores less the largest of their row, K × n: classes are few, and NumPy is fast along the long side."""
-    turned = np.array(scores.T, order="C")
-    with np.errstate(over="ignore"):  # what is further below than float64 goes is −∞ below
-        turned -= turned.max(axis=0)
-    return turned
-
-
-def _plain_few(X: Any) -> bool:
-    return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and 0 < len(X) <= _FEW
+def _minus_largest(scores: Array) -> Array:
+    """Return scores minus the largest of their row, as K × n: NumPy is fast along the long side."""
+    S = np.array(scores.T, order="C")
+    with np.errstate(over="ignore"):  # a difference beyond float64 becomes −∞
+        S -= S.max(axis=0)
+    return S

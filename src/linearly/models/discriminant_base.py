@@ -1,0 +1,116 @@
+"""The base of linear and quadratic discriminant analysis: normal classes from one Gram per class."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.least_squares.solution import NEGLIGIBLE, Whitening, digits_of_error, whiten
+from linearly.dataset.rows.array_checks import as_numeric_array
+from linearly.exceptions import warn_at_caller
+from linearly.kernels.double_double import Numbers, to_float64
+from linearly.models.base import Array, list_columns
+from linearly.models.class_gram_classifier import ClassGramClassifier
+from linearly.models.label_encoding import check_no_empty_class
+from linearly.models.parameter_checks import check_fraction
+from linearly.models.score_classifier import log_softmax
+
+REMEDY = 0.1  # the shrinkage that is used, with a warning, if a covariance is singular and none was chosen
+
+
+class DiscriminantBase(ClassGramClassifier):
+    """Priors, shrinkage, correct digits and probabilities of a classifier with normal classes."""
+
+    def __init__(self, priors: Any = None, shrinkage: float | None = None) -> None:
+        self.priors = priors
+        self.shrinkage = shrinkage
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of the posterior probabilities, accurate also where the probabilities underflow.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or Rows of shape (n_rows, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Log-probabilities in the order of ``classes_``.
+        """
+        return log_softmax(self._all_scores(X))
+
+    def _check_parameters(self) -> None:
+        if self.shrinkage is not None:
+            check_fraction("shrinkage", self.shrinkage)
+
+    def _priors(self) -> Array:
+        check_no_empty_class(self.classes_, self.summary_.counts)
+        if self.priors is None:
+            return self.summary_.priors
+        priors = np.array(as_numeric_array(self.priors, "priors"), dtype=np.float64)  # a copy, safe from later changes
+        if priors.shape != (len(self.classes_),) or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-8:
+            raise ValueError(
+                f"priors must be {len(self.classes_)} positive numbers that add up to 1, one for each of "
+                f"{self.classes_.tolist()}, not {self.priors!r}."
+            )
+        return priors
+
+    def _digits(self) -> float:
+        pooled = self.summary_.pooled()
+        found = whiten(pooled.centered_crossprod, pooled.rounding[1:])
+        digits = [digits_of_gram(self.summary_.total()), found.digits if found.sure else 0.0]
+        return min([*digits, self._digits_of_means(pooled, found)])
+
+    def _digits_of_means(self, pooled: Gram, found: Whitening) -> float:
+        """Return the correct digits of the distance of each class mean from the mean of all rows."""
+        parts = [part.rescaled(pooled.scaling) for part in self.summary_.parts if part.n]
+        apart = np.stack([to_float64(part.mean - pooled.mean) for part in parts]) @ found.root
+        bound = np.stack([part.rounding for part in parts])
+        weights = np.array([to_float64(part.weight) for part in parts])
+        error = np.sqrt(bound[:, 0] * (bound[:, 1:] @ (found.root**2).sum(axis=1))) / weights
+        # A distance smaller than its standard error needs no correct digits.
+        least = NEGLIGIBLE / math.sqrt(float(to_float64(pooled.weight)))
+        return digits_of_error(float((error / np.maximum(np.sqrt((apart**2).sum(axis=1)), least)).max()))
+
+    def _enough_rows(self) -> bool:
+        """Return whether each class has a row, and some class a further one."""
+        return bool((self.summary_.counts > 0).all() and self.summary_.weights.sum() > len(self.classes_))
+
+    def _useful_columns(self) -> NDArray[np.intp]:
+        """Return the columns that are not combinations of others over all rows; warn of the rest."""
+        aliased = whiten(self.summary_.total().centered_crossprod).aliased
+        if aliased:
+            warn_at_caller(
+                f"{list_columns(self, aliased)}: constant or a combination of the columns before, so it tells nothing "
+                "about the classes. It is left out (coefficient 0).",
+                np.exceptions.RankWarning,
+            )
+        return np.setdiff1d(np.arange(self.n_features_in_), aliased)
+
+    def _warn_singular(self, found: Whitening, columns: NDArray[np.intp], whose: str) -> None:
+        dependent = list_columns(self, [int(columns[j]) for j in found.aliased])
+        warn_at_caller(
+            f"The covariance {whose} is singular: {dependent} does not vary there on its own. shrinkage={REMEDY} was "
+            "used; set shrinkage yourself, drop the column, or add rows.",
+            np.exceptions.RankWarning,
+        )
+
+
+def digits_of_gram(gram: Gram) -> float:
+    """Return the correct digits of an inverse covariance; 0 if its rank is not certain."""
+    found = whiten(gram.centered_crossprod, gram.rounding[1:])
+    return found.digits if found.sure else 0.0
+
+
+def towards_identity(covariance: Numbers, unit: Array, s: float) -> Numbers:
+    """Return (1 − s)Σ + s·(trace Σ / p)·I in the user's units, for a covariance in units of `unit`."""
+    if s == 0:
+        return covariance
+    variances = np.diagonal(to_float64(covariance)) * unit**2
+    level = variances.mean() if variances.any() else 1.0
+    return covariance * (1 - s) + np.diag(level / unit**2) * s
