@@ -17,7 +17,6 @@ EXTRAS = {
     "jinja2": "cli",
     "matplotlib": "cli",
     "rich": "cli",
-    "formulaic": "formula",
     "starlette": "lab",
     "uvicorn": "lab",
     "anywidget": "lab",

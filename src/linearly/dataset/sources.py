@@ -19,7 +19,7 @@ def as_tables(data: Any) -> Tables:
     """Tables of a data frame, a dict of columns, files, a stream of Arrow batches, or a table on a cluster."""
     if isinstance(data, dict):
         return FrameTables(frame_of(data))
-    if all(hasattr(data, name) for name in ("fold", "select", "schema")) and not is_frame(data):
+    if all(hasattr(data, name) for name in ("reduce", "select", "schema")) and not is_frame(data):
         return data  # type: ignore[no-any-return]
     home = type(data).__module__.split(".")[0]
     if home in ("dask", "dask_expr"):
