@@ -281,7 +281,7 @@ def test_a_model_of_many_passes_reads_a_small_file_once(run):
     assert fitted.estimator.n_passes_ == 50
     assert progress.passes == 2  # the labels, and the rows
     rows = fitted.design_rows(tables)
-    assert cache_in_memory(rows, most_bytes=8) is rows
+    assert cache_in_memory(rows, max_bytes=8) is rows
     again = type(fitted.estimator)(max_passes=50).fit(rows)
     np.testing.assert_array_equal(again.coef_, fitted.estimator.coef_)
 

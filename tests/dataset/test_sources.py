@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import linearly as ly
-from linearly.dataset.files.scan import stream_tables
+from linearly.dataset.files.tables import stream_tables
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=200).round(3)

@@ -20,7 +20,7 @@ from fuzz.run import Broken, Fuzzer, unlike_ours
 from linearly.checks.column_profile import profile
 from linearly.checks.data_checks import findings
 from linearly.dataset.files import csv as text
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files.tables import file_tables
 
 PIECES = (
     *(b'"', b'""', b",", b";", b"\t", b"|", b"\n", b"\r\n", b"\r", b"\n\n", b"\x00", b"\xff", b"\xef\xbb\xbf"),

@@ -25,7 +25,7 @@ _SAMPLED = 2**20  # bytes of a text file by which its rows are estimated
 
 def read(data: str, progress: Progress) -> WatchedTables:
     """The tables that a command is given by a path, a glob, a directory, a URL, or - for standard input."""
-    from linearly.dataset.files.scan import file_tables
+    from linearly.dataset.files.tables import file_tables
 
     try:
         tables = file_tables(_source(data))
@@ -84,6 +84,8 @@ def _twice(stream: Any, name: str) -> Any:
 class WatchedTables:
     """Tables that tell a `Progress` of every chunk that is done."""
 
+    one_shot = False
+
     def __init__(self, tables: Tables, progress: Progress, expected: int | None = None) -> None:
         self.tables, self.progress, self.expected = tables, progress, expected
         self.schema = tables.schema
@@ -105,9 +107,7 @@ class WatchedTables:
 
     def with_text(self, columns: Sequence[str]) -> WatchedTables:
         """The same rows, with some columns as text."""
-        from linearly.dataset.rows.tables import with_text
-
-        return WatchedTables(with_text(self.tables, columns), self.progress, self.expected)
+        return WatchedTables(self.tables.with_text(columns), self.progress, self.expected)
 
     def with_na(self, markers: tuple[str, ...]) -> WatchedTables:
         """The same rows, with the cells that hold one of the markers missing."""
@@ -154,6 +154,8 @@ def _expected_rows(tables: Any) -> int | None:
 class PickedTables:
     """Every so-many-th row of tables, or all the others: row i is held out where ⌊(i + 1) share⌋ > ⌊i share⌋."""
 
+    one_shot = False
+
     def __init__(self, tables: Tables, share: Fraction, *, held: bool) -> None:
         self.tables, self.share, self.held = tables, share, held
         self.schema = tables.schema
@@ -183,9 +185,7 @@ class PickedTables:
 
     def with_text(self, columns: Sequence[str]) -> PickedTables:
         """The same rows, with some columns as text."""
-        from linearly.dataset.rows.tables import with_text
-
-        return PickedTables(with_text(self.tables, columns), self.share, held=self.held)
+        return PickedTables(self.tables.with_text(columns), self.share, held=self.held)
 
     def with_na(self, markers: tuple[str, ...]) -> PickedTables:
         """The same rows, with the cells that hold one of the markers missing."""

@@ -12,7 +12,7 @@ from pyarrow import feather
 
 import linearly as ly
 from linearly.dataset.files import csv as text
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files.tables import file_tables
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,8 @@ import linearly as ly
 from linearly.dataset.design.design import DesignRows, design_of
 from linearly.dataset.files import csv as text
 from linearly.dataset.files.locations import locations_of
-from linearly.dataset.files.scan import FileTables, file_tables, stream_tables, write_tables
+from linearly.dataset.files.tables import FileTables, file_tables, stream_tables
+from linearly.dataset.files.writers import write_tables
 from linearly.dataset.rows.block import RowOrigin
 from linearly.dataset.rows.tables import Chunk, FrameTables
 

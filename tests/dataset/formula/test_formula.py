@@ -45,7 +45,7 @@ from linearly.dataset.formula.expression import (
     parse,
 )
 from linearly.dataset.rows.reduce import reduce_blocks
-from linearly.dataset.rows.tables import Chunk, FrameTables
+from linearly.dataset.rows.tables import Chunk, FrameTables, Tables
 from linearly.dataset.sources import as_tables
 from linearly.selftest.rationals import least_squares, rational, worst_digits
 
@@ -53,7 +53,7 @@ GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "formula.json").read
 CASES = {f"{case['data']}: {case['formula']}": case for case in GOLDEN["cases"]}
 
 
-class Cut:
+class Cut(Tables):
     """A data frame in chunks of a few rows, some of them empty."""
 
     def __init__(self, frame, rows=7):

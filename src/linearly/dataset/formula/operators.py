@@ -7,8 +7,8 @@ Precedence, from loosest to tightest (all operators group from the left):
     :           interact
     ^           cross up to k at a time; k is an integer
 
-The parser reads tokens by recursive descent. Limits on the number of terms, factors and products are checked while terms
-are formed, so that a short formula cannot use up memory.
+The parser reads tokens by recursive descent. Limits on the number of terms, factors and products are checked while
+terms are formed, so that a short formula cannot use up memory.
 """
 
 from __future__ import annotations
@@ -166,7 +166,8 @@ class _TermParser(TokenReader):
         if token is not None and token.kind == "number":
             if token.text not in ("0", "1"):
                 raise ValueError(
-                    f"The number {token.text[:20]} is no term: 1 and 0 stand for the intercept, I(2 * x) for a multiple."
+                    f"The number {token.text[:20]} is no term: 1 and 0 stand for the intercept, I(2 * x) for a "
+                    "multiple."
                 )
             self.at += 1
             return TermSum({}, token.text == "1")

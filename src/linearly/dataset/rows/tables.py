@@ -67,6 +67,7 @@ class Tables(Protocol):
     """Columns with names and kinds that can be walked in order or folded where they live."""
 
     schema: dict[str, nw.dtypes.DType]
+    one_shot: bool = False  # whether the rows can be read only once
 
     def __iter__(self) -> Iterator[Chunk]:
         """The chunks in order; each call is a new pass."""
@@ -80,8 +81,16 @@ class Tables(Protocol):
         """The same rows with some of the columns: the others are not read."""
         ...
 
+    def with_text(self, columns: Sequence[str]) -> Tables:
+        """Return the same rows with some columns as text, if their types are guessed from the rows (CSV files).
 
-class FrameTables:
+        A file may contain only 1 and 2 of the levels 1, 2 and X; these are text too. Columns that are absent, and
+        tables that declare their types, stay as they are.
+        """
+        return self
+
+
+class FrameTables(Tables):
     """A data frame in this process: pandas, polars, Arrow, or anything else that narwhals knows."""
 
     def __init__(self, frame: Any) -> None:
@@ -109,16 +118,6 @@ def _named(frame: Any) -> Any:
     if nw.dependencies.is_pandas_dataframe(frame) and not all(isinstance(name, str) for name in frame.columns):
         return frame.set_axis(list(map(str, frame.columns)), axis=1)
     return frame
-
-
-def with_text(tables: Tables, columns: Sequence[str]) -> Tables:
-    """The same rows, with some columns as text: files without types guess them from the rows that they have.
-
-    Of the levels 1, 2 and X a file may hold 1 and 2 only, and these are text too. Columns that are not there, and
-    tables that know their types, are left as they are.
-    """
-    known: Tables = tables.with_text(columns) if hasattr(tables, "with_text") else tables
-    return known
 
 
 def _spelt_alike(name: str, known: str) -> bool:

@@ -7,7 +7,6 @@ a piece of text), so memory does not grow with the number of rows, and the order
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,8 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import narwhals.stable.v2 as nw
 from narwhals.exceptions import NarwhalsError
 
-from linearly.dataset.design.design import DesignRows, design_of
-from linearly.dataset.files.writers import write_tables
 from linearly.dataset.rows.block import takes_columns
 from linearly.dataset.rows.reduce import MergeTree, reduce_blocks
 from linearly.dataset.rows.tables import Chunk, Tables, known_columns
@@ -27,59 +24,11 @@ if TYPE_CHECKING:
 
     from linearly.dataset.files.read_units import TableFile, Unit
 
-__all__ = ["FileTables", "file_tables", "scan", "stream_tables", "write_tables"]
-
 S = TypeVar("S")
 
 
-def scan(
-    source: Any,
-    *,
-    target: str,
-    features: Sequence[str] | None = None,
-    weight: str | None = None,
-    missing: str = "error",
-    na_values: Sequence[str] = (),
-) -> DesignRows:
-    """Rows of files that may be larger than memory, for the `fit` of any estimator.
-
-    Parameters
-    ----------
-    source : a path, a glob, a directory, a list of paths, an open binary file, "-" for standard input, or a URL of a
-        filesystem that pyarrow knows (s3://, gs://, hdfs://). Parquet, CSV (also .gz, .zst) and Arrow files are told
-        apart by their first bytes. Directories year=2024/region=eu below the given one are columns. Anything that
-        gives Arrow batches is taken too, and so are data frames.
-    target : the column to predict.
-    features : the columns to predict it from; all others by default. Columns that are not needed are not read.
-    weight : a column of row weights.
-    missing : rows with missing values are an "error", or are left out ("drop").
-    na_values : texts that stand for missing values, such as ``["-", "?"]``, besides empty cells and NA in CSV files.
-
-    Numbers are read as they are. Text columns become a column for each level but the first, in the order of sorting,
-    and so do the labels of a text target; learning the levels takes a pass over those columns.
-
-    Examples
-    --------
-    >>> import io, linearly as ly
-    >>> rows = ly.scan(io.BytesIO(b"size,price\\n1,3.1\\n2,5.0\\n3,6.9\\n"), target="price")
-    >>> ly.LinearRegression().fit(rows).coef_.round(2).tolist()
-    [1.9]
-    """
-    from linearly.dataset.design.missing_markers import as_markers, without_markers
-    from linearly.dataset.design.numeric_text_checks import check_no_numeric_text
-    from linearly.dataset.design.zero_weights import fit_design
-    from linearly.dataset.sources import as_tables
-
-    tables = without_markers(as_tables(source), as_markers(na_values))
-    design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
-    design = fit_design(design, tables)
-    for remark in check_no_numeric_text(design, tables):
-        warnings.warn(remark, UserWarning, stacklevel=2)
-    return DesignRows(tables, design)
-
-
 def file_tables(source: Any) -> Tables:
-    """Tables of files: see `scan` for what they are given by."""
+    """Return the tables of files; `linearly.scan` lists what may be given."""
     arrow_needed()
     from linearly.dataset.files.arrow import ArrowTable, ParquetTable, arrow_stream
     from linearly.dataset.files.csv import CsvFile
