@@ -19,7 +19,7 @@ from fuzz.mutation import mutated
 from fuzz.run import Broken, Fuzzer, unlike_ours
 from linearly.checks.column_profile import profile
 from linearly.checks.data_checks import findings
-from linearly.dataset.files import csv as text
+from linearly.dataset.files import csv_text as text
 from linearly.dataset.files.tables import file_tables
 
 PIECES = (

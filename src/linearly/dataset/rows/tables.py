@@ -7,6 +7,7 @@ other. Whatever has columns becomes `Tables` by `as_tables`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
@@ -137,6 +138,13 @@ def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "co
             alike = [known for known in schema if known.lower() == name.lower()]
             hint = f"Did you mean {' or '.join(map(repr, alike or near))}?" if alike or near else _listed(schema)
             raise ValueError(f"There is no {what} {name!r}. {hint}")
+
+
+def check_unique_names(names: Sequence[str], file: str) -> None:
+    """Raise if two columns of a file have the same name."""
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise ValueError(f"{file} has two columns called {name!r}: rename one of them.")
 
 
 def _listed(schema: dict[str, Any]) -> str:
