@@ -23,7 +23,7 @@ from pyarrow import csv
 
 import linearly as ly
 from benchmarks.race import Contender, Result, race
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files.tables import file_tables
 
 Array = NDArray[np.float64]
 

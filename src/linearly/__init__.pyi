@@ -13,8 +13,8 @@ from linearly.dataset.features.digits import DigitFeatures as DigitFeatures
 from linearly.dataset.features.digits import digit_features as digit_features
 from linearly.dataset.features.spam import SpamFeatures as SpamFeatures
 from linearly.dataset.features.spam import spam_features as spam_features
-from linearly.dataset.files.scan import scan as scan
 from linearly.dataset.rows.polynomial import polynomial_features as polynomial_features
+from linearly.dataset.sources import scan as scan
 from linearly.evaluation.bias_variance import BiasVariance as BiasVariance
 from linearly.evaluation.bias_variance import bias_variance as bias_variance
 from linearly.evaluation.cross_validate import cross_validate as cross_validate

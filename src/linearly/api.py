@@ -20,7 +20,7 @@ from linearly.algorithm.least_squares.block_ledger import BlockLedger, Fingerpri
 from linearly.algorithm.least_squares.zero_columns import add_zero_columns
 from linearly.dataset.cluster.partitions import PredictChunk
 from linearly.dataset.design.cached_rows import cache_in_memory
-from linearly.dataset.design.design import Design, DesignRows, check_policies, design_of, refuse_groups
+from linearly.dataset.design.design import Design, DesignRows, check_groups, check_policies, design_of
 from linearly.dataset.design.missing_markers import as_markers, without_markers
 from linearly.dataset.design.numeric_text_checks import check_no_numeric_text
 from linearly.dataset.design.zero_weights import extend_design, fit_design
@@ -174,7 +174,7 @@ def design_for(
     for name, what in ((weight, "weight column"), (groups, "column of groups")):
         known_columns([] if name is None else [name], tables.schema, what)
     for name in () if design.target is None else design.target.factor.required_columns:
-        refuse_groups(groups, name, weight)
+        check_groups(groups, name, weight)
     return replace(design, weight=weight, groups=groups, missing=missing)
 
 
@@ -353,7 +353,7 @@ class Model:
             with NotEstimable():
                 return self._answered(data, self.estimator.predict, {"prediction": self._example()}, keep)
         from linearly.dataset.files.locations import check_not_overwriting
-        from linearly.dataset.files.scan import write_tables
+        from linearly.dataset.files.writers import write_tables
 
         check_not_overwriting(out, data)
         with NotEstimable():

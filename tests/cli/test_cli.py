@@ -91,7 +91,7 @@ def test_answers_without_importing_anything_heavy():
 def test_the_cli_extra_is_enough(run):
     code = (
         "import sys\n"
-        "for name in ('formulaic', 'onnx', 'sqlglot', 'starlette', 'uvicorn'):\n"
+        "for name in ('onnx', 'sqlglot', 'starlette', 'uvicorn'):\n"
         "    sys.modules[name] = None\n"
         "from linearly.cli.main import main\n"
         "clean = ['--without', 'customer,currency', '--missing', 'drop']\n"
@@ -126,7 +126,7 @@ def test_every_command_has_its_place_in_the_docs(name):
 
 
 def test_the_screens_in_the_docs_are_true(run, tmp_path, monkeypatch, require):
-    require(all(map(find_spec, ("onnx", "sqlglot", "formulaic"))), "needs linearly[export,formula]")
+    require(all(map(find_spec, ("onnx", "sqlglot"))), "needs linearly[export]")
     monkeypatch.setenv("COLUMNS", "80")
     shown = screens.blocks(screens.PAGE.read_text(encoding="utf-8"))
     assert len(shown) > 5
@@ -281,7 +281,7 @@ def test_a_model_of_many_passes_reads_a_small_file_once(run):
     assert fitted.estimator.n_passes_ == 50
     assert progress.passes == 2  # the labels, and the rows
     rows = fitted.design_rows(tables)
-    assert cache_in_memory(rows, most_bytes=8) is rows
+    assert cache_in_memory(rows, max_bytes=8) is rows
     again = type(fitted.estimator)(max_passes=50).fit(rows)
     np.testing.assert_array_equal(again.coef_, fitted.estimator.coef_)
 

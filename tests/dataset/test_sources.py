@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import linearly as ly
-from linearly.dataset.files.scan import stream_tables
+from linearly.dataset.files.tables import stream_tables
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=200).round(3)
@@ -86,7 +86,7 @@ def test_a_marker_in_a_csv_file_is_read_as_missing_on_request(marker, quote, tmp
 
 
 def test_a_marker_that_comes_late_in_a_csv_file_is_read_as_missing_on_request(monkeypatch):
-    monkeypatch.setattr("linearly.dataset.files.csv.PIECE", 200)
+    monkeypatch.setattr("linearly.dataset.files.csv_text.PIECE", 200)
     data = as_csv([*map(str, X[:-1]), "-"])
     with pytest.raises(ValueError, match=r"Line 201 .*, column 'x': '-' does not fit.*na_values=\[\"-\"\]"):
         ly.fit(io.BytesIO(data), target="y", missing="drop")

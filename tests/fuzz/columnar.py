@@ -22,7 +22,7 @@ from pyarrow import ipc
 import linearly as ly
 from fuzz.mutation import mutated
 from fuzz.run import Broken, Fuzzer, unlike_ours
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files.tables import file_tables
 
 ROWS = 20
 PIECES = (b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"\x00" * 8, b"\xff" * 8, b"\x15", b"\x80" * 9, b"double", b"y")

@@ -18,8 +18,8 @@ import linearly as ly
 from fuzz.mutation import mutated
 from fuzz.run import Broken, Fuzzer, unlike_ours
 from linearly.checks import inspect_table
-from linearly.dataset.files import csv as text
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files import csv_text as text
+from linearly.dataset.files.tables import file_tables
 
 PIECES = (
     *(b'"', b'""', b",", b";", b"\t", b"|", b"\n", b"\r\n", b"\r", b"\n\n", b"\x00", b"\xff", b"\xef\xbb\xbf"),

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from fuzz.mutation import mutated
 from fuzz.run import Broken, Fuzzer
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files.tables import file_tables
 
 PIECES = (b"\x15", b"\x2c", b"\x00" * 8, b"\xff" * 8, b"\x80" * 9, b"\x03", b"\x07", b"\xf4\xff\xff\xff\xff")
 

@@ -14,7 +14,7 @@ from pyarrow import ipc
 
 import linearly as ly
 from linearly.checks import inspect_table
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files.tables import file_tables
 from linearly.export.model_file import _digest, to_bytes
 from linearly.kernels.double_double import two_product
 from linearly.table import Table

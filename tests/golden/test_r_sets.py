@@ -15,14 +15,6 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "sets.json").read_te
 TERMS = ("estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high")
 
 
-@pytest.fixture(autouse=True)
-def formulaic(require):
-    try:
-        import formulaic.parser  # noqa: F401
-    except ImportError:
-        require(False, "needs formulaic")
-
-
 def close(actual, expected, rel=1e-8, least=1e-6):
     """Equal to `rel`, of a unit `least` for what is next to zero; R's NA (null) is NaN here."""
     expected = np.array(expected, dtype=np.float64)

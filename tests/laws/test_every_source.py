@@ -26,7 +26,7 @@ from clusters import dask_array, dask_frame, fitted, kill_one, mixed_by_hand, pi
 from pyarrow import csv
 
 import linearly as ly
-from linearly.dataset.files import csv as text
+from linearly.dataset.files import csv_text as text
 from linearly.dataset.rows.block import Block
 from linearly.dataset.rows.views import MappedRows
 

@@ -82,7 +82,7 @@ def test_no_test_is_needed():
     code = (
         "import sys\n"
         "from importlib.machinery import PathFinder\n"
-        "absent = ('pytest', 'hypothesis', 'pandas', 'polars', 'pyarrow', 'statsmodels', 'formulaic')\n"
+        "absent = ('pytest', 'hypothesis', 'pandas', 'polars', 'pyarrow', 'statsmodels')\n"
         "class Without(PathFinder):\n"
         "    @classmethod\n"
         "    def find_spec(cls, name, path=None, target=None):\n"

@@ -17,7 +17,6 @@ EXTRAS = {
     for extra, modules in {
         "files": ("pyarrow",),
         "cli": ("click", "jinja2", "matplotlib", "rich"),
-        "formula": ("formulaic",),
         "lab": ("starlette", "uvicorn", "anywidget"),
         "export": ("onnx", "sqlglot"),
     }.items()

@@ -25,7 +25,7 @@ _SAMPLE_BYTES = 2**20  # of a text file, from which its number of rows is estima
 
 def read_tables(data: str, progress: Progress) -> WatchedTables:
     """Return the tables of a path, a glob, a directory, a URL, or - for standard input."""
-    from linearly.dataset.files.scan import file_tables
+    from linearly.dataset.files.tables import file_tables
 
     try:
         tables = file_tables(_rereadable(data))
@@ -101,6 +101,7 @@ class _DerivedTables:
     """Tables made of other tables; which columns are read, and how, is passed on to those."""
 
     tables: Tables
+    one_shot = False
 
     def __post_init__(self) -> None:
         self.schema = self.tables.schema
@@ -111,9 +112,7 @@ class _DerivedTables:
 
     def with_text(self, columns: Sequence[str]) -> Self:
         """Return the same rows with some columns as text."""
-        from linearly.dataset.rows.tables import with_text
-
-        return replace(self, tables=with_text(self.tables, columns))
+        return replace(self, tables=self.tables.with_text(columns))
 
     def with_na(self, markers: tuple[str, ...]) -> Self:
         """Return the same rows with the cells missing that contain one of the markers."""

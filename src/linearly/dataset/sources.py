@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from linearly.dataset.design.design import Design
-from linearly.dataset.design.missing_markers import without_markers
+from linearly.dataset.design.design import Design, DesignRows, design_of
+from linearly.dataset.design.missing_markers import as_markers, without_markers
+from linearly.dataset.design.numeric_text_checks import check_no_numeric_text
+from linearly.dataset.design.zero_weights import fit_design
 from linearly.dataset.rows.block import is_frame
 from linearly.dataset.rows.level_spelling import spell_levels
-from linearly.dataset.rows.tables import FrameTables, Tables, with_text
+from linearly.dataset.rows.tables import FrameTables, Tables
 
 
 def as_tables(data: Any) -> Tables:
@@ -37,11 +41,11 @@ def as_tables(data: Any) -> Tables:
     if nw.dependencies.is_into_series(data):
         raise TypeError("A series is one column: give a data frame with the target and the features.")
     if isinstance(data, (str, os.PathLike, list, tuple)) or hasattr(data, "read"):
-        from linearly.dataset.files.scan import file_tables
+        from linearly.dataset.files.tables import file_tables
 
         return file_tables(data)
     if any(hasattr(data, name) for name in ("__arrow_c_stream__", "collect_batches", "scanner")):
-        from linearly.dataset.files.scan import stream_tables
+        from linearly.dataset.files.tables import stream_tables
 
         return stream_tables(data)
     raise TypeError(
@@ -51,7 +55,7 @@ def as_tables(data: Any) -> Tables:
 
 def read_as(data: Any, design: Design) -> Tables:
     """Tables of data, with text and missing values read as a design has them."""
-    return without_markers(with_text(as_tables(data), design.text_columns), design.na_values)
+    return without_markers(as_tables(data).with_text(design.text_columns), design.na_values)
 
 
 def frame_of(columns: dict[str, Any]) -> Any:
@@ -114,3 +118,44 @@ def _arrow(pa: Any, name: str, values: Any) -> Any:
         return pa.array(np.asarray(values) if hasattr(values, "dtype") else list(values))
     except (pa.ArrowException, OverflowError, TypeError) as error:
         raise ValueError(f"Column {name!r} cannot be read as numbers or text: {error}.") from None
+
+
+def scan(
+    source: Any,
+    *,
+    target: str,
+    features: Sequence[str] | None = None,
+    weight: str | None = None,
+    missing: str = "error",
+    na_values: Sequence[str] = (),
+) -> DesignRows:
+    """Rows of files that may be larger than memory, for the `fit` of any estimator.
+
+    Parameters
+    ----------
+    source : a path, a glob, a directory, a list of paths, an open binary file, "-" for standard input, or a URL of a
+        filesystem that pyarrow knows (s3://, gs://, hdfs://). Parquet, CSV (also .gz, .zst) and Arrow files are told
+        apart by their first bytes. Directories year=2024/region=eu below the given one are columns. Anything that
+        gives Arrow batches is taken too, and so are data frames.
+    target : the column to predict.
+    features : the columns to predict it from; all others by default. Columns that are not needed are not read.
+    weight : a column of row weights.
+    missing : rows with missing values are an "error", or are left out ("drop").
+    na_values : texts that stand for missing values, such as ``["-", "?"]``, besides empty cells and NA in CSV files.
+
+    Numbers are read as they are. Text columns become a column for each level but the first, in the order of sorting,
+    and so do the labels of a text target; learning the levels takes a pass over those columns.
+
+    Examples
+    --------
+    >>> import io, linearly as ly
+    >>> rows = ly.scan(io.BytesIO(b"size,price\\n1,3.1\\n2,5.0\\n3,6.9\\n"), target="price")
+    >>> ly.LinearRegression().fit(rows).coef_.round(2).tolist()
+    [1.9]
+    """
+    tables = without_markers(as_tables(source), as_markers(na_values))
+    design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
+    design = fit_design(design, tables)
+    for remark in check_no_numeric_text(design, tables):
+        warnings.warn(remark, UserWarning, stacklevel=2)
+    return DesignRows(tables, design)

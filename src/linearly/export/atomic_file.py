@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from linearly.dataset.files.writers import replacing
+from linearly.dataset.files.atomic_file import replace_file
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
@@ -16,7 +16,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
         raise ValueError(f"{os.fspath(path)}: there is no directory {directory}.")
     if os.path.lexists(target) and not os.path.isfile(target):
         raise ValueError(f"{os.fspath(path)}: something that is not a plain file is there already.")
-    with replacing(os.fspath(path), target) as beside, open(beside, "wb") as file:
+    with replace_file(os.fspath(path), target) as beside, open(beside, "wb") as file:
         file.write(data)
 
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from linearly.dataset.rows.tables import with_text
 from linearly.dataset.sources import as_tables
 from linearly.lab.state import CLASSES, MAX_CLASSES, MAX_POINTS, State, check_number, fit_view
 
@@ -25,7 +24,7 @@ def read_columns(data: Any) -> Columns:
     tables = as_tables(data)
     if len(tables.schema) > _MAX_COLUMNS:
         raise ValueError(f"The file has {len(tables.schema)} columns; the lab reads at most {_MAX_COLUMNS}.")
-    tables = with_text(tables, [name for name, kind in tables.schema.items() if not kind.is_float()])
+    tables = tables.with_text([name for name, kind in tables.schema.items() if not kind.is_float()])
     columns: dict[str, list[Any]] = {}
     for chunk in tables:
         for name, values in chunk.frame.to_dict(as_series=False).items():

@@ -22,9 +22,8 @@ from linearly.algorithm.logistic.optimizers import History, OptimizeResult
 from linearly.algorithm.logistic.sandwich import score_meat
 from linearly.algorithm.logistic.solver import LogisticSolver
 from linearly.algorithm.separability.certificate import Certificate
-from linearly.dataset.cluster.partitions import partitions_of
 from linearly.dataset.rows.block import InMemoryRows, Rows, is_rows
-from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.dataset.rows.reduce import partitions_of, single_threaded_blas
 from linearly.dataset.rows.views import PassCounter
 from linearly.exceptions import CovarianceNotAvailableError, PrecisionWarning, SeparationWarning, warn_at_caller
 from linearly.kernels.double_double import to_float64

@@ -49,13 +49,12 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
 
 
 def model_plain(folder: Path) -> dict[str, Any]:
-    """The file of a model with numbers, levels and, where formulas can be read, an expression."""
+    """The file of a model with numbers, levels and an expression."""
     rng = np.random.default_rng(13)
     x, size = rng.normal(5, 2, 200), rng.lognormal(0, 1, 200)
     kind, flag = rng.choice(["a", "b", "c"], 200), rng.random(200) > 0.4
     data = {"x": x, "size": size, "kind": kind, "flag": flag, "y": x - np.log(size) + flag + rng.normal(size=200)}
-    aim = {"formula": "y ~ x + log(size) + kind + flag"} if find_spec("formulaic") else {"target": "y"}
-    ly.fit(data, **aim).save(folder / "m.json")  # type: ignore[arg-type]
+    ly.fit(data, formula="y ~ x + log(size) + kind + flag").save(folder / "m.json")
     plain: dict[str, Any] = json.loads((folder / "m.json").read_text(encoding="utf-8"))
     return plain
 

@@ -104,7 +104,7 @@ def test_categories_come_in_their_declared_order_else_sorted(column, coded, monk
     table = make({"g": column})
     for rows in (2, 100):  # levels are learnt over all chunks
         monkeypatch.setattr(tables_module, "_ROWS", rows)
-        assert Category("g").learn(FrameTables(table)).names(False) == tuple(f"g[{level}]" for level in coded)
+        assert Category("g").fit(FrameTables(table)).names(False) == tuple(f"g[{level}]" for level in coded)
 
 
 def test_chunks_that_declare_different_orders_are_sorted_whichever_comes_first():
@@ -116,20 +116,20 @@ def test_chunks_that_declare_different_orders_are_sorted_whichever_comes_first()
 
 def test_whole_numbers_keep_their_text_beside_a_gap():
     gap = FrameTables(pd.DataFrame({"g": pd.Categorical([9, 10, None])}))
-    assert Category("g").learn(gap).levels == ("9", "10")
+    assert Category("g").fit(gap).levels == ("9", "10")
 
 
 def test_reference_can_be_named_and_must_exist(frame):
     tables = FrameTables(frame)
-    chosen = Category("town", reference="Bonn").learn(tables)
+    chosen = Category("town", reference="Bonn").fit(tables)
     assert chosen.names(False) == ("town[Aix]", "town[Cork]")
     with pytest.raises(ValueError, match=r"'town' has no level 'Rome'; its levels are 'Aix', 'Bonn', 'Cork'"):
-        Category("town", reference="Rome").learn(tables)
+        Category("town", reference="Rome").fit(tables)
 
 
 def test_interaction_of_categories_has_all_products_the_first_fastest(frame):
     tables = FrameTables(frame.assign(kind=np.where(frame["rooms"] > 2, "big", "small")))
-    term = Term((Category("town").learn(tables), Category("kind").learn(tables)), (True, False))
+    term = Term((Category("town").fit(tables), Category("kind").fit(tables)), (True, False))
     assert term.names() == ("town[Aix]:kind[small]", "town[Bonn]:kind[small]", "town[Cork]:kind[small]")
     (chunk,) = tables
     small = (frame["rooms"] <= 2).to_numpy()
@@ -245,7 +245,7 @@ def test_whole_numbers_beyond_float64_are_refused(frame):
 
 
 def test_factor_protocol_reads_only_what_it_needs():
-    assert Numeric("a").needs == ("a",)
+    assert Numeric("a").required_columns == ("a",)
     assert FrameTables({"a": [1], "b": [2]} and pd.DataFrame({"a": [1], "b": [2]})).select(["b"]).schema == {
         "b": nw.Int64()
     }

@@ -11,8 +11,8 @@ import pytest
 from pyarrow import feather
 
 import linearly as ly
-from linearly.dataset.files import csv as text
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files import csv_text as text
+from linearly.dataset.files.tables import file_tables
 
 
 @pytest.fixture(autouse=True)
@@ -280,7 +280,7 @@ def test_odd_text(content, message, tmp_path):
 
 
 def test_quote_that_is_never_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "_LONGEST", 2**13)
+    monkeypatch.setattr(text, "MAX_ROW_BYTES", 2**13)
     rows = lines()
     rows[100] = '1,"2.5,3'
     refused(write(tmp_path / "t.csv", rows), "a quote in line 101 is not closed")

@@ -13,7 +13,7 @@ from conftest import require
 from pyarrow import csv, dataset
 
 import linearly as ly
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files.tables import file_tables
 
 REGIONS = ["eu", "north america", "a/b=c"]
 

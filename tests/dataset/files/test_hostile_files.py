@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import linearly as ly
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files.tables import file_tables
 from linearly.dataset.files.writers import write_tables
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak of memory in /proc")

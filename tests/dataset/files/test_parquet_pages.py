@@ -8,7 +8,7 @@ import pytest
 import linearly as ly
 from linearly import kernels
 from linearly.dataset.files import arrow as columnar
-from linearly.dataset.files.scan import file_tables
+from linearly.dataset.files.tables import file_tables
 
 compiled = pytest.mark.skipif(kernels.kernels_in_use() == "NumPy reference", reason="the kernels are not compiled")
 ROWS = 30_000

@@ -9,7 +9,6 @@ import io
 import os
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
@@ -25,9 +24,10 @@ from pyarrow import csv, feather, ipc
 
 import linearly as ly
 from linearly.dataset.design.design import DesignRows, design_of
-from linearly.dataset.files import csv as text
+from linearly.dataset.files import csv_text as text
 from linearly.dataset.files.locations import locations_of
-from linearly.dataset.files.scan import FileTables, file_tables, stream_tables, write_tables
+from linearly.dataset.files.tables import FileTables, file_tables, stream_tables
+from linearly.dataset.files.writers import write_tables
 from linearly.dataset.rows.block import RowOrigin
 from linearly.dataset.rows.tables import Chunk, FrameTables
 
@@ -309,19 +309,6 @@ def test_columns_that_are_not_asked_for_are_not_read(tmp_path):
     ly.LinearRegression().fit(ly.scan(path, target="y", features=["f0", "f1"]))
     with pytest.raises(ValueError, match=r"Rows 600 to 899 of .*t\.parquet cannot be read"):
         ly.LinearRegression().fit(ly.scan(path, target="y", features=["f0", "f3"]))
-
-
-def test_progress_counts_all_rows(stored):
-    tables = file_tables(stored)
-    lock, told = threading.Lock(), [0]
-
-    def on_progress(rows):
-        with lock:
-            told[0] += rows
-
-    tables.on_progress = on_progress
-    DesignRows(tables, design_of(tables.schema, target="y", features=FEATURES)).reduce(lambda block: len(block))
-    assert told[0] == N
 
 
 def test_pandas_row_labels_are_no_feature(tmp_path):

@@ -22,8 +22,8 @@ from linearly.algorithm.least_squares.class_grams import ClassGrams
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.qr import QRFactor
 from linearly.algorithm.least_squares.ridge_cv import FoldSummaries
-from linearly.dataset.cluster.partitions import partitions_of
 from linearly.dataset.rows.block import Block, Rows, takes_columns
+from linearly.dataset.rows.reduce import partitions_of
 from linearly.kernels.double_double import DoubleDouble, Numbers, to_float64
 
 S = TypeVar("S")

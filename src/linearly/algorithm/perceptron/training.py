@@ -10,8 +10,8 @@ import numpy as np
 from linearly.algorithm.perceptron.mistake_log import MAX_LOG_BYTES, MistakeLog, Recorder
 from linearly.algorithm.perceptron.online_pass import Array, Weights, in_memory, in_one_array, online_pass
 from linearly.algorithm.perceptron.parameter_mixing import Mixture, Shard
-from linearly.dataset.cluster.partitions import partitions_of
 from linearly.dataset.rows.block import Rows
+from linearly.dataset.rows.reduce import partitions_of
 from linearly.dataset.rows.safe_scaling import UnsafeMagnitude, is_safe_magnitude
 
 _MAX_LOGGED = 2**21  # mistakes on rows that are not in memory: 50 MB of log

@@ -50,7 +50,7 @@ from linearly.dataset.rows.block import (
     float_column,
 )
 from linearly.dataset.rows.reduce import single_threaded_blas
-from linearly.dataset.rows.tables import Chunk
+from linearly.dataset.rows.tables import Chunk, Tables
 
 with suppress(ImportError):
     import distributed
@@ -165,7 +165,7 @@ class DaskRows:
         return self._partitions.reduce(f)
 
 
-class DaskTables:
+class DaskTables(Tables):
     """A Dask data frame, one chunk per partition."""
 
     def __init__(self, frame: Any) -> None:

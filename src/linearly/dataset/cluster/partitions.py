@@ -20,19 +20,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.design.design import DesignRows, design_of
+from linearly.dataset.design.zero_weights import fit_design
 from linearly.dataset.rows.block import Block, Rows, SingleBlockRows
 from linearly.dataset.rows.reduce import MergeTree, single_threaded_blas
 
 if TYPE_CHECKING:
     from linearly.dataset.cluster.dask import DaskRows
-    from linearly.dataset.design.design import DesignRows
 
 S = TypeVar("S")
-
-
-def partitions_of(rows: Any) -> int | None:
-    """Return the number of partitions of rows on a cluster; None for rows in this process."""
-    return getattr(rows, "n_partitions", None)
 
 
 @dataclass(frozen=True)
@@ -46,17 +42,6 @@ class ReducePartition:
         for index, block in enumerate(blocks):
             tree.add(index, self.f(block))
         return tree.total()
-
-
-@dataclass(frozen=True)
-class MapPartition:
-    """f of the blocks of a partition, each passed through a function first."""
-
-    change: Callable[[Any], Any]
-    f: Callable[[Iterable[Any]], Any]
-
-    def __call__(self, blocks: Iterable[Any]) -> Any:
-        return self.f(map(self.change, blocks))
 
 
 @dataclass(frozen=True)
@@ -224,9 +209,6 @@ def from_spark(
         from linearly.dataset.cluster.spark import SparkTables
     except ModuleNotFoundError as absent:
         raise ImportError(f"Rows on Spark need {absent.name}: pip install 'linearly[spark]'.") from absent
-    from linearly.dataset.design.design import DesignRows, design_of
-    from linearly.dataset.design.zero_weights import fit_design
-
     tables = SparkTables(frame)
     design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
     return DesignRows(tables, fit_design(design, tables))

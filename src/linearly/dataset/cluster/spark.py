@@ -39,7 +39,7 @@ from linearly.dataset.cluster.partitions import (
 from linearly.dataset.files.writers import as_arrow
 from linearly.dataset.rows.block import RowOrigin
 from linearly.dataset.rows.reduce import single_threaded_blas
-from linearly.dataset.rows.tables import Chunk
+from linearly.dataset.rows.tables import Chunk, Tables
 
 S = TypeVar("S")
 
@@ -49,7 +49,7 @@ _FEW = 64  # summaries that may come here
 _RESULT_SCHEMA = "partition int, rows long, answer binary"
 
 
-class SparkTables:
+class SparkTables(Tables):
     """A Spark DataFrame with its partitions in order; `whole` is the DataFrame with all columns.
 
     Spark may deal rows out to partitions differently for each selection of columns, so their order says nothing about

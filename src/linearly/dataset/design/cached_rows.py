@@ -1,4 +1,4 @@
-"""Rows kept in memory, for models that pass over them again and again."""
+"""Keep encoded rows in memory for models that pass over them several times."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeVar
 
-from linearly.dataset.cluster.partitions import partitions_of
 from linearly.dataset.design.design import DesignRows, no_rows_error
 from linearly.dataset.rows.block import Block, Rows
-from linearly.dataset.rows.reduce import reduce_blocks
+from linearly.dataset.rows.reduce import partitions_of, reduce_blocks
 
 S = TypeVar("S")
 
-MAX_CACHED_BYTES = 2**28  # of rows that are kept
+MAX_CACHED_BYTES = 2**28
 
 
 class CachedRows:
-    """The blocks of other rows, made once."""
+    """The blocks of other rows, encoded once."""
 
     def __init__(self, rows: DesignRows, blocks: list[Block], n_dropped: int) -> None:
         self.names, self.classes, self.blocks, self.n_dropped = rows.names, rows.classes, blocks, n_dropped
@@ -26,25 +25,21 @@ class CachedRows:
         return iter(self.blocks)
 
     def reduce(self, f: Callable[[Block], S]) -> S:
-        return reduce_blocks((partial(_same, block) for block in self.blocks), f)
+        return reduce_blocks((partial(self.blocks.__getitem__, i) for i in range(len(self.blocks))), f)
 
 
-def _same(block: Block) -> Block:
-    return block
-
-
-def cache_in_memory(rows: DesignRows, most_bytes: int = MAX_CACHED_BYTES) -> Rows:
-    """The rows in memory if they take no more than so many bytes; else, and on a cluster, the rows as they are.
+def cache_in_memory(rows: DesignRows, max_bytes: int = MAX_CACHED_BYTES) -> Rows:
+    """Return the rows in memory if they take at most `max_bytes`; otherwise, and on a cluster, the rows themselves.
 
     A file is then parsed once and not in every pass.
     """
-    if partitions_of(rows) is not None or getattr(rows.tables, "one_shot", False):
+    if partitions_of(rows) is not None or rows.one_shot:
         return rows
-    blocks, taken, n_dropped = [], 0, 0
+    blocks, n_bytes, n_dropped = [], 0, 0
     for chunk in rows.tables:
         block = rows.design.block(chunk)
-        taken, n_dropped = taken + block.X.nbytes, n_dropped + len(chunk) - len(block)
-        if taken > most_bytes:
+        n_bytes, n_dropped = n_bytes + block.X.nbytes, n_dropped + len(chunk) - len(block)
+        if n_bytes > max_bytes:
             return rows
         blocks.append(block)
     if n_dropped and not any(map(len, blocks)):

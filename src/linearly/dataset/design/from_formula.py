@@ -30,7 +30,7 @@ from linearly.dataset.formula.expression import (
     constant,
     parse_tokens,
 )
-from linearly.dataset.formula.operators import Key, expand_terms
+from linearly.dataset.formula.operators import Key, Terms, expand_terms
 from linearly.dataset.formula.tokens import Token, tokenize
 from linearly.dataset.rows.tables import known_columns
 
@@ -89,41 +89,28 @@ class _Variables:
 
     def __init__(self, schema: Schema, unseen: str, taken: Sequence[str]) -> None:
         self.schema, self.unseen = schema, unseen
-        self.rest = [name for name in schema if name not in taken]  # what the dot means
+        self.remaining = [name for name in schema if name not in taken]  # what the dot stands for
         self.factors: list[Factor | ValueError] = []
         self.references: dict[str, Level] = {}
         self._number: dict[str, int] = {}
-        self._keys: list[Key] = []
-        self._rest: dict[Key, None] | None = None
 
-    def keep(self, tree: Expression) -> str:
-        """A word that stands for a name or call in what formulaic sees."""
-        if isinstance(tree, Name):
-            known_columns([tree.name], dict(self.schema))
-            self._keys.append(self._column(tree.name))
-        else:
-            self._keys.append(self._enter(self._factor(tree)))
-        return f"a{len(self._keys) - 1}"
+    def number(self, tree: Expression) -> Key:
+        """Return the term of a single column or call; number it if it is new."""
+        if not isinstance(tree, Name):
+            return self._enter(self._factor(tree))
+        known_columns([tree.name], dict(self.schema))
+        return self._column(tree.name)
 
-    def keep_rest(self) -> str:
-        """The same for the dot: the columns that it means are entered where it stands first."""
-        if self._rest is None:
-            self._rest = {self._column(name): None for name in self.rest}
-        return "."
+    def rest(self) -> Terms:
+        """Return the terms that the dot stands for, and number those that are new."""
+        return {self._column(name): None for name in self.remaining}
 
-    def named(self, word: str) -> dict[Key, None]:
-        """The terms that a word stands for."""
-        if word == ".":
-            assert self._rest is not None
-            return dict(self._rest)
-        return {self._keys[int(word[1:])]: None}
-
-    def terms(self, keys: Mapping[Key, None]) -> tuple[Term, ...]:
+    def terms(self, keys: Terms) -> tuple[Term, ...]:
         """Terms in R's order: by the number of their factors, then as they appeared."""
         return tuple(Term(tuple(self._settled(number) for number in sorted(key))) for key in sorted(keys, key=len))
 
-    def words(self, key: Key) -> str:
-        """A term as R writes it."""
+    def label(self, key: Key) -> str:
+        """Return a term as R writes it."""
         labels = list(self._number)
         return ":".join(labels[number] for number in sorted(key))
 

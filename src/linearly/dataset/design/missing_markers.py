@@ -1,7 +1,7 @@
-"""Markers of missing values, such as - or ? or missing: the user names them, and their cells become missing.
+"""Treat texts such as "-", "?" or "missing" as missing values where the user names them (`na_values`).
 
-A column of text that holds nothing but numbers besides is a column of numbers then. CSV files read such columns as
-numbers themselves; of other tables, one pass over the columns of text finds them.
+A text column whose other values are all numbers becomes a column of numbers. CSV files convert such columns while they
+are read; for other tables, one pass over the text columns finds them.
 """
 
 from __future__ import annotations
@@ -9,139 +9,113 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import narwhals.stable.v2 as nw
 
-from linearly.dataset.design.numeric_text import is_plain
+from linearly.dataset.design.design import Composed
+from linearly.dataset.design.numeric_text import is_plain_number
+from linearly.dataset.rows.reduce import MapPartition, partitions_of
 from linearly.dataset.rows.tables import Chunk, Tables
 
 S = TypeVar("S")
 
 
 def as_markers(na_values: Sequence[str]) -> tuple[str, ...]:
-    """The markers that a user names; what is no list of texts is refused."""
+    """Return `na_values` as a tuple; raise if it is not a list of texts."""
     if isinstance(na_values, str) or not all(isinstance(marker, str) for marker in na_values):
         raise TypeError(f'na_values takes a list of texts, such as ["-", "?"], not {na_values!r}.')
     return tuple(na_values)
 
 
 def without_markers(tables: Tables, markers: tuple[str, ...]) -> Tables:
-    """The same rows, with the cells that hold one of the markers missing."""
+    """Return the same rows, with the cells that contain one of the markers missing."""
     if not markers:
         return tables
     if hasattr(tables, "with_na"):
-        known: Tables = tables.with_na(markers)
-        return known
+        return cast(Tables, tables.with_na(markers))
     return MarkedTables(tables, markers)
 
 
-class MarkedTables:
-    """Other tables whose markers are missing values."""
+class MarkedTables(Tables):
+    """Other tables, with markers as missing values."""
 
-    def __init__(self, tables: Tables, markers: tuple[str, ...], found: dict[str, bool] | None = None) -> None:
-        self.tables, self.markers = tables, markers
-        self.one_shot = getattr(tables, "one_shot", False)
+    def __init__(self, tables: Tables, markers: tuple[str, ...], marked: dict[str, bool] | None = None) -> None:
+        self.tables, self.markers, self.one_shot = tables, markers, tables.one_shot
         texts = [name for name, kind in tables.schema.items() if kind == nw.String]
-        if found is None and texts:
+        if marked is None and texts:
             if self.one_shot:
                 raise ValueError(
                     f"na_values takes a pass over the text columns {', '.join(map(repr, texts[:3]))} before the fit, "
                     "and this is a one-shot stream. Write it to a file first, and give the file."
                 )
-            found = tables.select(texts).reduce(partial(_marked, markers=frozenset(markers))).numbers
-        self.found = found or {}  # columns that hold markers, and whether all else in them are numbers
-        self.schema = {name: nw.Float64() if self.found.get(name) else kind for name, kind in tables.schema.items()}
-
-    def _clean(self) -> Clean:
-        return Clean(self.markers, tuple(self.found.items()))
+            marked = tables.select(texts).reduce(partial(_find_marked, markers=frozenset(markers))).marked
+        self.marked = marked or {}  # columns that contain markers, and whether all other values are numbers
+        self.schema = {name: nw.Float64() if self.marked.get(name) else kind for name, kind in tables.schema.items()}
+        self._replace = ReplaceMarkers(markers, tuple(self.marked.items()))
 
     def __iter__(self) -> Iterator[Chunk]:
-        return map(self._clean(), self.tables)
+        return map(self._replace, self.tables)
 
     def reduce(self, f: Callable[[Chunk], S]) -> S:
-        value: S = self.tables.reduce(Cleaned(self._clean(), f))
-        return value
+        return cast(S, self.tables.reduce(Composed(self._replace, f)))
 
     def reduce_partitions(self, f: Callable[[Any], S]) -> S:
-        """The sum of f over the partitions, each given as its chunks in order."""
-        from linearly.dataset.cluster.partitions import MapPartition
-
+        """Return the sum of f over the partitions; f takes an iterable of a partition's chunks."""
         tables: Any = self.tables
-        value: S = tables.reduce_partitions(MapPartition(self._clean(), f))
-        return value
+        return cast(S, tables.reduce_partitions(MapPartition(self._replace, f)))
 
     @property
     def n_partitions(self) -> int | None:
-        """How many partitions there are; None for rows that are here."""
-        from linearly.dataset.cluster.partitions import partitions_of
-
+        """The number of partitions on a cluster; None for rows in this process."""
         return partitions_of(self.tables)
 
     def select(self, columns: Sequence[str]) -> MarkedTables:
-        """The same rows with some of the columns."""
-        found = {name: numbers for name, numbers in self.found.items() if name in columns}
-        return MarkedTables(self.tables.select(columns), self.markers, found)
+        marked = {name: numbers for name, numbers in self.marked.items() if name in columns}
+        return MarkedTables(self.tables.select(columns), self.markers, marked)
 
 
 @dataclass(frozen=True)
-class _Marked:
-    """Columns that hold markers, and whether all else in them are numbers, as far as rows were seen."""
+class _TextColumns:
+    """For each text column, whether all values but markers are numbers; `marked` has those that contain markers."""
 
-    numbers: dict[str, bool]
-    plain: dict[str, bool]  # the same of all columns of text
+    numeric: dict[str, bool]
+    marked: dict[str, bool]
 
-    def __add__(self, other: _Marked) -> _Marked:
-        plain = {name: here and other.plain[name] for name, here in self.plain.items()}
-        return _Marked({name: plain[name] for name in {**self.numbers, **other.numbers}}, plain)
+    def __add__(self, other: _TextColumns) -> _TextColumns:
+        numeric = {name: here and other.numeric[name] for name, here in self.numeric.items()}
+        return _TextColumns(numeric, {name: numeric[name] for name in {**self.marked, **other.marked}})
 
 
-def _marked(chunk: Chunk, markers: frozenset[str]) -> _Marked:
-    found, plain = {}, {}
-    for name in chunk.frame.columns:
-        values = set(chunk.frame[name].drop_nulls().unique().to_list())
-        plain[name] = all(isinstance(value, str) and is_plain(value) for value in values - markers)
-        if values & markers:
-            found[name] = plain[name]
-    return _Marked(found, plain)
+def _find_marked(chunk: Chunk, markers: frozenset[str]) -> _TextColumns:
+    values = {name: set(chunk.frame[name].drop_nulls().unique().to_list()) for name in chunk.frame.columns}
+    numeric = {
+        name: all(isinstance(value, str) and is_plain_number(value) for value in some - markers)
+        for name, some in values.items()
+    }
+    return _TextColumns(numeric, {name: numeric[name] for name, some in values.items() if some & markers})
 
 
 @dataclass(frozen=True)
-class Clean:
-    """From a chunk to the chunk without markers."""
+class ReplaceMarkers:
+    """Make the cells of a chunk that contain a marker missing, and columns numeric where all other values are."""
 
     markers: tuple[str, ...]
-    found: tuple[tuple[str, bool], ...]
+    marked: tuple[tuple[str, bool], ...]
 
     def __call__(self, chunk: Chunk) -> Chunk:
-        columns = [self._cleaned(chunk.frame[name], numbers) for name, numbers in self.found]
+        columns = [self._replaced(chunk.frame[name], numeric) for name, numeric in self.marked]
         return replace(chunk, frame=chunk.frame.with_columns(*columns)) if columns else chunk
 
-    def _cleaned(self, column: nw.Series[Any], numbers: bool) -> nw.Series[Any]:
+    def _replaced(self, column: nw.Series[Any], numeric: bool) -> nw.Series[Any]:
         values = [None if value in self.markers else value for value in column.to_list()]
         kind: Any = nw.String
-        if numbers:
+        if numeric:
             kind = nw.Float64
             values = [None if value is None or value != value else float(value) for value in values]
         made = nw.new_series(column.name, values, kind, backend=column.implementation)
         if not column.implementation.is_pandas_like():
             return made
         native = made.to_native()
-        native.index = column.to_native().index  # else pandas would align the rows by their labels
+        native.index = column.to_native().index  # otherwise pandas would align the rows by their labels
         return nw.from_native(native, series_only=True)
-
-
-@dataclass(frozen=True)
-class Cleaned:
-    """f after the cleaning: what is sent to where the chunks are."""
-
-    clean: Clean
-    f: Callable[[Chunk], Any]
-
-    @property
-    def takes_columns(self) -> bool:
-        """Whether f does."""
-        return bool(getattr(self.f, "takes_columns", False))
-
-    def __call__(self, chunk: Chunk) -> Any:
-        return self.f(self.clean(chunk))

@@ -90,7 +90,7 @@ def detect_numeric_text(levels: Iterable[Any]) -> NumericTextReport | None:
             words.append(str(level))
             continue
         numbers += 1
-        if not is_plain(level):
+        if not is_plain_number(level):
             marked.append(level)
     beside = words and all(word.strip().lower() in _MARKERS for word in words)
     if numbers < (_FEWEST_BESIDE if beside else _FEWEST) or (not beside and len(words) > _WORDS * numbers):
@@ -127,7 +127,7 @@ def _unit(levels: list[Any]) -> str | None:
     return unit if unit and often >= (1 - _WORDS) * len(levels) else None
 
 
-def is_plain(text: str) -> bool:
+def is_plain_number(text: str) -> bool:
     """Whether a text is a number as files of numbers have it."""
     # Python takes 1_000, full-width digits and a non-breaking space; files of numbers have none of them.
     if not text.isascii() or "_" in text:

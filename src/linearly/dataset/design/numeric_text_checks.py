@@ -61,10 +61,7 @@ def leading_zeros(tables: Any, columns: Sequence[str]) -> dict[str, str]:
     while hasattr(tables, "tables"):
         tables = tables.tables
     files: Any = getattr(tables, "files", ())
-    texts = getattr(files[0], "texts", None) if files else None
-    if texts is None or files[0].one_shot:
-        return {}
-    cells: dict[str, list[str]] = texts() if columns else {}
+    cells: dict[str, list[str]] = files[0].first_cells() if files and columns and not files[0].one_shot else {}
     found = ((name, next(filter(_ZERO_FIRST.fullmatch, cells.get(name, ())), None)) for name in columns)
     return {name: cell for name, cell in found if cell is not None}
 

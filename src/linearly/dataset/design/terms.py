@@ -1,14 +1,15 @@
-"""Terms: what the columns of a design are made of.
+"""Terms: the products of factors that the columns of a design are made of.
 
-A term is a product of factors. A factor reads columns of a chunk and gives numbers: a numeric column gives itself, a
-categorical one a column of 0 and 1 for each of its levels but the reference. What a factor must know of all rows
-(levels, a mean) it learns by a fold, so no chunk is ever coded by what happens to be in it.
+A factor reads columns of a chunk and returns numbers. A numeric column returns itself; a categorical one returns a
+column of 0 and 1 for each of its levels but the reference. Whatever a factor needs from all rows (levels, a mean) it
+finds by a reduction, so that no chunk is encoded by its own values alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import prod
 from typing import Any, Protocol
 
@@ -27,7 +28,7 @@ from linearly.kernels.double_double import DoubleDouble
 Array = NDArray[np.float64]
 Level = str | int | float | bool
 
-MAX_LEVELS = 1000  # of a column that is coded one level a column
+MAX_LEVELS = 1000  # of a categorical column
 MAX_COLUMNS = 5000  # of one term
 
 
@@ -41,25 +42,25 @@ class Factor(Protocol):
 
     @property
     def required_columns(self) -> tuple[str, ...]:
-        """The columns it reads."""
+        """The columns that it reads."""
         ...
 
     def fit(self, tables: Tables) -> Factor:
-        """The factor with what it must know of all rows, found by folds over them."""
-        ...
+        """Return the factor with what it needs from all rows."""
+        return self
 
     def names(self, full: bool) -> tuple[str, ...]:
-        """What its columns are called; `full` gives a category a column for its reference too."""
-        ...
+        """Return the names of its columns; `full` includes a column for the reference of a category."""
+        return (self.label,)
 
     def values(self, chunk: Chunk, full: bool) -> Array | DoubleDouble:
-        """Its columns for the rows of a chunk."""
+        """Return its columns for the rows of a chunk."""
         ...
 
 
 @dataclass(frozen=True)
-class Numeric:
-    """A numeric or boolean column as it is."""
+class ColumnFactor(Factor):
+    """A factor that reads one column."""
 
     name: str
 
@@ -71,41 +72,29 @@ class Numeric:
     def required_columns(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def fit(self, tables: Tables) -> Numeric:
-        return self
 
-    def names(self, full: bool) -> tuple[str, ...]:
-        return (self.name,)
+@dataclass(frozen=True)
+class Numeric(ColumnFactor):
+    """A numeric or boolean column, unchanged."""
 
     def values(self, chunk: Chunk, full: bool) -> Array:
         return float_column(chunk.frame[self.name], chunk.where)[:, None]
 
 
 @dataclass(frozen=True)
-class Category:
-    """A categorical column: 0 or 1 for each level but the reference, which is the first unless one is named."""
+class Category(ColumnFactor):
+    """A categorical column: 0 or 1 for each level but the reference, which is the first level unless named."""
 
-    name: str
     levels: tuple[Level, ...] = ()
     reference: Level | None = None
-    unseen: str = "error"  # or "reference": a level that was not there in training counts as the reference
-    fitting: bool = False  # whether rows are being fitted, in which a new level is an error whatever `unseen` says
-
-    @property
-    def label(self) -> str:
-        return self.name
-
-    @property
-    def required_columns(self) -> tuple[str, ...]:
-        return (self.name,)
+    unseen: str = "error"  # or "reference": a level that is not in the training rows counts as the reference
+    fitting: bool = False  # whether rows are being fitted: a new level is an error whatever `unseen` says
 
     def fit(self, tables: Tables) -> Category:
-        if self.levels:
-            return self
-        return self.with_levels(find_levels(tables.select([self.name]))[self.name])
+        return self if self.levels else self.with_levels(find_levels(tables.select([self.name]))[self.name])
 
     def with_levels(self, found: Levels) -> Category:
-        """The category with these levels, its reference chosen among them."""
+        """Return the category with these levels and a reference among them."""
         levels = found.ordered(self.name)
         reference = levels[0] if self.reference is None else self.reference
         if reference not in levels:
@@ -133,7 +122,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Term:
-    """A product of factors; of categories it has all the products of their columns."""
+    """A product of factors: every product of their columns."""
 
     factors: tuple[Factor, ...]
     full: tuple[bool, ...] = ()  # for each factor whether a category keeps its reference level
@@ -144,23 +133,18 @@ class Term:
         return ":".join(factor.label for factor in self.factors)
 
     @property
-    def key(self) -> frozenset[str]:
-        """What makes two terms the same: their factors, in any order."""
-        return frozenset(factor.label for factor in self.factors)
-
-    @property
     def plain(self) -> str:
-        """The column that the term is, if it is a numeric column as it is; nothing if it is not."""
+        """The name of the column if the term is a numeric column, unchanged; otherwise an empty text."""
         numeric = len(self.factors) == 1 and isinstance(self.factors[0], Numeric)
         return self.factors[0].label if numeric else ""
 
     @property
     def width(self) -> int:
-        """How many columns it has; its factors must have been learnt."""
+        """The number of columns; the factors must be fitted."""
         return prod(len(factor.names(full)) for factor, full in zip(self.factors, self._full(), strict=True))
 
     def names(self) -> tuple[str, ...]:
-        """What its columns are called."""
+        """Return the names of its columns."""
         names: tuple[str, ...] = ("",)
         for factor, full in zip(self.factors, self._full(), strict=True):
             # The first factor varies fastest, as in R.
@@ -168,20 +152,16 @@ class Term:
         return names
 
     def values(self, chunk: Chunk) -> Array | DoubleDouble:
-        """Its columns for the rows of a chunk; in double-double where a factor is."""
-        product: Array | DoubleDouble | None = None
-        for factor, full in zip(self.factors, self._full(), strict=True):
-            own = factor.values(chunk, full)
-            product = own if product is None else _products(own, product)
-        assert product is not None
-        return product
+        """Return its columns for the rows of a chunk; in double-double if a factor is."""
+        columns = (factor.values(chunk, full) for factor, full in zip(self.factors, self._full(), strict=True))
+        return reduce(lambda product, own: _column_products(own, product), columns)
 
     def _full(self) -> tuple[bool, ...]:
         return self.full or (False,) * len(self.factors)
 
 
-def _products(a: Any, b: Any) -> Array | DoubleDouble:
-    """Every column of a times every column of b, which vary fastest."""
+def _column_products(a: Any, b: Any) -> Array | DoubleDouble:
+    """Return every column of a times every column of b; those of b vary fastest."""
     pairs = a[:, :, None] * b[:, None, :]
     shape = len(a), a.shape[1] * b.shape[1]
     if isinstance(pairs, DoubleDouble):
@@ -191,9 +171,9 @@ def _products(a: Any, b: Any) -> Array | DoubleDouble:
 
 @dataclass(frozen=True)
 class Levels:
-    """Values found in a column, the order they were declared in, if they were, and whether they are numbers as text.
+    """The values of a column, their declared order (if any), and whether they are numbers stored as text.
 
-    Rows that declare different orders declare none, whichever come first.
+    The order counts as undeclared if parts of the rows declare different ones.
     """
 
     values: frozenset[Level]
@@ -201,13 +181,13 @@ class Levels:
     numbers: bool = False
 
     def __add__(self, other: Levels) -> Levels:
-        if not (self.values and other.values):  # a chunk without a value says nothing
+        if not (self.values and other.values):
             return self if self.values else other
         declared = self.declared if self.declared == other.declared else ()
         return Levels(self.values | other.values, declared, self.numbers and other.numbers)
 
     def ordered(self, name: str) -> tuple[Level, ...]:
-        """The values in order: as declared, or sorted; too many are refused."""
+        """Return the values as declared, or sorted; raise if there are more than MAX_LEVELS."""
         if len(self.values) > MAX_LEVELS:
             found = detect_numeric_text(self.values)
             numbers = "" if found is None else f" It is text, though {found}: is some cell no number?"
@@ -231,7 +211,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class ColumnLevels:
-    """What was found in several columns."""
+    """The levels of several columns."""
 
     columns: dict[str, Levels] = field(default_factory=dict)
 
@@ -240,23 +220,23 @@ class ColumnLevels:
 
 
 def find_levels(tables: Tables) -> dict[str, Levels]:
-    """The distinct values of every column, by one fold over all rows."""
+    """Return the distinct values of every column, by one pass over the rows."""
     return tables.reduce(count_levels).columns
 
 
 def count_levels(chunk: Chunk) -> ColumnLevels:
-    """The distinct values of every column of a chunk."""
-    return ColumnLevels({name: _found(chunk.frame[name], chunk.where) for name in chunk.frame.columns})
+    """Return the distinct values of every column of a chunk."""
+    return ColumnLevels({name: _column_levels(chunk.frame[name], chunk.where) for name in chunk.frame.columns})
 
 
-def _found(column: nw.Series[Any], where: RowLocator) -> Levels:
+def _column_levels(column: nw.Series[Any], where: RowLocator) -> Levels:
     if is_object_column(column):
         check_object_column(column, where)
     elif column.dtype == nw.Object:
         raise ValueError(
             f"Column {column.name!r} holds neither numbers nor text. Leave it out, or turn it into numbers or text."
         )
-    # Beyond the limit the answer is a refusal whatever they are: no need to carry a million of them.
+    # More than the limit is an error whatever the values are, so a million of them need not be kept.
     some = text_of(column).drop_nulls().unique().head(MAX_LEVELS + 1).to_list()
     return Levels(frozenset(value for value in some if value == value), declared_order(column), holds_numbers(column))
 
@@ -270,14 +250,14 @@ def encode_levels(
     *,
     fitting: bool = False,
 ) -> NDArray[np.intp]:
-    """For each row the number of its level; one that is none of them is refused, or counts as `default`."""
+    """Return the number of the level of each row; an unknown level raises, or counts as `default`."""
     column = text_of(chunk.frame[name])
-    if not len(column):  # of whatever kind: a file without rows cannot tell
+    if not len(column):  # the type of a column without rows may be wrong
         return np.zeros(0, dtype=np.intp)
     place = level_positions(column.unique().to_list(), levels)
     unseen = [value for value, code in place.items() if code is None]
     if any(value != value for value in unseen):
-        _refuse_nan(column, chunk)
+        _raise_if_nan(column, chunk)
     if unseen and default is None and chunk.absent is not None:
         there = column.filter((~chunk.absent).tolist()).unique().to_list()
         unseen = [value for value in there if place[value] is None]
@@ -298,8 +278,8 @@ def encode_levels(
     return np.asarray(codes.to_numpy(), dtype=np.intp)
 
 
-def _refuse_nan(column: nw.Series[Any], chunk: Chunk) -> None:
-    """Refuse NaN among numbers that are levels: it is missing, and no level that was not seen."""
+def _raise_if_nan(column: nw.Series[Any], chunk: Chunk) -> None:
+    """Raise for NaN among levels that are numbers: the value is missing, not an unseen level."""
     gaps = np.isnan(np.asarray(column.to_numpy(), dtype=np.float64))
     gaps = gaps if chunk.absent is None else gaps & ~chunk.absent
     if gaps.any():
@@ -307,26 +287,26 @@ def _refuse_nan(column: nw.Series[Any], chunk: Chunk) -> None:
 
 
 def missing_values_error(name: str, where: str) -> ValueError:
-    """What is said of a missing value where none is expected."""
+    """Return the error for a missing value."""
     return ValueError(
         f'Column {name!r} is missing in {where}. Fill the gap, or choose missing="drop" to leave such rows out.'
     )
 
 
 def unknown_levels(chunk: Chunk, categories: Sequence[Category]) -> NDArray[np.bool_] | None:
-    """Which of the absent rows have a level that is none of those known, and counts as none; None if no row does."""
+    """Return which rows of weight 0 have an unknown level; None if no row does."""
     if chunk.absent is None or not len(chunk):
         return None
     unknown = np.zeros(len(chunk), dtype=bool)
     for category in categories:
         column = text_of(chunk.frame[category.name])
         place = level_positions(column.unique().to_list(), category.levels)
-        strange = [value for value, code in place.items() if code is None]
-        if strange and (category.unseen == "error" or category.fitting):
-            unknown |= column.is_in(strange).to_numpy()
+        unseen = [value for value, code in place.items() if code is None]
+        if unseen and (category.unseen == "error" or category.fitting):
+            unknown |= column.is_in(unseen).to_numpy()
     return unknown if unknown.any() else None
 
 
 def join_names(levels: Sequence[Any]) -> str:
-    """Levels for a message, the first few if they are many."""
+    """Return levels for a message, the first eight if they are many."""
     return ", ".join(map(shown, levels[:8])) + (" …" if len(levels) > 8 else "")

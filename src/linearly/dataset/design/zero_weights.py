@@ -1,12 +1,12 @@
-"""Rows of weight 0 are absent: what a design learns of all rows (levels, labels, means) it learns without them."""
+"""Leave out rows of weight 0 where a design is fitted: levels, labels and means do not depend on them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
-from linearly.dataset.design.design import Design, WithRowCounts
+from linearly.dataset.design.design import CountKept, Design
 from linearly.dataset.rows.block import float_column
 from linearly.dataset.rows.tables import Chunk, Tables
 
@@ -14,61 +14,49 @@ S = TypeVar("S")
 
 
 def fit_design(design: Design, tables: Tables) -> Design:
-    """The design with what it must know of the rows that have a positive weight."""
-    return design.fit(tables if design.weight is None else PositiveWeightTables(tables, DropZeroWeight(design.weight)))
+    """Return the design fitted to the rows that have a positive weight."""
+    return design.fit(_weighted_rows(design, tables))
 
 
 def extend_design(design: Design, tables: Tables) -> Design:
-    """The design with the levels that only these rows have, those of rows without weight left out."""
-    return design.extended(
-        tables if design.weight is None else PositiveWeightTables(tables, DropZeroWeight(design.weight))
-    )
+    """Return the design with the levels added that occur only in these rows, of those that have a positive weight."""
+    return design.extended(_weighted_rows(design, tables))
+
+
+def _weighted_rows(design: Design, tables: Tables) -> Tables:
+    return tables if design.weight is None else PositiveWeightTables(tables, DropZeroWeight(design.weight))
 
 
 @dataclass(frozen=True)
 class DropZeroWeight:
-    """From a chunk to its rows of positive weight, with some of the columns."""
+    """Select the rows of a chunk with positive weight, and some of the columns."""
 
     weight: str
     columns: tuple[str, ...] | None = None
 
     def __call__(self, chunk: Chunk) -> Chunk:
-        present = float_column(chunk.frame[self.weight], chunk.where) > 0  # a gap is none; the fit refuses or drops it
-        kept = chunk if present.all() else chunk.rows(present)
+        # A missing weight is not positive here; the fit raises or drops the row.
+        positive = float_column(chunk.frame[self.weight], chunk.where) > 0
+        kept = chunk if positive.all() else chunk.rows(positive)
         return kept if self.columns is None else replace(kept, frame=kept.frame.select(list(self.columns)))
 
 
-class PositiveWeightTables:
-    """Other tables without the rows that have no positive weight."""
+class PositiveWeightTables(Tables):
+    """Other tables without the rows whose weight is 0 or missing."""
 
-    def __init__(self, tables: Tables, present: DropZeroWeight) -> None:
-        self.tables, self.present = tables, present
-        self.schema = tables.schema
-        self.one_shot = getattr(tables, "one_shot", False)
+    def __init__(self, tables: Tables, keep: DropZeroWeight) -> None:
+        self.tables, self.keep = tables, keep
+        self.schema, self.one_shot = tables.schema, tables.one_shot
 
     def select(self, columns: Sequence[str]) -> PositiveWeightTables:
-        """The same rows with some of the columns."""
-        needed = list(dict.fromkeys([*columns, self.present.weight]))
-        return PositiveWeightTables(self.tables.select(needed), replace(self.present, columns=tuple(columns)))
+        needed = list(dict.fromkeys([*columns, self.keep.weight]))
+        return PositiveWeightTables(self.tables.select(needed), replace(self.keep, columns=tuple(columns)))
 
     def __iter__(self) -> Iterator[Chunk]:
-        return map(self.present, self.tables)
+        return map(self.keep, self.tables)
 
     def reduce(self, f: Callable[[Chunk], S]) -> S:
-        total = self.tables.reduce(Counted(self.present, f))
+        total = self.tables.reduce(CountKept(self.keep, f))
         if total.rows and not total.kept:
-            raise ValueError(f"The weight {self.present.weight!r} is positive in no row: no row would be left.")
-        value: S = total.value
-        return value
-
-
-@dataclass(frozen=True)
-class Counted:
-    """f of the rows that are present, and how many those are."""
-
-    present: DropZeroWeight
-    f: Callable[[Chunk], Any]
-
-    def __call__(self, chunk: Chunk) -> WithRowCounts:
-        kept = self.present(chunk)
-        return WithRowCounts(None if len(chunk) and not len(kept) else self.f(kept), len(chunk), len(kept))
+            raise ValueError(f"The weight {self.keep.weight!r} is positive in no row: no row would be left.")
+        return cast(S, total.value)

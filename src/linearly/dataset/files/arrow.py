@@ -1,11 +1,10 @@
-"""Columnar files and streams: Parquet by row groups, Arrow by record batches, and whatever else gives batches."""
+"""Read Parquet files by row groups, Arrow files by record batches, and streams of Arrow batches."""
 
 from __future__ import annotations
 
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,9 +17,16 @@ from pyarrow import ipc
 
 from linearly.dataset.files.locations import Location, StoredFile, read_already, unpacked
 from linearly.dataset.files.parquet_pages import ReaderPool, columns_of, decodable_columns, decoded, opened
-from linearly.dataset.files.read_units import Unit, check_columns_exist, check_unique_names, frame_of, rows_in_chunk
+from linearly.dataset.files.read_units import (
+    TableFile,
+    Unit,
+    check_columns_exist,
+    frame_of,
+    raise_with_name,
+    rows_in_chunk,
+)
 from linearly.dataset.rows.block import RowOrigin
-from linearly.dataset.rows.tables import Chunk
+from linearly.dataset.rows.tables import Chunk, check_unique_names
 
 _FEW_GROUPS = 4  # fewer large row groups than this keep no two threads busy: their batches are shared out instead
 _LARGE_GROUP = 2**18  # rows
@@ -31,28 +37,32 @@ _TEXT = 2**25  # bytes of text in a chunk: a dictionary of 5 MB may stand for gi
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
-class ParquetTable:
-    """A Parquet file, one of `among` so many: each row group is read by one thread, in batches."""
-
-    one_shot = False
+class ParquetTable(TableFile):
+    """A Parquet file, one of `among` so many. One thread reads a row group, in batches."""
 
     def __init__(self, location: Location, among: int = 1, readers: ReaderPool | None = None) -> None:
         self.location, self.name, self.among = location, location.name, among
         self.readers = ReaderPool() if readers is None else readers
-        with _named(f"{self.name} is not a Parquet file, or was cut short"), pq.ParquetFile(location.whole()) as file:
+        with (
+            raise_with_name(f"{self.name} is not a Parquet file, or was cut short"),
+            pq.ParquetFile(location.whole()) as file,
+        ):
             self.metadata = file.metadata
             schema = self._stored = file.schema_arrow
             check_unique_names(schema.names, self.name)
-        # pandas writes the labels of rows as a column; they are no feature.
+        # pandas writes the labels of rows as a column, which is not a feature.
         self.schema = pa.schema([field for field in schema if not _PANDAS_INDEX.fullmatch(field.name)])
-        self.n_rows: int | None = self.metadata.num_rows
+
+    @property
+    def n_rows(self) -> int | None:
+        return int(self.metadata.num_rows)
 
     @cached_property
     def _columns(self) -> NDArray[np.int64]:
         return columns_of(self.location)
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
-        """The row groups; where they are few and large, their batches."""
+        """Iterate over the row groups, or over their batches if they are few and large."""
         check_columns_exist(wanted.names, self.schema.names, self.name)
         sizes = [self.metadata.row_group(i).num_rows for i in range(self.metadata.num_row_groups)]
         few = len(sizes) * self.among < _FEW_GROUPS and max(sizes, default=0) > _LARGE_GROUP
@@ -69,7 +79,7 @@ class ParquetTable:
     def _read(
         self, group: int, rows: int, wanted: pa.Schema, start: int, first: int, together: bool
     ) -> Iterator[Chunk]:
-        with _named(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"):
+        with raise_with_name(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"):
             found = 0
             if not together:
                 for part in self._plain(group, rows, wanted):
@@ -85,7 +95,7 @@ class ParquetTable:
                 raise pa.ArrowInvalid(f"there are {found} of them")
 
     def _plain(self, group: int, rows: int, wanted: pa.Schema) -> Iterator[pa.Table]:
-        """The rows as far as the pages are plain."""
+        """Iterate over the rows that the kernels can decode; stop at the first page that they cannot."""
         columns = decodable_columns(self.metadata, self._stored, self._columns, group, wanted)
         if columns:
             step = rows if rows * len(wanted) <= _WHOLE else max(rows_in_chunk(wanted), _PART // len(wanted))
@@ -94,7 +104,7 @@ class ParquetTable:
                     yield from decoded(file, columns, wanted, rows, step, self.readers)
 
     def _batches(self, group: int, rows: int, wanted: pa.Schema, together: bool) -> Iterator[Any]:
-        """All rows as Arrow reads them."""
+        """Iterate over all rows, read by Arrow."""
         # Without a buffer a whole row group of compressed bytes is held; pre_buffer would hold all row groups.
         buffer = max(2**14, min(2**20, _BUFFERED // len(wanted))) if isinstance(self.location, StoredFile) else 0
         with pq.ParquetFile(
@@ -107,11 +117,11 @@ class ParquetTable:
                 yield from file.iter_batches(step, [group], wanted.names, use_threads=together)
 
     def _rows_at_once(self, group: int, rows: int, wanted: pa.Schema) -> int:
-        """How many rows to read at a time, so that their text stays within bounds."""
+        """Return how many rows to read at a time, so that their text stays below a limit."""
         texts = [field.name for field in wanted if _is_text(field.type)]
         if not texts:
             return rows_in_chunk(wanted)
-        # One row brings the dictionaries, which say how long a value can be; the size of the group, how long it is.
+        # Reading one row gives the dictionaries, and so the longest value; the size of the group gives the average.
         with pq.ParquetFile(
             self.location.whole(), metadata=self.metadata, read_dictionary=texts, pre_buffer=False
         ) as file:
@@ -119,17 +129,14 @@ class ParquetTable:
         return _rows_of_text(first, rows_in_chunk(wanted), self.metadata.row_group(group).total_byte_size // rows)
 
 
-class ArrowTable:
-    """An Arrow IPC (Feather) file: each record batch is read by one thread."""
-
-    one_shot = False
+class ArrowTable(TableFile):
+    """An Arrow IPC (Feather) file. One thread reads a record batch."""
 
     def __init__(self, location: Location) -> None:
         self.location, self.name = location, location.name
-        with _named(f"{self.name} is not an Arrow file, or was cut short"):
+        with raise_with_name(f"{self.name} is not an Arrow file, or was cut short"):
             self.schema = self._reader().schema
             check_unique_names(self.schema.names, self.name)
-        self._sizes: list[int] | None = None
 
     def _reader(self, columns: list[str] | None = None) -> Any:
         fields = None if columns is None else sorted(self.schema.get_field_index(name) for name in columns)
@@ -137,37 +144,32 @@ class ArrowTable:
             self.location.whole(), options=ipc.IpcReadOptions(included_fields=fields, use_threads=False)
         )
 
-    def _rows(self) -> list[int]:
-        if self._sizes is None:
-            with _named(f"{self.name} cannot be read"):
-                reader = self._reader(self.schema.names[:1])
-                self._sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
-        return self._sizes
+    @cached_property
+    def _batch_sizes(self) -> list[int]:
+        with raise_with_name(f"{self.name} cannot be read"):
+            reader = self._reader(self.schema.names[:1])
+            return [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows there are."""
-        return sum(self._rows())
+        return sum(self._batch_sizes)
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
-        """The record batches."""
         check_columns_exist(wanted.names, self.schema.names, self.name)
         first = 0
-        for i, rows in enumerate(self._rows()):
+        for i, rows in enumerate(self._batch_sizes):
             if rows:
                 yield Unit(rows, partial(self._read, i, rows, wanted, start, first))
             start, first = start + rows, first + rows
 
     def _read(self, i: int, rows: int, wanted: pa.Schema, start: int, first: int) -> Iterator[Chunk]:
-        with _named(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"):
+        with raise_with_name(f"Rows {first} to {first + rows - 1} of {self.name} cannot be read"):
             batch = self._reader(wanted.names).get_batch(i)
             yield from _cut(batch, wanted, start, self.name, first, rows_in_chunk(wanted))
 
 
-class BatchStream:
+class BatchStream(TableFile):
     """Record batches that come one after another: an Arrow stream in a file, or an object that gives one."""
-
-    n_rows: int | None = None
 
     def __init__(self, name: str, batches: Callable[[], tuple[pa.Schema, Iterable[Any]]], *, one_shot: bool) -> None:
         self.name, self.one_shot = name, one_shot
@@ -175,15 +177,14 @@ class BatchStream:
         self._open = batches
         self._lock = threading.Lock()
         self._waiting: Iterable[Any] | None
-        with _named(f"{name} is not an Arrow stream, or was cut short"):
+        with raise_with_name(f"{name} is not an Arrow stream, or was cut short"):
             self.schema, self._waiting = batches()
             check_unique_names(self.schema.names, name)
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
-        """The batches as they come."""
         check_columns_exist(wanted.names, self.schema.names, self.name)
         first = 0
-        with _named(f"{self.name} cannot be read to its end"):
+        with raise_with_name(f"{self.name} cannot be read to its end"):
             for batch in self._batches():
                 for chunk in _cut(batch, wanted, start, self.name, first, rows_in_chunk(wanted)):
                     yield Unit(len(chunk), partial(_only, chunk))
@@ -206,7 +207,7 @@ class BatchStream:
 
 
 def arrow_stream(location: Location) -> BatchStream:
-    """A file, or standard input, in the Arrow stream format."""
+    """Return the stream of a file, or of standard input, in the Arrow stream format."""
 
     def batches() -> tuple[pa.Schema, Iterable[Any]]:
         reader = ipc.open_stream(unpacked(location))
@@ -216,31 +217,26 @@ def arrow_stream(location: Location) -> BatchStream:
 
 
 def stream_from_arrow(data: Any) -> BatchStream:
-    """Anything with an Arrow C stream, which is asked for anew at each pass unless it is a reader of batches itself.
+    """Return a stream of an object with an Arrow C stream, which is requested again at each pass.
 
-    A polars LazyFrame is collected anew, in batches, at each pass; an Arrow dataset is scanned anew.
+    A reader of batches can be read only once. A polars LazyFrame is collected again, in batches, at each pass; an Arrow
+    dataset is scanned again.
     """
-    name = f"the {type(data).__name__}"
-    if hasattr(data, "collect_batches"):
 
-        def collected() -> tuple[pa.Schema, Iterable[Any]]:
-            empty = data.clear().collect().to_arrow()
-            return empty.schema, _record_batches(data)
-
-        return BatchStream(name, collected, one_shot=False)
-
-    if hasattr(data, "scanner"):
-        return BatchStream(name, lambda: (data.schema, data.to_batches()), one_shot=False)
-
-    def streamed() -> tuple[pa.Schema, Iterable[Any]]:
+    def batches() -> tuple[pa.Schema, Iterable[Any]]:
+        if hasattr(data, "collect_batches"):
+            return data.clear().collect().to_arrow().schema, _record_batches(data)
+        if hasattr(data, "scanner"):
+            return data.schema, data.to_batches()
         reader = pa.RecordBatchReader.from_stream(data)
         return reader.schema, reader
 
-    return BatchStream(name, streamed, one_shot=hasattr(data, "__next__"))
+    lazy = hasattr(data, "collect_batches") or hasattr(data, "scanner")
+    return BatchStream(f"the {type(data).__name__}", batches, one_shot=not lazy and hasattr(data, "__next__"))
 
 
 def _record_batches(lazy: Any) -> Iterator[Any]:
-    for frame in lazy.collect_batches(maintain_order=True):
+    for frame in lazy.collect_batches(maintain_order=True):  # starts the query, so not before rows are needed
         yield frame.to_arrow()
 
 
@@ -260,23 +256,10 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _rows_of_text(batch: Any, most: int, bytes_in_row: int = 0) -> int:
-    """At most so many rows, and fewer where the values of dictionaries, or the rows themselves, are long."""
+    """Return at most `most` rows, fewer if the values of dictionaries, or the rows themselves, are long."""
     longest = 0
     for column in batch.columns:
         if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
             chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
             longest += max((pc.max(pc.binary_length(one.dictionary)).as_py() or 0 for one in chunks), default=0)
     return max(1, min(most, _TEXT // max(longest, bytes_in_row, 1)))
-
-
-@contextmanager
-def _named(what: str) -> Iterator[None]:
-    """Arrow's complaints about a file, with the name of the file."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
-        if isinstance(error, FileNotFoundError | PermissionError):
-            raise
-        raise ValueError(f"{what}: {error}") from error
-    except MemoryError as error:
-        raise ValueError(f"{what}: it asks for more memory than there is.") from error

@@ -1,8 +1,12 @@
-"""Units: what one thread reads and folds by itself, such as a row group of a Parquet file or a piece of a CSV file."""
+"""Define what every kind of file offers: `TableFile`, and the units of rows that one thread reads at a time.
+
+A unit is a row group of a Parquet file, a record batch, or a piece of a CSV file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,12 +17,12 @@ from linearly.dataset.rows.block import rows_in_block
 from linearly.dataset.rows.tables import Chunk, known_columns
 
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-_FEWEST_ROWS, _CELLS = 2**16, 2**19  # in a chunk: it and the block made of it should stay in the cache
+_FEWEST_ROWS, _CELLS = 2**16, 2**19  # in a chunk: the chunk and its block should stay in the cache
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Some consecutive rows: how many, and a function that reads them, chunk by chunk."""
+    """Some consecutive rows: their number, and a function that reads them chunk by chunk."""
 
     rows: int
     chunks: Callable[[], Iterable[Chunk]]
@@ -28,31 +32,46 @@ class TableFile(Protocol):
     """One file, or one stream, of rows."""
 
     name: str
-    one_shot: bool  # whether its rows can be had once only
+    schema: pa.Schema
+    one_shot: bool = False  # whether the rows can be read only once
+    guesses_types: bool = False  # whether types are guessed from the rows; the first of several such files decides
 
     @property
     def n_rows(self) -> int | None:
-        """How many rows it has; None where it takes a pass to know."""
-        ...
+        """The number of rows; None if it takes a pass to count them."""
+        return None
 
     @property
-    def schema(self) -> pa.Schema:
-        """Its columns and their types."""
-        ...
+    def names(self) -> Sequence[str]:
+        """The names of the columns."""
+        names: Sequence[str] = self.schema.names
+        return names
 
     def units(self, wanted: pa.Schema, start: int) -> Iterator[Unit]:
-        """Its rows in order, with these columns in these types; `start` is the index of the first row."""
+        """Iterate over the rows, with these columns in these types; `start` is the index of the first row."""
         ...
+
+    def with_text(self, columns: Sequence[str]) -> TableFile:
+        """Return the same rows with some columns as text, if their types are guessed."""
+        return self
+
+    def with_na(self, markers: tuple[str, ...]) -> TableFile:
+        """Return the same rows with the cells missing that contain one of the markers, if the file is text."""
+        return self
+
+    def first_cells(self) -> dict[str, list[str]]:
+        """Return the cells of the first rows as they are written, if the file is text and can be read again."""
+        return {}
 
 
 def rows_in_chunk(wanted: pa.Schema) -> int:
-    """How many rows to read at a time."""
+    """Return how many rows to read at a time."""
     p = max(len(wanted), 1)
     return min(rows_in_block(p), max(_CELLS // p, _FEWEST_ROWS))
 
 
 def frame_of(part: Any, wanted: pa.Schema) -> nw.DataFrame[Any]:
-    """A data frame of a record batch or table, with the columns that are wanted in the types that are wanted."""
+    """Return a data frame of a record batch or table, with the wanted columns in the wanted types."""
     if part.schema.equals(wanted):
         table = part if isinstance(part, pa.Table) else pa.Table.from_batches([part])
         return nw.from_native(table, eager_only=True)
@@ -64,14 +83,14 @@ def frame_of(part: Any, wanted: pa.Schema) -> nw.DataFrame[Any]:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """A type as data frames know it: views of text and bytes, also in dictionaries, as plain text and bytes."""
+    """Return a type that data frames support: views of text and bytes, also in dictionaries, become text and bytes."""
     if pa.types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, plain_type(kind.value_type), kind.ordered)
     return _VIEWS.get(kind, kind)
 
 
 def plain_views(column: Any) -> Any:
-    """A column of views, or of a dictionary of views, as plain text or bytes; another as it is."""
+    """Return a column of views, or of a dictionary of views, as text or bytes; other columns unchanged."""
     kind = plain_type(column.type)
     if kind == column.type:
         return column
@@ -83,15 +102,21 @@ def plain_views(column: Any) -> Any:
 
 
 def check_columns_exist(wanted: Sequence[str], names: Iterable[str], file: str) -> None:
-    """Refuse a column that a file lacks, by the name of the file."""
+    """Raise for a column that a file lacks."""
     try:
         known_columns(wanted, dict.fromkeys(names))
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
 
 
-def check_unique_names(names: list[str], file: str) -> None:
-    """Refuse a name that two columns have."""
-    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
-    if twice is not None:
-        raise ValueError(f"{file} has two columns called {twice!r}: rename one of them.")
+@contextmanager
+def raise_with_name(what: str) -> Iterator[None]:
+    """Raise Arrow's errors about a file as ValueError with the name of the file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
+        if isinstance(error, FileNotFoundError | PermissionError):
+            raise
+        raise ValueError(f"{what}: {error}") from error
+    except MemoryError as error:
+        raise ValueError(f"{what}: it asks for more memory than there is.") from error

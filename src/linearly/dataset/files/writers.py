@@ -1,35 +1,29 @@
-"""Writing: to a file beside the one asked for, which takes its place when all is written. Tables, chunk by chunk.
+"""Write columns to Parquet and CSV files, chunk by chunk.
 
-A process that is killed on the way leaves such a file behind; the next one to write in that directory removes it. It
-knows that nobody is writing it any more because the lock that a writer holds goes with its process.
+A file is replaced in one step when all is written (`atomic_file`).
 """
 
 from __future__ import annotations
 
 import os
 import re
-import secrets
-import stat
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from linearly.formatting import visible
-
 try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    import pyarrow as pa
+except ImportError:
+    raise ImportError("Reading and writing files needs pyarrow: pip install 'linearly[files]'.") from None
+from pyarrow import csv, parquet
 
-_STRAY = re.compile(r"\.linearly-[0-9a-f]{16}\.saving")
-_ABANDONED = 3600.0  # seconds after which a file without locks counts as left behind
-
+from linearly.dataset.files.atomic_file import raise_with_path, replace_file
+from linearly.formatting import visible
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes for the beginning of a formula
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_CSV = (".csv", ".csv.gz")
 
 
 def write_tables(
@@ -37,143 +31,82 @@ def write_tables(
 ) -> int:
     """Write columns to a .parquet, .csv or .csv.gz file and return the number of rows.
 
-    A chunk is a dict of NumPy or Arrow columns, None (in NumPy's also NaN) where a value is missing, which is null in
-    Parquet and an empty field in CSV. The first chunk fixes the types, as far as it has values. Nothing is left behind
-    where writing is interrupted, and a file that was there is kept. A link stays one, and the file that it leads to is
-    written; into a pipe or a device the rows go as they come. With ``escape_formulas`` a CSV file is safe to open in a
-    spreadsheet: see `without_formulas`.
+    The first chunk decides the types of the columns that have values in it. If writing is interrupted, nothing is left
+    behind and an existing file is kept. If the path is a link, the file that it leads to is written. Rows are written
+    into a pipe or a device as they come.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The file to write.
+    chunks : iterable of dict
+        NumPy or Arrow columns by name. None, and NaN in NumPy columns, is a missing value: null in Parquet and an empty
+        field in CSV.
+    escape_formulas : bool, default=False
+        Make a CSV file safe to open in a spreadsheet: see `without_formulas`.
+
+    Returns
+    -------
+    int
+        The number of rows written.
     """
     given = os.fspath(path)
-    opener = _opener(given)
+    open_writer = _writer_for(given)
+    is_csv = given.lower().endswith(_CSV)
     if escape_formulas:
-        if not given.lower().endswith((".csv", ".csv.gz")):
+        if not is_csv:
             raise ValueError(
                 f"{given}: only CSV has formulas to escape. Write to .csv or .csv.gz, or leave the option out."
             )
         chunks = map(without_formulas, chunks)
     if os.path.exists(given) and not os.path.isfile(given) and not os.path.isdir(given):
-        if not given.lower().endswith((".csv", ".csv.gz")):
+        if not is_csv:
             raise ValueError(
                 f"{given} is a pipe or a device, and Parquet is not written in one go: use .csv or .csv.gz."
             )
-        with naming(given):
-            return _write(given, opener, chunks)
+        with raise_with_path(given):
+            return _write(given, open_writer, chunks)
     target = os.path.realpath(given)
     directory = os.path.dirname(target)
     if not os.path.isdir(directory):
         raise ValueError(f"{given}: there is no directory {os.path.dirname(given) or directory}.")
-    with replacing(given, target) as beside:
-        return _write(beside, opener, chunks)
+    with replace_file(given, target) as beside:
+        return _write(beside, open_writer, chunks)
 
 
-@contextmanager
-def replacing(path: str, target: str) -> Iterator[str]:
-    """A new file beside the target, which takes its place in one step when all is written, or not at all.
-
-    What goes wrong is said with the path that the user gave. Files that killed processes left there are removed first.
-    """
-    directory = os.path.dirname(target)
-    kept = stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else None
-    _remove_strays(directory)
-    # Named before it is made: whenever an interrupt comes, what was made is known, and removed.
-    beside = os.path.join(directory, f".linearly-{secrets.token_hex(8)}.saving")
-    fd = -1
-    try:
-        with naming(path):
-            while fd < 0:
-                # Never open to more people than the file that was there; a new one is as the user's mask has it.
-                flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-                fd = os.open(beside, flags, 0o666 if kept is None else kept | 0o600)
-                if fcntl is not None:
-                    fcntl.flock(fd, fcntl.LOCK_EX)
-                    if not os.fstat(fd).st_nlink:  # taken for a stray between the two lines: once more
-                        os.close(fd)
-                        fd = -1
-            yield beside
-            os.fsync(fd)
-            if kept is not None:
-                os.chmod(beside, kept)
-            if fcntl is None:
-                os.close(fd)
-                fd = -1
-            os.replace(beside, target)  # under the lock: until then nobody takes it for a stray
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
-    finally:
-        if fd >= 0:
-            os.close(fd)
-    _sync_directory(directory)
-
-
-def _remove_strays(directory: str) -> None:
-    with os.scandir(directory) as entries:
-        strays = [one.path for one in entries if _STRAY.fullmatch(one.name) and one.is_file(follow_symlinks=False)]
-    for stray in strays:
-        with suppress(OSError):
-            if fcntl is None:
-                if time.time() - os.stat(stray).st_mtime > _ABANDONED:
-                    os.unlink(stray)
-                continue
-            fd = os.open(stray, os.O_WRONLY | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(stray)
-            finally:
-                os.close(fd)
-
-
-def _sync_directory(directory: str) -> None:
-    if os.name == "nt":
-        return
-    fd = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-@contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """What goes wrong with the disk, a full one above all, is said with the name of the file that was to be written."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None or error.filename is not None:
-            raise
-        told = f"{os.strerror(error.errno)}, so nothing was written"
-        raise OSError(error.errno, told, os.fspath(path)) from error
-
-
-def _opener(path: str) -> Callable[[str, Any], Any]:
-    """A function that opens a writer for a path and a schema, by the suffix."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise ImportError("Reading and writing files needs pyarrow: pip install 'linearly[files]'.") from None
+def _writer_for(path: str) -> Callable[[str, Any], Any]:
+    """Return the function that opens a writer for a path and a schema, by the suffix of the path."""
     name = path.lower()
     if name.endswith((".parquet", ".pq")):
-        import pyarrow.parquet as pq
-
-        return lambda beside, schema: pq.ParquetWriter(beside, schema)
-    if name.endswith((".csv", ".csv.gz")):
-        from pyarrow import csv
-
-        packing = "gzip" if name.endswith(".gz") else None
-        return lambda beside, schema: _Both(
-            lambda stream: csv.CSVWriter(stream, _lines(schema), write_options=csv_options(schema)),
-            pa.output_stream(beside, compression=packing),
-        )
+        return parquet.ParquetWriter  # type: ignore[no-any-return]
+    if name.endswith(_CSV):
+        compression = "gzip" if name.endswith(".gz") else None
+        return lambda beside, schema: _CsvWriter(pa.output_stream(beside, compression=compression), schema)
     raise ValueError(f"{path}: write to a file that ends in .parquet, .csv or .csv.gz.")
 
 
-def without_formulas(chunk: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns whose texts no spreadsheet runs: what looks like a formula begins with an apostrophe.
+class _CsvWriter:
+    """A CSV writer that also closes its stream."""
 
-    Numbers stay, as columns and as texts. Control characters are written as `visible` writes them.
+    def __init__(self, stream: Any, schema: Any) -> None:
+        self._stream = stream
+        self._writer = csv.CSVWriter(stream, _csv_schema(schema), write_options=csv_options(schema))
+
+    def write_table(self, table: Any) -> None:
+        self._writer.write_table(without_blank_lines(table))
+
+    def close(self) -> None:
+        try:
+            self._writer.close()
+        finally:
+            self._stream.close()
+
+
+def without_formulas(chunk: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns whose texts no spreadsheet executes: an apostrophe precedes what looks like a formula.
+
+    Numbers stay, as columns and as texts. Control characters are escaped as `visible` does.
     """
-    import pyarrow as pa
 
     def escaped(values: Any) -> Any:
         column = as_arrow(values)
@@ -193,80 +126,52 @@ def _inert(text: str) -> str:
 
 
 def without_blank_lines(table: Any) -> Any:
-    """A table for CSV: what is missing in its only column is NA, since readers skip blank lines and lose the row."""
-    import pyarrow as pa
-
-    if _lines(table.schema).types != [pa.string()]:
+    """Return a table for CSV: NA replaces missing values of an only column, since readers skip blank lines."""
+    if _csv_schema(table.schema).types != [pa.string()]:
         return table
     return table.set_column(0, table.schema.names[0], table.column(0).cast(pa.string()).fill_null("NA"))
 
 
 def csv_options(schema: Any, *, header: bool = True) -> Any:
-    """How tables of this schema are written: numbers that `without_blank_lines` made text go without quotes."""
-    import pyarrow as pa
-    from pyarrow import csv
-
+    """Return how tables of this schema are written; numbers that `without_blank_lines` made text get no quotes."""
     quoted = len(schema) != 1 or not pa.types.is_floating(schema.types[0])
     return csv.WriteOptions(include_header=header, quoting_style="needed" if quoted else "none")
 
 
-def _lines(schema: Any) -> Any:
-    """The schema of what `without_blank_lines` makes of a table."""
-    import pyarrow as pa
-
+def _csv_schema(schema: Any) -> Any:
+    """Return the schema of the tables that `without_blank_lines` returns."""
     if len(schema) != 1 or not (pa.types.is_null(schema.types[0]) or pa.types.is_floating(schema.types[0])):
         return schema
     return pa.schema([(schema.names[0], pa.string())])
 
 
-class _Both:
-    """A writer that closes its stream too."""
-
-    def __init__(self, opened: Callable[[Any], Any], stream: Any) -> None:
-        self._stream = stream
-        self._writer = opened(stream)
-
-    def write_table(self, table: Any) -> None:
-        self._writer.write_table(without_blank_lines(table))
-
-    def close(self) -> None:
-        try:
-            self._writer.close()
-        finally:
-            self._stream.close()
-
-
-def _write(path: str, opener: Callable[[str, Any], Any], chunks: Iterable[Mapping[str, Any]]) -> int:
-    import pyarrow as pa
-
+def _write(path: str, open_writer: Callable[[str, Any], Any], chunks: Iterable[Mapping[str, Any]]) -> int:
     writer: Any = None
-    schema: Any = None
-    waiting: list[dict[str, Any]] = []  # chunks that came before every column had shown a value
+    types: dict[str, Any] = {}
+    waiting: list[dict[str, Any]] = []  # chunks that came before every column had a value
     rows = 0
 
     def flush() -> None:
         nonlocal writer
-        if writer is None:
-            writer = opener(path, schema)
+        schema = pa.schema(list(types.items()))
+        writer = open_writer(path, schema) if writer is None else writer
         for columns in waiting:
-            writer.write_table(pa.table([_cast(columns[name], schema.field(name)) for name in schema.names], schema))
+            writer.write_table(pa.table([_cast(columns[field.name], field) for field in schema], schema))
         waiting.clear()
 
     try:
         for chunk in chunks:
             columns = {str(name): as_arrow(values) for name, values in chunk.items()}
-            if schema is None:
-                schema = pa.schema([(name, column.type) for name, column in columns.items()])
-            if list(columns) != schema.names:
-                raise ValueError(f"A chunk has the columns {list(columns)}, the first had {schema.names}.")
-            if writer is None:
-                kinds = [columns[field.name].type if pa.types.is_null(field.type) else field.type for field in schema]
-                schema = pa.schema(list(zip(schema.names, kinds, strict=True)))
+            if list(columns) != list(types or columns):
+                raise ValueError(f"A chunk has the columns {list(columns)}, the first had {list(types)}.")
+            for name, column in columns.items():
+                if pa.types.is_null(types.get(name, pa.null())):
+                    types[name] = column.type
             rows += len(next(iter(columns.values())))
             waiting.append(columns)
-            if not any(pa.types.is_null(kind) for kind in schema.types):
+            if not any(map(pa.types.is_null, types.values())):
                 flush()
-        if schema is None:
+        if not types:
             raise ValueError("There is nothing to write: not one chunk.")
         flush()
     finally:
@@ -276,9 +181,7 @@ def _write(path: str, opener: Callable[[str, Any], Any], chunks: Iterable[Mappin
 
 
 def as_arrow(values: Any) -> Any:
-    """A column of Arrow; NaN in one of NumPy, which has no other sign for it, is a missing value."""
-    import pyarrow as pa
-
+    """Return an Arrow column; NaN in a NumPy column, which has no other sign for it, is a missing value."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         kind = values.type
         return values.cast(kind.value_type) if pa.types.is_dictionary(kind) else values
@@ -289,10 +192,6 @@ def as_arrow(values: Any) -> Any:
 
 
 def _cast(column: Any, field: Any) -> Any:
-    import pyarrow as pa
-
-    if column.type == field.type:
-        return column
     try:
         return column.cast(field.type)
     except pa.ArrowInvalid as error:

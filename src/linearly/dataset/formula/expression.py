@@ -19,7 +19,7 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.formula.tokens import MAX_DEPTH, Token, tokenize
+from linearly.dataset.formula.tokens import MAX_DEPTH, Token, TokenReader, tokenize
 from linearly.dataset.rows.block import float_column
 from linearly.dataset.rows.tables import Chunk
 
@@ -142,21 +142,22 @@ def parse_tokens(tokens: Sequence[Token]) -> Expression:
     return tree
 
 
-class _Parser:
-    """Recursive descent; what has been read is behind `at`, and every node counts towards the limit."""
+class _Parser(TokenReader):
+    """Recursive descent; every node counts towards the limit."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        self.tokens, self.at, self.nodes, self.depth = tokens, 0, 0, 0
+        super().__init__(tokens)
+        self.nodes, self.depth = 0, 0
 
     def sum(self) -> Expression:
         tree = self.product()
-        while (sign := self.sign("+", "-")) is not None:
+        while sign := self.accept("+", "-"):
             tree = self.counted(Binary(sign, tree, self.product()))
         return tree
 
     def product(self) -> Expression:
         tree = self.signed()
-        while (sign := self.sign("*", "/")) is not None:
+        while sign := self.accept("*", "/"):
             tree = self.counted(Binary(sign, tree, self.signed()))
         return tree
 
@@ -165,8 +166,8 @@ class _Parser:
         self.depth += 1
         if self.depth > 3 * MAX_DEPTH:
             raise ValueError(f"The expression {self.whole()} is nested too deeply: simplify it.")
-        sign = self.sign("+", "-")
-        if sign is None:
+        sign = self.accept("+", "-")
+        if not sign:
             tree = self.power()
         else:
             of = self.signed()
@@ -176,7 +177,7 @@ class _Parser:
 
     def power(self) -> Expression:
         base = self.atom()
-        if self.sign("^") is None:
+        if not self.accept("^"):
             return base
         exponent = self.signed()
         value = constant(exponent)
@@ -196,7 +197,7 @@ class _Parser:
         if token.kind == "quoted":
             return self.counted(Name(token.text[1:-1]))
         if token.kind == "name":
-            return self.counted(self.call(token.text) if self.sign("(") else Name(token.text))
+            return self.counted(self.call(token.text) if self.accept("(") else Name(token.text))
         if token.text in "({":
             tree = self.sum()
             self.expect(")" if token.text == "(" else "}")
@@ -206,7 +207,7 @@ class _Parser:
     def call(self, function: str) -> Call:
         arguments: list[Expression] = []
         options: dict[str, Expression] = {}
-        while self.sign(")") is None:
+        while not self.accept(")"):
             if arguments or options:
                 self.expect(",")
             name = self.option()
@@ -229,28 +230,22 @@ class _Parser:
             return token.text
         return None
 
-    def sign(self, *wanted: str) -> str | None:
-        if self.at < len(self.tokens):
-            token = self.tokens[self.at]
-            if token.kind == "sign" and token.text in wanted:
-                self.at += 1
-                return token.text
-        return None
-
     def take(self) -> Token:
-        if self.at >= len(self.tokens):
+        token = self.next()
+        if token is None:
             raise ValueError(f"The expression {self.whole()} ends where a number or a column is expected.")
         self.at += 1
-        return self.tokens[self.at - 1]
+        return token
 
     def expect(self, text: str) -> None:
-        if self.sign(text) is None:
-            found = f"{self.tokens[self.at].text!r}" if self.at < len(self.tokens) else "its end"
+        if not self.accept(text):
+            token = self.next()
+            found = "its end" if token is None else repr(token.text)
             raise ValueError(f"{text!r} is expected in {self.whole()}, not {found}.")
 
     def finish(self) -> None:
-        if self.at < len(self.tokens):
-            token = self.tokens[self.at]
+        token = self.next()
+        if token is not None:
             spaces = " A name with spaces goes in `backticks`." if token.kind == "name" else ""
             raise ValueError(f"{token.text!r} is not expected there: {self.whole()}.{spaces}")
 

@@ -1,25 +1,32 @@
-"""Signs: what + - : * / ^ %in% do to terms, by R's rules.
+"""Expand the right side of a formula into terms: what + - : * / ^ %in% mean, by R's rules.
 
-A term is a set of numbers here, one for each of its factors. formulaic says which sign binds what: it sees words that
-stand for columns and calls, never the calls themselves, and computes nothing. The sums of terms are worked out here,
-and refused before they grow beyond their limits.
+Precedence, from loosest to tightest (all operators group from the left):
+
+    + -         add and remove terms; 0 and 1 stand for the intercept
+    * / %in%    cross, nest, nested in
+    :           interact
+    ^           cross up to k at a time; k is an integer
+
+The parser reads tokens by recursive descent. Limits on the number of terms, factors and products are checked while
+terms are formed, so that a short formula cannot use up memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from linearly.dataset.formula.expression import Call, Expression, parse_tokens
-from linearly.dataset.formula.tokens import Token, around
+from linearly.dataset.formula.tokens import Token, TokenReader, around
 
-Key = frozenset[int]  # a term by the numbers of its factors
+Key = frozenset[int]  # a term: the numbers of its factors
+Terms = dict[Key, None]  # an ordered set of terms
 
 MAX_TERMS = 5_000
 MAX_FACTORS = 16  # in one term
 MAX_POWER = 16
-_MOST_PRODUCTS = 20_000  # of terms with terms, repeated ones included
+_MAX_PRODUCTS = 20_000  # of terms with terms, repeated ones included
 
 _POWER = (
     f"(…)^k crosses terms up to k at a time, where k is a whole number from 1 to {MAX_POWER}. For the power of a "
@@ -28,224 +35,205 @@ _POWER = (
 
 
 class Variables(Protocol):
-    """Who knows the factors: gives words for them, and the terms that the words stand for."""
+    """The factors of a formula, numbered in order of appearance."""
 
-    def keep(self, tree: Expression) -> str:
-        """A word for a name or call."""
+    def number(self, tree: Expression) -> Key:
+        """Return the term of a single column or call; number it if it is new."""
         ...
 
-    def keep_rest(self) -> str:
-        """The word for the dot."""
+    def rest(self) -> Terms:
+        """Return the terms that the dot stands for, and number those that are new."""
         ...
 
-    def named(self, word: str) -> dict[Key, None]:
-        """The terms that a word stands for."""
-        ...
-
-    def words(self, key: Key) -> str:
-        """A term as R writes it."""
+    def label(self, key: Key) -> str:
+        """Return a term as R writes it."""
         ...
 
 
 @dataclass
 class TermSum:
-    """Terms in order, what was said of the intercept, if anything, and the number that it is, if it is one."""
+    """Terms in order, whether the intercept was added (None: not mentioned), and the operator that formed the sum."""
 
-    terms: dict[Key, None] = field(default_factory=dict)
+    terms: Terms
     intercept: bool | None = None
-    number: str | None = None
+    operator: str = ""
 
 
 def expand_terms(text: str, tokens: Sequence[Token], variables: Variables) -> TermSum:
-    """The terms that the right side of a formula stands for, by R's rules."""
-    tree = _tree(text, tokens, variables)
-    order, todo = [], [tree]
-    while todo:  # not by recursion: a sum of a thousand columns is a thousand deep
-        node = todo.pop()
-        order.append(node)
-        todo.extend(getattr(node, "args", ()))
-    sums: dict[int, TermSum] = {}
-    work = _TermAlgebra(variables)
-    for node in reversed(order):
-        if hasattr(node, "args"):
-            sums[id(node)] = work.joined(node, [sums.pop(id(argument)) for argument in node.args])
-        else:
-            sums[id(node)] = work.leaf(node.token)
-        if len(sums[id(node)].terms) > MAX_TERMS:
-            raise ValueError(f"The formula stands for more than {MAX_TERMS} terms: leave some out.")
-    _refuse_number(sums[id(tree)])
-    return sums[id(tree)]
+    """Return the terms of a formula's right side, given as tokens; `text` is the formula for messages."""
+    parser = _TermParser(text, tokens, variables)
+    total = parser.sum()
+    if parser.at < len(tokens):
+        raise parser.unexpected("A sign such as + is missing")
+    return total
 
 
-def _tree(text: str, tokens: Sequence[Token], variables: Variables) -> Any:
-    """What formulaic makes of the right side: operators with their operands, whose leaves are our words."""
-    words = _words(text, tokens, variables)
-    try:
-        from formulaic.errors import FormulaicError
-        from formulaic.parser import DefaultOperatorResolver
-        from formulaic.parser.algos.tokenize import tokenize
-        from formulaic.parser.algos.tokens_to_ast import tokens_to_ast
-    except ImportError:
-        raise ImportError("Formulas need formulaic: pip install 'linearly[formula]'.") from None
-    try:
-        return tokens_to_ast(tokenize(" ".join(words)), operator_resolver=DefaultOperatorResolver())
-    except FormulaicError:
-        raise ValueError(f"The signs of the formula {text[:200]!r} are not understood.") from None
+class _TermParser(TokenReader):
+    """One method per level of precedence."""
 
+    def __init__(self, text: str, tokens: Sequence[Token], variables: Variables) -> None:
+        super().__init__(tokens)
+        self.text, self.variables, self.n_products = text, variables, 0
 
-def _words(text: str, tokens: Sequence[Token], variables: Variables) -> list[str]:
-    """The right side with a word for every name, call and {…}; a sign where a column should be is refused."""
-    words: list[str] = []
-    operand_next = True
-    i = 0
-    while i < len(tokens):
-        token = tokens[i]
-        end = _end_of_atom(tokens, i)
-        if end > i or token.text == "." or token.kind == "number":
-            if not operand_next:
-                raise ValueError(f"A sign such as + is missing before {token.text!r}: {around(text, token.at)}.")
-            if words and words[-1] == "^" and not (token.kind == "number" and token.text.isdecimal()):
-                raise ValueError(_POWER)
-            if token.kind == "number" and not token.text.isdecimal():
-                _refuse_number(TermSum(number=token.text))
-            if end > i:
-                words.append(variables.keep(_atom(tokens[i:end])))
-            else:
-                words.append(variables.keep_rest() if token.text == "." else token.text)
-            operand_next = False
-        elif token.text in ("(", ")"):
-            if operand_next != (token.text == "(") or (words and words[-1] == "^"):
-                raise ValueError(f"{token.text!r} is not expected there: {around(text, token.at)}.")
-            words.append(token.text)
-        elif token.kind == "text" or token.text in (",", "="):
-            raise ValueError(
-                f"{token.text!r} cannot be part of a sum of terms: {around(text, token.at)}. A column with an awkward "
-                "name goes in `backticks`."
-            )
-        elif operand_next:
-            _add_second_sign(words, text, token)
-        elif token.text == "^" and len(words) > 1 and words[-2] == "^":
-            raise ValueError(_POWER)
-        else:
-            words.append(token.text)
-            operand_next = True
-        i = max(end, i + 1)
-    if operand_next:
-        raise ValueError(f"The formula {text[:60]!r} ends where a column is expected.")
-    return words
-
-
-def _add_second_sign(words: list[str], text: str, token: Token) -> None:
-    before = words[-1] if words else "("
-    if token.text not in ("+", "-") or before not in ("(", "+", "-"):
-        raise ValueError(f"A column is expected before {token.text!r}: {around(text, token.at)}.")
-    if before == "(":
-        words.append(token.text)
-    else:
-        words[-1] = "+" if token.text == before else "-"
-
-
-def _end_of_atom(tokens: Sequence[Token], i: int) -> int:
-    """Where the name, call or {…} that starts at i ends; i if none does."""
-    token = tokens[i]
-    if token.kind == "quoted":
-        return i + 1
-    call = token.kind == "name" and i + 1 < len(tokens) and tokens[i + 1].text == "("
-    if not call and token.text != "{":
-        return i + 1 if token.kind == "name" else i
-    depth = 0
-    for j in range(i + call, len(tokens)):
-        depth += (tokens[j].text in ("(", "{")) - (tokens[j].text in (")", "}"))
-        if depth == 0:
-            return j + 1
-    raise AssertionError("brackets were counted before")
-
-
-def _atom(tokens: Sequence[Token]) -> Expression:
-    tree = parse_tokens(tokens)
-    return Call("I", (tree,)) if tokens[0].text == "{" else tree
-
-
-class _TermAlgebra:
-    """What each sign does to sums of terms; the products of terms are counted, and too many are refused."""
-
-    def __init__(self, variables: Variables) -> None:
-        self.variables, self.products = variables, 0
-
-    def leaf(self, word: str) -> TermSum:
-        if word[0].isdecimal():
-            return TermSum(intercept=word == "1" if word in ("0", "1") else None, number=word)
-        return TermSum(self.variables.named(word))
-
-    def joined(self, node: Any, parts: list[TermSum]) -> TermSum:
-        sign, left, right = str(node.operator.symbol), parts[0], parts[-1]
-        if sign == "^":
-            return self._power(left, right)
-        for part in parts:
-            _refuse_number(part)
-        if len(parts) == 1:
-            return left if sign == "+" else TermSum(intercept=_opposite(left.intercept))
+    def sum(self) -> TermSum:
+        sign = self._signs()
+        total = self._product()
         if sign == "+":
-            left.terms.update(right.terms)
-            return TermSum(left.terms, left.intercept if right.intercept is None else right.intercept)
-        if sign == "-":
-            return self._without(left, right)
-        if left.intercept is not None or right.intercept is not None:
-            raise ValueError(
-                f"0 and 1 stand for the intercept: they can be added or taken away, not used with {sign!r}."
-            )
-        if sign == ":":
-            return TermSum(self._pairs(left.terms, right.terms))
-        if sign == "*":
-            return TermSum({**left.terms, **right.terms, **self._pairs(left.terms, right.terms)})
-        if sign == "/":
-            return TermSum({**left.terms, **self._pairs(_together(left.terms), right.terms)})
-        if node.args and str(getattr(getattr(node.args[0], "operator", None), "symbol", "")) in ("*", "/"):
-            raise ValueError("%in% after * or / is not clear: write the interaction with ':'.")
-        return TermSum(self._pairs(left.terms, _together(right.terms)))
+            total.operator = sign
+        elif sign == "-":
+            total = TermSum({}, _opposite(total.intercept), sign)
+        while sign := self._signs():
+            part = self._product()
+            intercept = part.intercept if sign == "+" else _opposite(part.intercept)
+            if sign == "+":
+                total.terms.update(part.terms)
+            else:
+                self._remove(part.terms, total.terms)
+            total = _checked(TermSum(total.terms, total.intercept if intercept is None else intercept, sign))
+        return total
 
-    def _power(self, base: TermSum, exponent: TermSum) -> TermSum:
-        _refuse_number(base)
-        number = exponent.number or ""
-        power = int(number) if number.isdecimal() and len(number) < 4 else 0
-        if not 1 <= power <= MAX_POWER or base.intercept is not None:
+    def _signs(self) -> str:
+        """Read a run of + and -; return the sign that it amounts to, or nothing."""
+        sign = self.accept("+", "-")
+        while sign and (other := self.accept("+", "-")):
+            sign = "+" if sign == other else "-"
+        return sign
+
+    def _remove(self, terms: Terms, present: Terms) -> None:
+        for key in terms:
+            if key not in present:
+                raise ValueError(f"The formula takes {self.variables.label(key)} away, but it is not there.")
+            del present[key]
+
+    def _product(self) -> TermSum:
+        left = self._interaction()
+        while sign := self.accept("*", "/", "%in%"):
+            right = self._interaction()
+            _check_no_intercept(sign, left, right)
+            if sign == "*":
+                terms = {**left.terms, **right.terms, **self._cross(left.terms, right.terms)}
+            elif sign == "/":
+                terms = {**left.terms, **self._cross(_merged(left.terms), right.terms)}
+            elif left.operator in ("*", "/"):
+                raise ValueError("%in% after * or / is not clear: write the interaction with ':'.")
+            else:
+                terms = self._cross(left.terms, _merged(right.terms))
+            left = _checked(TermSum(terms, None, sign))
+        return left
+
+    def _interaction(self) -> TermSum:
+        left = self._power()
+        while sign := self.accept(":"):
+            right = self._power()
+            _check_no_intercept(sign, left, right)
+            left = _checked(TermSum(self._cross(left.terms, right.terms), None, sign))
+        return left
+
+    def _power(self) -> TermSum:
+        base = self._operand()
+        if not self.accept("^"):
+            return base
+        power = self._exponent()
+        if not 1 <= power <= MAX_POWER or base.intercept is not None or self.accept("^"):
             raise ValueError(_POWER)
         terms = base.terms
         for _ in range(power - 1):
-            more = self._pairs(terms, base.terms)
+            more = self._cross(terms, base.terms)
             if len(more) == len(terms):
                 break
             terms = more
-        return TermSum(terms)
+        return _checked(TermSum(terms, None, "^"))
 
-    def _pairs(self, left: dict[Key, None], right: dict[Key, None]) -> dict[Key, None]:
-        self.products += len(left) * len(right)
-        if self.products > _MOST_PRODUCTS:
-            raise ValueError(f"The formula stands for more than {MAX_TERMS} terms: leave some out.")
+    def _exponent(self) -> int:
+        token = self.next()
+        if token is None or (token.kind in ("text", "sign") and token.text not in (".", "{")):
+            raise self.unexpected("A column is expected")
+        if not token.text.isdecimal() or len(token.text) > 3:
+            raise ValueError(_POWER)
+        self.at += 1
+        return int(token.text)
+
+    def _operand(self) -> TermSum:
+        """Read a column, a call, {…}, the dot, 0, 1 or a sum in brackets."""
+        if self.accept("("):
+            total = self.sum()
+            if not self.accept(")"):
+                raise self.unexpected("A sign such as + is missing")
+            return total
+        if self.accept("."):
+            return _checked(TermSum(self.variables.rest()))
+        token = self.next()
+        if token is not None and token.kind == "number":
+            if token.text not in ("0", "1"):
+                raise ValueError(
+                    f"The number {token.text[:20]} is no term: 1 and 0 stand for the intercept, I(2 * x) for a "
+                    "multiple."
+                )
+            self.at += 1
+            return TermSum({}, token.text == "1")
+        start, self.at = self.at, self._end_of_call()
+        if token is None or self.at == start:
+            raise self.unexpected("A column is expected")
+        tree = parse_tokens(self.tokens[start : self.at])
+        return TermSum({self.variables.number(Call("I", (tree,)) if token.text == "{" else tree): None})
+
+    def _end_of_call(self) -> int:
+        """Return where the name, call or {…} that comes next ends; the current position if none comes."""
+        token, i = self.next(), self.at
+        if token is None or not (token.kind in ("name", "quoted") or token.text == "{"):
+            return i
+        if token.kind == "quoted" or (token.kind == "name" and [t.text for t in self.tokens[i + 1 : i + 2]] != ["("]):
+            return i + 1
+        depth = 0
+        for j in range(i + (token.kind == "name"), len(self.tokens)):
+            depth += (self.tokens[j].text in ("(", "{")) - (self.tokens[j].text in (")", "}"))
+            if depth == 0:
+                return j + 1
+        raise AssertionError("tokenize() checks that brackets match")
+
+    def _cross(self, left: Terms, right: Terms) -> Terms:
+        self.n_products += len(left) * len(right)
+        if self.n_products > _MAX_PRODUCTS:
+            raise _too_many_terms()
         pairs = {a | b: None for a in left for b in right}
         if pairs and max(map(len, pairs)) > MAX_FACTORS:
             raise ValueError(f"A term has more than {MAX_FACTORS} factors: leave some out.")
         return pairs
 
-    def _without(self, left: TermSum, right: TermSum) -> TermSum:
-        for key in right.terms:
-            if key not in left.terms:
-                raise ValueError(f"The formula takes {self.variables.words(key)} away, but it is not there.")
-            del left.terms[key]
-        said = _opposite(right.intercept)
-        return TermSum(left.terms, left.intercept if said is None else said)
+    def unexpected(self, problem: str) -> ValueError:
+        """Return the error for the next token; `problem` describes it unless the token itself tells what is wrong."""
+        token = self.next()
+        if token is None:
+            return ValueError(f"The formula {self.text[:60]!r} ends where a column is expected.")
+        place = around(self.text, token.at)
+        if token.kind == "text" or token.text in (",", "="):
+            return ValueError(
+                f"{token.text!r} cannot be part of a sum of terms: {place}. A column with an awkward name goes in "
+                "`backticks`."
+            )
+        if token.text in ("(", ")"):
+            return ValueError(f"{token.text!r} is not expected there: {place}.")
+        return ValueError(f"{problem} before {token.text!r}: {place}.")
 
 
-def _refuse_number(part: TermSum) -> None:
-    if part.number not in (None, "0", "1"):
-        raise ValueError(
-            f"The number {part.number[:20]} is no term: 1 and 0 stand for the intercept, I(2 * x) for a multiple."
-        )
+def _checked(total: TermSum) -> TermSum:
+    if len(total.terms) > MAX_TERMS:
+        raise _too_many_terms()
+    return total
+
+
+def _too_many_terms() -> ValueError:
+    return ValueError(f"The formula stands for more than {MAX_TERMS} terms: leave some out.")
+
+
+def _check_no_intercept(sign: str, *operands: TermSum) -> None:
+    if any(operand.intercept is not None for operand in operands):
+        raise ValueError(f"0 and 1 stand for the intercept: they can be added or taken away, not used with {sign!r}.")
 
 
 def _opposite(intercept: bool | None) -> bool | None:
     return None if intercept is None else not intercept
 
 
-def _together(terms: dict[Key, None]) -> dict[Key, None]:
+def _merged(terms: Terms) -> Terms:
     return {frozenset().union(*terms): None}

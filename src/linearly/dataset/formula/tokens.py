@@ -1,8 +1,9 @@
-"""Tokens: the pieces of a formula or expression, cut and checked for size before anything else looks at them."""
+"""Split a formula or expression into tokens, and check its size and brackets before anything else reads it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 MAX_LENGTH = 20_000  # characters of an expression or formula
@@ -24,26 +25,45 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of text and what it is: number, name, quoted, text or sign."""
+    """A token: its kind (number, name, quoted, text or sign), its text and its position in the formula."""
 
     kind: str
     text: str
     at: int
 
 
-def tokenize(text: str, longest: int = MAX_LENGTH) -> tuple[Token, ...]:
-    """The pieces of an expression or formula; what is too long, too deep or no piece at all is refused."""
+class TokenReader:
+    """Tokens and the position of the next one: what both parsers share."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens, self.at = tokens, 0
+
+    def next(self) -> Token | None:
+        """Return the next token without reading it; None at the end."""
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    def accept(self, *signs: str) -> str:
+        """Read the next token if it is one of some signs, and return its text; otherwise return an empty text."""
+        token = self.next()
+        if token is None or token.kind != "sign" or token.text not in signs:
+            return ""
+        self.at += 1
+        return token.text
+
+
+def tokenize(text: str, max_length: int = MAX_LENGTH) -> tuple[Token, ...]:
+    """Return the tokens of a formula or expression; raise if it is too long, nested too deeply or not a formula."""
     if not isinstance(text, str):
         raise ValueError(f"A formula is text, not {type(text).__name__}.")
-    if len(text) > longest:
-        raise ValueError(f"The formula {text[:40]!r}… has {len(text)} characters: more than {longest} is too long.")
-    found: list[Token] = []
+    if len(text) > max_length:
+        raise ValueError(f"The formula {text[:40]!r}… has {len(text)} characters: more than {max_length} is too long.")
+    tokens: list[Token] = []
     at = 0
     open_brackets: list[str] = []
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ValueError(_stray(text, at))
+            raise _stray_character_error(text, at)
         kind, piece = str(match.lastgroup), match.group()
         if kind not in ("space", "number") and len(piece) > MAX_NAME_LENGTH:
             raise ValueError(
@@ -56,23 +76,25 @@ def tokenize(text: str, longest: int = MAX_LENGTH) -> tuple[Token, ...]:
         elif piece in ")}" and (not open_brackets or open_brackets.pop() != piece):
             raise ValueError(f"The formula closes a bracket that was not opened: {around(text, at)}.")
         if kind != "space":
-            found.append(Token(kind, "^" if piece == "**" else piece, at))
+            tokens.append(Token(kind, "^" if piece == "**" else piece, at))
         at = match.end()
     if open_brackets:
         raise ValueError(f"The formula lacks a closing {open_brackets[-1]!r}: {text[:60]!r}.")
-    return tuple(found)
+    return tuple(tokens)
 
 
-def _stray(text: str, at: int) -> str:
+def _stray_character_error(text: str, at: int) -> ValueError:
     if text[at] in "\"'`":
-        return f"The formula opens a quote {text[at]} that does not close (or holds a backslash): {around(text, at)}."
-    return (
+        return ValueError(
+            f"The formula opens a quote {text[at]} that does not close (or holds a backslash): {around(text, at)}."
+        )
+    return ValueError(
         f"A formula cannot hold {text[at]!r}: {around(text, at)}. It is made of columns, numbers, functions and "
         "+ - * / ^ : ( ); a column with another name goes in `backticks`."
     )
 
 
 def around(text: str, at: int) -> str:
-    """The part of a text near a place, in quotes, for messages."""
+    """Return the part of a text near a position, in quotes, for messages."""
     start = max(at - 15, 0)
     return repr(("…" if start else "") + text[start : at + 20] + ("…" if at + 20 < len(text) else ""))

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 _LAST = sys.maxsize
@@ -202,3 +203,19 @@ def _start_anew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew)
+
+
+def partitions_of(rows: Any) -> int | None:
+    """Return the number of partitions of rows on a cluster; None for rows that are here."""
+    return getattr(rows, "n_partitions", None)
+
+
+@dataclass(frozen=True)
+class MapPartition:
+    """f of a partition whose blocks are passed through `change` first."""
+
+    change: Callable[[Any], Any]
+    f: Callable[[Iterable[Any]], Any]
+
+    def __call__(self, blocks: Iterable[Any]) -> Any:
+        return self.f(map(self.change, blocks))

@@ -7,6 +7,7 @@ other. Whatever has columns becomes `Tables` by `as_tables`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
@@ -67,6 +68,7 @@ class Tables(Protocol):
     """Named, typed columns that can be walked in order or reduced where they are stored."""
 
     schema: dict[str, nw.dtypes.DType]
+    one_shot: bool = False  # whether the rows can be read only once
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks in order; each call is a new pass."""
@@ -80,8 +82,16 @@ class Tables(Protocol):
         """Return the same rows with some of the columns; the others are not read."""
         ...
 
+    def with_text(self, columns: Sequence[str]) -> Tables:
+        """Return the same rows with some columns as text, if their types are guessed from the rows (CSV files).
 
-class FrameTables:
+        A file may contain only 1 and 2 of the levels 1, 2 and X; these are text too. Columns that are absent, and
+        tables that declare their types, stay as they are.
+        """
+        return self
+
+
+class FrameTables(Tables):
     """A data frame in this process: pandas, polars, Arrow, or any other that narwhals supports."""
 
     def __init__(self, frame: Any) -> None:
@@ -111,16 +121,6 @@ def _named(frame: Any) -> Any:
     return frame
 
 
-def with_text(tables: Tables, columns: Sequence[str]) -> Tables:
-    """Return the same rows with some columns as text; files without types guess them from their own rows.
-
-    Of the levels 1, 2 and X a file may hold 1 and 2 only, and these are text too. Columns that are not there, and
-    tables that know their types, are left as they are.
-    """
-    known: Tables = tables.with_text(columns) if hasattr(tables, "with_text") else tables
-    return known
-
-
 def _spelt_alike(name: str, known: str) -> bool:
     """Return whether a user may have meant the other name: 'yy' for 'y', but not 'target' for 'age'."""
     return name[:1].lower() == known[:1].lower() or SequenceMatcher(None, name, known).ratio() >= 0.7
@@ -138,6 +138,13 @@ def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "co
             alike = [known for known in schema if known.lower() == name.lower()]
             hint = f"Did you mean {' or '.join(map(repr, alike or near))}?" if alike or near else _listed(schema)
             raise ValueError(f"There is no {what} {name!r}. {hint}")
+
+
+def check_unique_names(names: Sequence[str], file: str) -> None:
+    """Raise if two columns of a file have the same name."""
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise ValueError(f"{file} has two columns called {name!r}: rename one of them.")
 
 
 def _listed(schema: dict[str, Any]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from linearly.dataset.cluster.partitions import MapPartition, partitions_of
 from linearly.dataset.rows.block import Block, Rows
+from linearly.dataset.rows.reduce import MapPartition, partitions_of
 
 S = TypeVar("S")
 
