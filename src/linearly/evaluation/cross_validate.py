@@ -115,8 +115,8 @@ def _classifiers(estimator: Any, kind: Any, classes: NDArray[Any], rows: Rows, K
     models = [_known(clone(estimator), kind) for _ in range(K)]
     if not isinstance(estimator, ClassGramClassifier):
         return [model.fit(_Training(rows, classes, K, j)) for j, model in enumerate(models)]
-    for passes, exact in enumerate((False, True), start=1):
-        of = partial(ClassGrams.of, K=len(classes), exact=exact)
+    for passes, extended in enumerate((False, True), start=1):
+        of = partial(ClassGrams.of, K=len(classes), extended=extended)
         summaries = rows.reduce(partial(_summaries, summary=of, K=K))
         for j, model in enumerate(models):
             model._check_parameters()

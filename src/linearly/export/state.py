@@ -108,7 +108,7 @@ def _read_solution(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
     solution = state["solution_"]
     if len(solution.inverse_root) not in (sizes["p"], sizes["p"] + 1):
         raise InvalidFile("the root of the covariance has not as many rows as the model has terms")
-    if (solution.form == "centred") != (solution.mean is not None):
+    if (solution.centering == "centred") != (solution.mean is not None):
         raise InvalidFile("a centred solution needs the means of the features, and no other has them")
     estimator._multi_output = False
     if "folds_" in state:
@@ -118,7 +118,7 @@ def _read_solution(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
     descended = getattr(estimator, "method", "") == "gradient_descent"
     solution = agreed_solution(estimator.summary_, solution, f"{_STATE}.solution_", descended=descended)
     if solution.aliased and solution.null is None:  # a file written before the null space was
-        ask = RidgeProblem(solution.alpha, solution.form != "plain", solution.form == "constant")
+        ask = RidgeProblem(solution.alpha, solution.centering != "plain", solution.centering == "constant")
         estimator.solution_ = solution = replace(solution, null=ask.solve(estimator.summary_).null)
     LeastSquaresBase._set_from_summary(estimator, solution)
     if hasattr(estimator, "fold_errors_"):

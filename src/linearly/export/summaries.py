@@ -119,10 +119,10 @@ SOLUTION = Record(
         "digits_of_relevant_coefs": Float(finite=False),
         "rank_is_certain": Bool(),
         "alpha": Float(least=0.0),
-        "form": Text(("centred", "plain", "constant")),
+        "centering": Text(("centred", "plain", "constant")),
         "mean": Optional(Exact(("p",))),
         "prediction_at_mean": Numbers(("k",)),
-        "exact": TupleOf((Exact(("p", "k")), Exact(("k",)))),
+        "extended": TupleOf((Exact(("p", "k")), Exact(("k",)))),
     },
     later={
         "root_low": Numbers(("terms", "rank"), finite=False),

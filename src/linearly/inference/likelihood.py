@@ -276,8 +276,8 @@ def _smallest_loss(
     def smallest(B: Array) -> tuple[float, Array]:
         if firthed:
             found = firth(rows, objective, look, B, hold)
-            return float(found.path.loss[-1]) if found.converged else np.nan, found.B
-        found = newton(look, B, hold=hold, stop_when_separated=False)
+            return float(found.history.loss[-1]) if found.converged else np.nan, found.B
+        found = newton(look, B, fixed=hold, stop_when_separated=False)
         return found.last.loss, found.B
 
     return smallest

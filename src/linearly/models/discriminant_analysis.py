@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from linearly import kernels
 from linearly.algorithm.least_squares.gram import Gram
-from linearly.algorithm.least_squares.solution import NEGLIGIBLE, Whitening, digits_of_error, whiten
+from linearly.algorithm.least_squares.rounding_bounds import NEGLIGIBLE, digits_of_error
+from linearly.algorithm.least_squares.whitening import Whitening, whiten
 from linearly.dataset.rows.array_checks import as_numeric_array
 from linearly.dataset.rows.block import check_finite
 from linearly.dataset.rows.reduce import single_threaded_blas

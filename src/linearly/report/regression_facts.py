@@ -242,7 +242,7 @@ def _influence(model: LeastSquaresBase, rows: Rows, portrait: RowPass) -> dict[s
         "terms": list(term_names(model)),
     }
     solution = model.solution_
-    ask = RidgeProblem(solution.alpha, solution.has_intercept, solution.form == "constant")
+    ask = RidgeProblem(solution.alpha, solution.has_intercept, solution.centering == "constant")
     try:
         summary = model.summary_ if isinstance(model.summary_, Gram) else rows.reduce(Gram.of)
         rest, alone = (ask.solve(_without(summary, part)) for part in (values[out], values[:1]))
@@ -266,13 +266,13 @@ def _line(n: int) -> float:
 def _without(summary: Gram, values: NDArray[np.float64]) -> Gram:
     weight = values[:, 5]
     removed = Block(values[:, len(_ROW) :], values[:, 6], None if (weight == 1).all() else weight)
-    return summary - Gram.of(removed, exact=summary.is_extended)
+    return summary - Gram.of(removed, extended=summary.is_extended)
 
 
 def _refit(model: LeastSquaresBase) -> dict[str, Any] | None:
     """Count, means and cross-products of [X | y], in units, from which any sub-model and any ridge can be solved."""
     summary, solution = model.summary_, model.solution_
-    if not isinstance(summary, Gram) or summary.p > WIDEST_REFIT or solution.form == "constant":
+    if not isinstance(summary, Gram) or summary.p > WIDEST_REFIT or solution.centering == "constant":
         return None
     if solution.condition > _BEST_CONDITION or solution.aliased:
         return None

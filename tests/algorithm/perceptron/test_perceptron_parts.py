@@ -911,7 +911,7 @@ def test_a_fingerprint_is_that_of_the_rows():
     labels = (y > y.mean()).astype(np.int32)
     summaries = [
         Gram.of,
-        lambda block: Gram.of(block, exact=True),
+        lambda block: Gram.of(block, extended=True),
         QRFactor.of,
         lambda block: FoldSummaries.of(block, 3),
         lambda block: ClassGrams.of(replace(block, y=labels), 2),
@@ -936,7 +936,7 @@ def test_a_fingerprint_is_that_of_the_rows():
 
 def test_digits_below_float64_are_in_the_fingerprint():
     X, y = some_rows()
-    plain = Gram.of(Block(X, y), exact=True)
+    plain = Gram.of(Block(X, y), extended=True)
     finer = replace(plain, mean=DoubleDouble(plain.mean.high, plain.mean.low * 1.5))
     assert not np.array_equal(finer.mean.low, plain.mean.low)
     assert fingerprint(finer, Block(X, y)) != fingerprint(plain, Block(X, y))
@@ -1003,7 +1003,7 @@ def summaries_of_classes():
     X, codes, weight = labelled()
     yield X, codes, weight, ClassGrams.of(Block(X, codes, weight), 3)
     yield X, codes, np.ones(len(X)), ClassGrams.of(Block(X, codes), 3)
-    yield X, codes, weight, ClassGrams.of(Block(X, codes, weight), 3, exact=True)
+    yield X, codes, weight, ClassGrams.of(Block(X, codes, weight), 3, extended=True)
     yield X, codes, weight, ClassGrams.of(Block(sp.csr_matrix(X), codes, weight), 3)
 
 
