@@ -7,9 +7,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from least_squares_oracles import close, fractions
 
 from linearly.algorithm.least_squares.gram import outer
-from linearly.kernels.double_double import DoubleDouble, concatenate, two_product, two_sum
+from linearly.kernels.double_double import DoubleDouble, concatenate, dot, two_product, two_sum
 
 U2 = 2.0**-106  # the square of the rounding unit: one double-double rounding
 
@@ -94,3 +95,11 @@ def test_indexing_and_reflected_operators_work_like_those_of_arrays():
     assert concatenate([a, a]).shape == (6, 4)
     assert outer(a[0], a[1]).shape == (4, 4)
     np.testing.assert_array_equal(DoubleDouble.of(np.zeros((0, 3))).sum().high, np.zeros(3))
+
+
+def test_dot_is_rounded_once():
+    a = DoubleDouble(np.array([1e16, 3.0, -1e16]), np.array([1.0, 1e-17, 0.0]))
+    B = DoubleDouble.of(np.array([[1.0, 2.0], [1 / 3, 1e-30], [1.0, 2.0]]))
+    close(dot(a, B), fractions(a) @ fractions(B), 1e-31)
+    huge = dot(DoubleDouble.of(np.full(2, 1e200)), DoubleDouble.of(np.array([[1e200], [-1e200]])))
+    assert np.isnan(huge.high).all()
