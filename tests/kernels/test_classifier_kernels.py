@@ -46,7 +46,7 @@ def same(ours, theirs, n):
 @pytest.mark.parametrize(("n", "p"), [(0, 3), (1, 1), (5, 3), (127, 8), (129, 50), (700, 130)])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("hessian", [False, True])
-def test_logistic(n, p, layout, weighted, hessian):
+def test_logistic_agrees_with_reference(n, p, layout, weighted, hessian):
     rng, X, weight, shift, scale = rows(n, p, layout)
     y = rng.integers(0, 2, n).astype(float)
     beta = 4 * rng.standard_normal(1 + p) / np.sqrt(p)
@@ -60,7 +60,7 @@ def test_logistic(n, p, layout, weighted, hessian):
     [(0, 3, 2), (1, 1, 2), (5, 3, 3), (33, 41, 4), (65, 7, 9), (130, 20, 17), (24, 100, 8), (50, 70, 10)],
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_softmax(n, p, c, layout, weighted):
+def test_softmax_agrees_with_reference(n, p, c, layout, weighted):
     rng, X, weight, shift, scale = rows(n, p, layout)
     codes = rng.integers(-1, c, n).astype(np.int32)
     asked = (X, codes, weight if weighted else None, shift, scale, rng.standard_normal((1 + p, c)))
@@ -72,7 +72,7 @@ def test_softmax(n, p, c, layout, weighted):
     ("n", "p", "K", "width"), [(0, 2, 2, 2), (1, 1, 3, 1), (5, 3, 2, 2), (65, 7, 4, 7), (130, 50, 3, 50)]
 )
 @pytest.mark.parametrize("triangular", [False, True])
-def test_distances(n, p, K, width, layout, triangular):
+def test_mahalanobis_agrees_with_reference(n, p, K, width, layout, triangular):
     rng, X, _, shift, scale = rows(n, p, layout)
     roots = rng.standard_normal((p, K, width))
     if triangular:
@@ -81,7 +81,7 @@ def test_distances(n, p, K, width, layout, triangular):
     np.testing.assert_allclose(kernels.mahalanobis(*asked), reference.mahalanobis(*asked), rtol=1e-12)
 
 
-def test_extreme_logits_neither_overflow_nor_lose_small_probabilities():
+def test_logistic_of_extreme_logits_neither_overflows_nor_underflows():
     X = np.array([[-800.0], [-40.0], [0.0], [40.0], [800.0]])
     for y in (np.zeros(5), np.ones(5)):
         asked = (X, y, None, np.zeros(1), np.ones(1), np.array([0.0, 1.0]), True)
@@ -93,7 +93,7 @@ def test_extreme_logits_neither_overflow_nor_lose_small_probabilities():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_probabilities(layout):
+def test_probabilities_agree_with_reference(layout):
     for n, p in ((0, 3), (1, 1), (7, 4), (300, 9), (1000, 50)):
         rng, X, *_ = rows(n, p, layout)
         beta = rng.standard_normal(p + 1)
@@ -102,7 +102,7 @@ def test_probabilities(layout):
         np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-15)
 
 
-def test_probabilities_keep_their_digits_and_tell_of_what_is_no_number():
+def test_probabilities_keep_digits_and_are_nan_for_nonfinite_logits():
     X = np.array([[-700.0], [-40.0], [-1e-9], [0.0], [40.0], [700.0], [np.nan], [np.inf], [-np.inf]])
     P = kernels.probabilities(X, np.array([0.0, 1.0]))
     t = X[:6, 0]
@@ -118,7 +118,7 @@ def test_probabilities_keep_their_digits_and_tell_of_what_is_no_number():
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("n", "p"), [(0, 3), (1, 1), (4, 0), (5, 3), (127, 8), (129, 50), (70, 130)])
 @pytest.mark.parametrize("K", [1, 2, 3, 4, 5, 8, 9, 10, 17, 33])
-def test_shares(n, p, K, layout):
+def test_softmax_probabilities_agree_with_reference(n, p, K, layout):
     rng, X, *_ = rows(n, p, layout)
     B = rng.standard_normal((1 + p, K))
     found = kernels.softmax_probabilities(X, B)
@@ -126,7 +126,7 @@ def test_shares(n, p, K, layout):
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-14)
 
 
-def test_shares_keep_their_digits_and_tell_of_what_is_no_number():
+def test_softmax_probabilities_keep_digits_and_are_nan_for_nonfinite_scores():
     X = np.array([[0.0], [700.0], [1e5], [-1e5], [np.nan], [np.inf], [1e308]])
     B = np.array([[0.0, 1.0, -1.0], [0.0, 1.0, 10.0]])
     for found in (kernels.softmax_probabilities(X, B), reference.softmax_probabilities(X, B)):
@@ -137,7 +137,7 @@ def test_shares_keep_their_digits_and_tell_of_what_is_no_number():
     np.testing.assert_allclose(few[:2], [math.exp(-199.0), math.exp(21.0 - 199.0)], rtol=1e-13)
 
 
-def test_codes_out_of_range_are_refused():
+def test_softmax_with_codes_out_of_range_raises():
     X = np.zeros((3, 2))
     with pytest.raises(ValueError, match="codes must be"):
         kernels.softmax(X, np.array([0, 1, 5], dtype=np.int32), None, np.zeros(2), np.ones(2), np.zeros((3, 2)))

@@ -87,7 +87,7 @@ def walks(draw):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(walks())
-def test_the_same_mistakes_in_the_same_bits(layout, case):
+def test_perceptron_pass_agrees_with_reference_bit_for_bit(layout, case):
     require(_compiled is not None, "needs the compiled kernels")
     X, labels, K, how = case
     X = LAYOUTS[layout](X)
@@ -107,7 +107,7 @@ def test_the_same_mistakes_in_the_same_bits(layout, case):
 
 
 @pytest.mark.parametrize(("n", "p"), [(300, 100), (200, 1000)])
-def test_noisy_data_of_many_columns(compiled, n, p):
+def test_perceptron_pass_of_noisy_data_agrees_with_reference(compiled, n, p):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(n, p))
     labels = (X @ rng.normal(size=p) + 20 * rng.normal(size=n) > 0).astype(np.int32)
@@ -117,7 +117,7 @@ def test_noisy_data_of_many_columns(compiled, n, p):
     )
 
 
-def test_two_classes_are_the_case_k_2(compiled):
+def test_two_classes_equal_the_multiclass_pass_with_two(compiled):
     """With whole numbers all is exact: two vectors, ±w, make the mistakes of one."""
     rng = np.random.default_rng(4)
     X, labels = rng.integers(-5, 6, size=(200, 7)).astype(float), rng.integers(0, 2, 200).astype(np.int32)
@@ -131,7 +131,7 @@ def test_two_classes_are_the_case_k_2(compiled):
     assert b[1] - b[0] == 2 * constant[0]
 
 
-def test_the_average_is_the_mean_of_the_trail(compiled):
+def test_averaged_weights_are_the_mean_after_each_row(compiled):
     rng = np.random.default_rng(5)
     for K in (2, 3):
         X, labels = rng.integers(-5, 6, size=(50, 4)).astype(float), rng.integers(0, K, 50).astype(np.int32)
@@ -151,7 +151,7 @@ def test_the_average_is_the_mean_of_the_trail(compiled):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_nan_infinity_and_overflow_stop_the_walk(compiled, layout):
+def test_nonfinite_score_stops_the_pass(compiled, layout):
     rng = np.random.default_rng(6)
     labels = np.arange(20, dtype=np.int32) % 2
     for bad in (np.nan, np.inf, -np.inf):
@@ -164,14 +164,14 @@ def test_nan_infinity_and_overflow_stop_the_walk(compiled, layout):
         assert (told[0], told[3]) == (1, False)  # the first row ties with zero weights, the second overflows with them
 
 
-def test_rows_are_measured(compiled):
+def test_measure_returns_the_largest_absolute_entry(compiled):
     X = np.array([[1.0, -3.0], [0.5, 2.0]])
     labels = np.array([0, 1], dtype=np.int32)
     for some in (X, np.asfortranarray(X), X.astype(np.float32), sp.csr_matrix(X)):
         assert walk(compiled.perceptron_pass, some, labels, 2, passes=1)[0][0][2] == 3.0
 
 
-def test_wrong_arguments_are_refused(compiled):
+def test_wrong_arguments_raise(compiled):
     X, labels = np.ones((3, 2)), np.zeros(3, np.int32)
     W, b, room = np.zeros((1, 2)), np.zeros(1), (np.zeros(3, np.int64), np.zeros(3, np.int32))
     S = sp.csr_matrix(X)
@@ -202,7 +202,7 @@ def test_wrong_arguments_are_refused(compiled):
         scan(X=S, W=np.zeros((2, 1)))
 
 
-def test_the_lock_is_released(compiled):
+def test_pass_releases_the_interpreter_lock(compiled):
     """Another thread counts while a scan runs."""
     import threading
 

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 watch=${1:?address,undefined or thread}
 shift
 [[ $# -gt 0 ]] || set -- \
-    tests/kernels/test_kernels.py tests/kernels/test_classifier_kernels.py tests/kernels/test_perceptron_pass.py tests/kernels/test_number_text.py tests/dataset/files/test_parquet_pages.py tests/dataset/rows/test_reduce.py \
+    tests/kernels/test_least_squares_kernels.py tests/kernels/test_double_double.py tests/kernels/test_classifier_kernels.py tests/kernels/test_perceptron_pass.py tests/kernels/test_number_text.py tests/dataset/files/test_parquet_pages.py tests/dataset/rows/test_reduce.py \
     tests/models/test_perceptrons.py tests/models/test_logistic_regression.py tests/models/test_discriminant_analysis.py tests/laws/test_laws.py tests/golden/test_nist.py
 
 python=$PWD/${VENV:-.venv}/bin/python

@@ -156,8 +156,8 @@ def _folds_like(checked: Any, K: int) -> list[Any]:
 def _fit_classifiers(models: list[Any], classes: NDArray[Any], rows: Rows, K: int) -> list[Any]:
     if not isinstance(models[0], ClassGramClassifier):
         return [model.fit(_TrainingRows(rows, classes, K, j)) for j, model in enumerate(models)]
-    for passes, exact in enumerate((False, True), start=1):
-        summarize = partial(ClassGrams.of, K=len(classes), exact=exact)
+    for passes, extended in enumerate((False, True), start=1):
+        summarize = partial(ClassGrams.of, K=len(classes), extended=extended)
         summaries = rows.reduce(partial(_summarize_folds, summary=summarize, K=K))
         for j, model in enumerate(models):
             model._check_parameters()

@@ -34,7 +34,7 @@ def agreed_solution(summary: Any, stored: Solution, at: str, *, descended: bool 
     if exact and summary.p > _MOST_SOLVED:
         _refuse_unsolved(summary, stored, at)
         return stored
-    ask = RidgeProblem(stored.alpha, stored.form != "plain", stored.form == "constant")
+    ask = RidgeProblem(stored.alpha, stored.centering != "plain", stored.centering == "constant")
     again = ask.solve(summary)
     if descended:
         again, _ = gradient_descent(summary.select(None, ask.intercept), again)
@@ -44,10 +44,10 @@ def agreed_solution(summary: Any, stored: Solution, at: str, *, descended: bool 
 
 def _refuse_unsolved(gram: Gram, stored: Solution, at: str) -> None:
     """Refuse a solution that does not solve the normal equations, or has other sums of squares."""
-    A, C, total, unit, y_unit = gram.normal_equations(stored.form)
-    coef = exact_rescale(stored.exact[0], unit[-gram.p :, None], y_unit)
-    if stored.form == "constant":
-        coef = concatenate([exact_rescale(stored.exact[1], np.ones(1), y_unit)[None, :], coef])
+    A, C, total, unit, y_unit = gram.normal_equations(stored.centering)
+    coef = exact_rescale(stored.extended[0], unit[-gram.p :, None], y_unit)
+    if stored.centering == "constant":
+        coef = concatenate([exact_rescale(stored.extended[1], np.ones(1), y_unit)[None, :], coef])
     fitted = product(A, coef)
     tss = to_float64(total)
     penalty = stored.alpha * to_float64(coef) / unit[:, None] ** 2
@@ -61,13 +61,13 @@ def _refuse_unsolved(gram: Gram, stored: Solution, at: str) -> None:
         raise InvalidFile(f"{at}.digits must be between 0 and 16, not {stored.digits!r}")
     agree(f"{at}.weight", stored.weight, float(to_float64(gram.weight)), 1e-9)
     if stored.alpha == 0:
-        agree(f"{at}.dof", stored.dof, gram.n - stored.rank - (stored.form != "plain"), 1e-6, 1e-6 * gram.n)
+        agree(f"{at}.dof", stored.dof, gram.n - stored.rank - (stored.centering != "plain"), 1e-6, 1e-6 * gram.n)
     elif not 0 <= stored.dof <= gram.n:
         raise InvalidFile(f"{at}.dof must be between 0 and the {gram.n} rows, not {stored.dof!r}")
 
 
 def _refuse_solution(stored: Solution, again: Solution, at: str, *, exact: bool) -> None:
-    for name in ("n", "form") if exact and not again.rank_is_certain else ("n", "form", "rank", "aliased"):
+    for name in ("n", "centering") if exact and not again.rank_is_certain else ("n", "centering", "rank", "aliased"):
         if getattr(stored, name) != getattr(again, name):
             _refuse(f"{at}.{name}", getattr(stored, name), getattr(again, name))
     refined = exact and stored.alpha == 0
@@ -110,8 +110,8 @@ def _refuse_solution(stored: Solution, again: Solution, at: str, *, exact: bool)
         )
         agree(f"{at}.shrinkage", np.diagonal(stored.shrinkage), np.diagonal(again.shrinkage), 1e-6, 1e-6)
         agree(f"{at}.condition", np.log2(stored.condition), np.log2(again.condition), 0.0, 1.0)
-    for name, figure, high in zip(("coef", "intercept"), (stored.coef, stored.intercept), stored.exact, strict=True):
-        agree(f"{at}.exact", to_float64(high), figure, 4 * EPS, 0.0)
+    for name, figure, high in zip(("coef", "intercept"), (stored.coef, stored.intercept), stored.extended, strict=True):
+        agree(f"{at}.extended", to_float64(high), figure, 4 * EPS, 0.0)
         if not np.isfinite(figure).all():
             raise InvalidFile(f"{at}.{name} holds NaN or infinity")
 

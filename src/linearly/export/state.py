@@ -105,7 +105,7 @@ def _restore_least_squares(estimator: Any, state: Any, sizes: Sizes) -> None:
     solution = state.solution_
     if len(solution.inverse_root) not in (sizes["p"], sizes["p"] + 1):
         raise InvalidFile("the root of the covariance has not as many rows as the model has terms")
-    if (solution.form == "centred") != (solution.mean is not None):
+    if (solution.centering == "centred") != (solution.mean is not None):
         raise InvalidFile("a centred solution needs the means of the features, and no other has them")
     estimator._multi_output = False
     if hasattr(estimator, "folds_"):
@@ -115,7 +115,7 @@ def _restore_least_squares(estimator: Any, state: Any, sizes: Sizes) -> None:
     descended = getattr(estimator, "method", "") == "gradient_descent"
     solution = agreed_solution(estimator.summary_, solution, f"{_STATE}.solution_", descended=descended)
     if solution.aliased and solution.null is None:
-        problem = RidgeProblem(solution.alpha, solution.form != "plain", solution.form == "constant")
+        problem = RidgeProblem(solution.alpha, solution.centering != "plain", solution.centering == "constant")
         solution = replace(solution, null=problem.solve(estimator.summary_).null)
     LeastSquaresBase._set_from_summary(estimator, solution)
     if hasattr(estimator, "fold_errors_"):

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc
 from sklearn.utils.validation import check_is_fitted
 
-from linearly.algorithm.least_squares.solution import whiten
 from linearly.algorithm.least_squares.solver import RidgeProblem
+from linearly.algorithm.least_squares.whitening import whiten
 from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.formatting import format_p_clause
 from linearly.inference.tidy import check_single_target, dof_of_tests, require_solution, t_p_values, tidy

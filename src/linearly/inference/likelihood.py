@@ -256,8 +256,8 @@ def _smallest_loss(
     def smallest(B: Array) -> tuple[float, Array]:
         if penalized:
             found = firth(rows, objective, evaluate, B, fixed)
-            return float(found.path.loss[-1]) if found.converged else np.nan, found.B
-        found = newton(evaluate, B, hold=fixed, stop_when_separated=False)
+            return float(found.history.loss[-1]) if found.converged else np.nan, found.B
+        found = newton(evaluate, B, fixed=fixed, stop_when_separated=False)
         return found.last.loss, found.B
 
     return smallest

@@ -16,16 +16,7 @@ def softmax(
     X: Any, codes: Any, weight: Any, shift: Any, scale: Any, B: Any, gradient: Any
 ) -> tuple[float, int, float]: ...
 def residual_extended(
-    X: Any,
-    X_low: Any,
-    Y: Any,
-    weight: Any,
-    shift: Any,
-    scale: Any,
-    B_high: Any,
-    B_low: Any,
-    high: Any,
-    low: Any,
+    X: Any, X_low: Any, Y: Any, weight: Any, shift: Any, scale: Any, B_high: Any, B_low: Any, high: Any, low: Any
 ) -> None: ...
 def perceptron_pass_dense(
     X: Any,

@@ -1,12 +1,13 @@
-"""Double-double numbers: arrays that are an unevaluated sum of two float64, good for about 31 digits.
+"""Compute in double-double: arrays that are the unevaluated sum of two float64, with about 31 digits.
 
-A `Doubled` is used like an array: ``+ - * /``, slicing, sums. Every operation is built from two exact
-ones (Dekker 1971, Knuth): what rounding takes from a sum or a product is itself a float64.
+A `DoubleDouble` supports ``+ - * /``, slicing and sums like an array. Every operation is built from two error-free
+ones (Dekker 1971, Knuth): the rounding error of a float64 sum or product is itself a float64.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,26 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Numbers = Any  # an Array or a Doubled
+Numbers = Any  # an Array or a DoubleDouble
 EPS = float(np.finfo(np.float64).eps)
 _SPLIT = 134217729.0  # 2²⁷ + 1: halves the 53 bits of a float64
 _LARGE = 2.0**500
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The float64 sum of a and b, and exactly what rounding took from it."""
+    """Return the float64 sum of a and b, and its rounding error."""
     s = a + b
     back = s - a
     return s, (a - (s - back)) + (b - back)
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The float64 product of a and b, and exactly what rounding took from it."""
+    """Return the float64 product of a and b, and its rounding error."""
     product = a * b
     with np.errstate(over="ignore", invalid="ignore"):
         error = _product_error(a, b, product)
         if not np.isfinite(error).all():
-            # Splitting leaves float64 from 2⁹⁹⁵ on: such factors are split in a unit of their own.
+            # Splitting overflows from 2⁹⁹⁵: such factors are scaled down before and up afterwards.
             a_unit, b_unit = (np.where(np.abs(x) > _LARGE, 1 / _LARGE, 1.0) for x in (a, b))
             small = _product_error(a * a_unit, b * b_unit, product * a_unit * b_unit) / a_unit / b_unit
             error = np.where(np.isfinite(error), error, small)
@@ -54,11 +55,11 @@ class DoubleDouble:
     high: Array
     low: Array
 
-    __array_ufunc__ = None  # NumPy leaves ndarray ∘ Doubled to the reflected methods below
+    __array_ufunc__ = None  # NumPy defers ndarray ∘ DoubleDouble to the reflected methods below
 
     @staticmethod
     def of(a: Any) -> DoubleDouble:
-        """The number or array as a Doubled; a Doubled is returned as it is."""
+        """Return a number or array as a DoubleDouble; a DoubleDouble is returned unchanged."""
         if isinstance(a, DoubleDouble):
             return a
         high = np.asarray(a, dtype=np.float64)
@@ -90,7 +91,7 @@ class DoubleDouble:
         b = DoubleDouble.of(other)
         s, e = two_sum(self.high, b.high)
         t, f = two_sum(self.low, b.low)
-        s, e = _quick(s, e + t)
+        s, e = _quick_two_sum(s, e + t)
         return DoubleDouble._normal(s, e + f)
 
     def __sub__(self, other: Any) -> DoubleDouble:
@@ -107,7 +108,7 @@ class DoubleDouble:
         rest = self - b * first
         second = rest.high / b.high
         rest = rest - b * second
-        return DoubleDouble._normal(*_quick(first, second)) + rest.high / b.high
+        return DoubleDouble._normal(*_quick_two_sum(first, second)) + rest.high / b.high
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -119,7 +120,7 @@ class DoubleDouble:
         return DoubleDouble.of(other) / self
 
     def sqrt(self) -> DoubleDouble:
-        """Square roots: one Newton step from the float64 root doubles its digits."""
+        """Return square roots: one Newton step from the float64 root doubles its digits."""
         root = np.sqrt(self.high)
         square, error = two_product(root, root)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -127,7 +128,7 @@ class DoubleDouble:
         return DoubleDouble._normal(root, step)
 
     def sum(self, axis: int = 0) -> DoubleDouble:
-        """The sum along an axis, pairwise, so that n terms cost log n roundings."""
+        """Return the sum along an axis, added in pairs, so that n terms cost log n roundings."""
         terms = DoubleDouble(np.moveaxis(self.high, axis, 0), np.moveaxis(self.low, axis, 0))
         if len(terms) == 0:
             return DoubleDouble.of(np.zeros(terms.shape[1:]))
@@ -138,27 +139,37 @@ class DoubleDouble:
         return terms[0]
 
     def to_float64(self) -> Array:
-        """The nearest float64."""
+        """Return the nearest float64 numbers."""
         return self.high + self.low
 
 
 def to_float64(a: Numbers) -> Array:
-    """The nearest float64 numbers of an array of either kind."""
+    """Return an array of either kind in the nearest float64 numbers."""
     return a.to_float64() if isinstance(a, DoubleDouble) else np.asarray(a)
 
 
-def _quick(a: Array, b: Array) -> tuple[Array, Array]:
+def _quick_two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     s = a + b
     return s, b - (s - a)
 
 
+def map_parts(f: Callable[..., Array], *numbers: Numbers) -> Numbers:
+    """Return f of arrays. For double-double arguments apply f to the high parts and to the low parts.
+
+    This suits functions that only move, copy or scale numbers by powers of two, such as `np.diag`.
+    """
+    if not isinstance(numbers[0], DoubleDouble):
+        return f(*numbers)
+    return DoubleDouble(f(*(a.high for a in numbers)), f(*(a.low for a in numbers)))
+
+
 def concatenate(parts: list[DoubleDouble]) -> DoubleDouble:
-    """Doubled arrays joined along the first axis."""
+    """Return double-double arrays joined along the first axis."""
     return DoubleDouble(np.concatenate([part.high for part in parts]), np.concatenate([part.low for part in parts]))
 
 
 def dot(a: DoubleDouble, B: DoubleDouble) -> DoubleDouble:
-    """a'B for a vector a and a matrix B: each sum of products is rounded once, and what that took is the low part."""
+    """Return a'B for a vector a and a matrix B; each sum of products is rounded once to a double-double."""
     with np.errstate(over="ignore", invalid="ignore"):
         terms = a[:, None] * B
         if not np.isfinite(np.abs(terms.high).sum(axis=0)).all():

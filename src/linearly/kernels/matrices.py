@@ -1,4 +1,4 @@
-"""The forms in which features come: arrays, sparse matrices, double-double numbers; and the plain array of each."""
+"""Convert features (arrays, sparse matrices, double-double numbers) to the kind of array that a computation takes."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from linearly.kernels.double_double import Array, DoubleDouble, Numbers
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is one of SciPy's sparse matrices or arrays."""
-    return hasattr(type(X), "tocsr")  # asked of the type: a data frame answers for its columns too
+    """Return whether X is one of SciPy's sparse matrices or arrays."""
+    return hasattr(type(X), "tocsr")  # of the type: a data frame may have a column of this name
 
 
 def dense(X: Any) -> Any:
-    """X with its zeros written out if it is sparse; anything else as it is."""
+    """Return a sparse X as a dense array, anything else unchanged."""
     return X.toarray() if is_sparse(X) else X
 
 
 def drop_low_part(X: Any) -> Any:
-    """X in the nearest float64 if its numbers are double-double; anything else, a sparse matrix too, as it is."""
+    """Return a double-double X in the nearest float64, anything else (sparse included) unchanged."""
     return X.to_float64() if isinstance(X, DoubleDouble) else X
 
 
 def dense_float64(X: Any) -> Array:
-    """X as a dense array of float64, whatever its form."""
+    """Return X as a dense float64 array."""
     return np.asarray(drop_low_part(dense(X)), dtype=np.float64)
 
 
 def dense_keeping_low_part(X: Any) -> Numbers:
-    """X as a dense array of float64, or in double-double where it is."""
+    """Return X as a dense float64 array, or unchanged if it is double-double."""
     return X if isinstance(X, DoubleDouble) else np.asarray(dense(X), dtype=np.float64)

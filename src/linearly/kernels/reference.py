@@ -1,20 +1,19 @@
-"""The hot loops in NumPy: what each compiled loop means, and what runs where there is no compiler.
+"""Define the hot loops in NumPy. They run without the extension, and the compiled loops are tested against them.
 
-Rows are X (n × p, float64 or float32, any strides) and Y (n × k, float64). They are measured in a scaling,
-z = (x − shift) · scale with scale a power of two, so that squares neither overflow nor cancel. Z = [1 | X | Y] in
-that scaling, m = 1 + p + k columns.
+Rows are X (n × p, float64 or float32, any strides) and Y (n × k, float64). The loops use scaled columns,
+z = (x − shift) · scale with scale a power of two, so that squares neither overflow nor cancel. Z = [1 | X | Y] is
+the scaled matrix of m = 1 + p + k columns.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.kernels.double_double import Array, DoubleDouble, two_sum
+from linearly.kernels.double_double import Array, DoubleDouble, concatenate, two_sum
 from linearly.kernels.matrices import is_sparse
 
 _ROWS = 2048  # rows in float64 at a time: the copy stays in cache, and memory does not grow with n
@@ -22,19 +21,14 @@ _ROWS = 2048  # rows in float64 at a time: the copy stays in cache, and memory d
 
 @np.errstate(over="ignore", invalid="ignore")  # a NaN or infinity shows up in the result
 def gram(
-    X: NDArray[Any],
-    Y: Array | None,
-    weight: Array | None,
-    shift: Array,
-    scale: Array,
-    coef: Array | None = None,
+    X: NDArray[Any], Y: Array | None, weight: Array | None, shift: Array, scale: Array, coef: Array | None = None
 ) -> Array:
-    """Z'WZ; with `coef` (p numbers and an intercept, in the scaling) each row counts weight · residual²."""
+    """Return Z'WZ. With `coef` (p slopes and an intercept, scaled) each row has the weight weight · residual²."""
     m = len(shift) + 1
     G = np.zeros((m, m))
     for first in range(0, len(X), _ROWS):
         some = slice(first, first + _ROWS)
-        Z = _gauged(X, Y, some, shift, scale)
+        Z = _scaled_rows(X, Y, some, shift, scale)
         root = None if weight is None else np.sqrt(weight[some])
         if coef is not None:
             p = X.shape[1]
@@ -47,14 +41,9 @@ def gram(
 
 
 def gram_by_class(
-    X: NDArray[Any],
-    weight: Array | None,
-    shift: Array,
-    scale: Array,
-    order: NDArray[np.int64],
-    ends: NDArray[np.int64],
+    X: NDArray[Any], weight: Array | None, shift: Array, scale: Array, order: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> Array:
-    """Z'WZ for each class k, whose rows are order[ends[k] : ends[k + 1]]: K × m × m."""
+    """Return Z'WZ for each class k, whose rows are order[ends[k] : ends[k + 1]]: K × m × m."""
     parts = []
     for k in range(len(ends) - 1):
         G = np.zeros((len(shift) + 1, len(shift) + 1))
@@ -66,7 +55,7 @@ def gram_by_class(
 
 
 def gram_columns(X: Sequence[Array], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
-    """Z'WZ where the columns of X lie apart from each other, each of them together."""
+    """Return Z'WZ for features stored as separate contiguous columns."""
     G = np.zeros((len(shift) + 1, len(shift) + 1))
     for first in range(0, len(X[0]), _ROWS):
         some = slice(first, first + _ROWS)
@@ -80,13 +69,13 @@ def gram_columns(X: Sequence[Array], Y: Array | None, weight: Array | None, shif
 def gram_extended(
     X: NDArray[Any], X_low: Array | None, Y: Array | None, weight: Array | None, shift: Array, scale: Array
 ) -> DoubleDouble:
-    """Z'WZ in double-double. X_low carries the digits of X below float64."""
+    """Return Z'WZ in double-double. X_low has the low parts of X, if X is double-double."""
     m = len(shift) + 1
     G = DoubleDouble.of(np.zeros((m, m)))
     rows_at_once = max(1, _ROWS // m)
     for first in range(0, len(X), rows_at_once):
         rows = slice(first, first + rows_at_once)
-        Z = _gauged_exactly(X, X_low, Y, rows, shift, scale)
+        Z = _scaled_rows_extended(X, X_low, Y, rows, shift, scale)
         left = Z if weight is None else Z * weight[rows, None]
         G = G + (left[:, :, None] * Z[:, None, :]).sum(axis=0)
     return G
@@ -94,10 +83,10 @@ def gram_extended(
 
 @np.errstate(over="ignore", invalid="ignore")  # a NaN or infinity shows up in the result
 def qr_update(R: Array, X: NDArray[Any], Y: Array | None, weight: Array | None, shift: Array, scale: Array) -> Array:
-    """The R factor of QR of R stacked on W^½ Z: as many rows as the two have, m at most."""
+    """Return the R factor of R stacked on W^½ Z. It has as many rows as the two together, at most m."""
     for first in range(0, len(X), _ROWS):
         rows = slice(first, first + _ROWS)
-        Z = _gauged(X, Y, rows, shift, scale)
+        Z = _scaled_rows(X, Y, rows, shift, scale)
         if weight is not None:
             Z *= np.sqrt(weight[rows])[:, None]
         R = upper(np.vstack([R, Z]))
@@ -105,43 +94,37 @@ def qr_update(R: Array, X: NDArray[Any], Y: Array | None, weight: Array | None, 
 
 
 def upper(A: Array) -> Array:
-    """R of the QR factorisation of A: as many rows as A has, or as it has columns."""
+    """Return the R factor of A, of min(rows, columns) rows."""
     rows, columns = A.shape
     if rows >= columns:
         return np.asarray(np.linalg.qr(A, mode="r"))
-    # The first columns say how to reflect, and the others follow in one product: 60 × 5000 in 1 ms. NumPy's QR of the
-    # whole, which reflects them one row after another, takes 700.
+    # The first columns determine the reflections; one product applies them to the others. A matrix of 60 × 5000 takes
+    # 1 ms this way. NumPy's QR of the whole matrix, which reflects row by row, takes 700 ms.
     Q, R = np.linalg.qr(A[:, :rows])
     return np.hstack([R, Q.T @ A[:, rows:]])
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a NaN or infinity shows up in the result
 def residual_extended(
-    X: NDArray[Any],
-    X_low: Array | None,
-    Y: Array,
-    weight: Array | None,
-    shift: Array,
-    scale: Array,
-    B: DoubleDouble,
+    X: NDArray[Any], X_low: Array | None, Y: Array, weight: Array | None, shift: Array, scale: Array, B: DoubleDouble
 ) -> DoubleDouble:
-    """For r = y − [1 | X]B in the scaling: rows 0..p of the result are [1 | X]'W r, the last is Σ w r²."""
+    """Return [1 | X]'W r (rows 0 to p) and Σ w r² (the last row) for the scaled residuals r = y − [1 | X]B."""
     p, k = X.shape[1], Y.shape[1]
     total = DoubleDouble.of(np.zeros((p + 2, k)))
     rows_at_once = max(1, _ROWS // (1 + p))
     for first in range(0, len(X), rows_at_once):
         rows = slice(first, first + rows_at_once)
-        Z = _gauged_exactly(X, X_low, Y, rows, shift, scale)
+        Z = _scaled_rows_extended(X, X_low, Y, rows, shift, scale)
         fitted = (Z[:, : 1 + p, None] * B[None, :, :]).sum(axis=1)
         r = Z[:, 1 + p :] - fitted
         wr = r if weight is None else r * weight[rows, None]
         gradient = (Z[:, : 1 + p, None] * wr[:, None, :]).sum(axis=0)
         squares = (r * wr).sum(axis=0)
-        total = total + DoubleDouble(np.vstack([gradient.high, squares.high]), np.vstack([gradient.low, squares.low]))
+        total = total + concatenate([gradient, squares[None]])
     return total
 
 
-def _gauged(X: NDArray[Any], Y: Array | None, rows: Any, shift: Array, scale: Array) -> Array:
+def _scaled_rows(X: NDArray[Any], Y: Array | None, rows: Any, shift: Array, scale: Array) -> Array:
     p = X.shape[1]
     part = X[rows]
     Z = np.empty((len(part), len(shift) + 1))
@@ -154,19 +137,28 @@ def _gauged(X: NDArray[Any], Y: Array | None, rows: Any, shift: Array, scale: Ar
     return Z
 
 
-def _gauged_exactly(
+def _scaled_rows_extended(
     X: NDArray[Any], X_low: Array | None, Y: Array | None, rows: slice, shift: Array, scale: Array
 ) -> DoubleDouble:
-    plain = np.concatenate([np.asarray(X[rows], dtype=np.float64)] + ([] if Y is None else [Y[rows]]), axis=1)
-    high, low = two_sum(plain, -np.broadcast_to(shift, plain.shape))
+    values = np.concatenate([np.asarray(X[rows], dtype=np.float64)] + ([] if Y is None else [Y[rows]]), axis=1)
+    high, low = two_sum(values, -np.broadcast_to(shift, values.shape))
     if X_low is not None:
         low[:, : X.shape[1]] += X_low[rows]
     high, low = two_sum(high, low)
-    ones = np.ones((len(plain), 1))
+    ones = np.ones((len(values), 1))
     return DoubleDouble(np.hstack([ones, high * scale]), np.hstack([0 * ones, low * scale]))
 
 
-SUMS = 16  # partial sums of a perceptron's score
+class PassResult(NamedTuple):
+    """Report of an online pass: steps made, mistakes found, the largest |x|, and whether every score was finite."""
+
+    walked: int
+    found: int
+    largest: float
+    finite: bool
+
+
+SUMS = 16  # partial sums in the score of a perceptron
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -183,23 +175,23 @@ def perceptron_pass(
     measure: bool,
     mistakes: NDArray[np.int64],
     rivals: NDArray[np.int32],
-) -> tuple[int, int, float, bool]:
-    """Walk the rows in order and correct the weights, in place, after every mistake.
+) -> PassResult:
+    """Visit the rows in order and correct the weights, in place, after every mistake.
 
-    Two classes: W is one vector, label 0 means y = −1, label 1 means y = +1; a mistake is y(x'w + b) ≤ 0, corrected by
-    w += y x, b += y. K classes: a mistake is a row whose own score is not the only largest one; its rival is the best
-    of the other classes, the first among equals; corrected by w_own += x, w_rival −= x. Labels are codes from 0 on. W
-    is K × p for an array X and p × K for CSR, K = 1 for two classes. b is None without an intercept.
+    Two classes: W is one vector. Label 0 means y = −1 and label 1 means y = +1. A mistake is y(x'w + b) ≤ 0, corrected
+    by w += y x, b += y. K classes: a mistake is a row whose own score is not the only largest one. Its rival is the
+    class with the best score among the others, the first of equal ones. The correction is w_own += x, w_rival −= x.
+    Labels are codes from 0. W is K × p for an array X and p × K for CSR, K = 1 for two classes. b is None without an
+    intercept.
 
-    U and c, where an average is wanted, take (rows seen before) × (what was added to W and b): the mean of the
-    weights after each of T rows is W − U/T, without a sum over p at every row.
+    U and c, used for an average, accumulate (rows seen before) × (what was added to W and b). The mean of the weights
+    after each of T rows is W − U/T, without a sum over p at every row.
 
-    Steps that were mistakes go to `mistakes`, the classes they were mistaken for to `rivals`. The walk ends with the
-    rows, after `most` mistakes, or before a row whose score is not finite. Returns the steps walked, the mistakes
-    found, the largest |x| on the way (if `measure`) and whether all was finite.
+    The steps that were mistakes are written to `mistakes`, and the rivals to `rivals`. The pass ends with the rows,
+    after `most` mistakes, or before a row whose score is not finite. `measure` requests the largest |x|.
 
-    The order of summation is part of the meaning, so that every implementation makes the same mistakes: entry j
-    of a row (CSR: its j-th stored entry) goes to partial sum j mod 16, the sixteen meet by halves, b comes last.
+    The order of summation is fixed, so that every implementation makes the same mistakes. Entry j of a row (CSR: its
+    j-th stored entry) is added to partial sum j mod 16. The 16 sums are added by halves, and b is added last.
     """
     sparse = is_sparse(X)
     weights, averages = (W.T, None if U is None else U.T) if sparse else (W, U)
@@ -213,7 +205,7 @@ def perceptron_pass(
         if b is not None:
             scores += b
         own = labels[rows]
-        rival, wrong = _judged(scores, own)
+        rival, wrong = _rival_and_mistake(scores, own)
         ends = wrong | ~np.isfinite(scores).all(axis=1)
         first = int(np.argmax(ends)) if ends.any() else len(rows)
         if measure:
@@ -223,7 +215,7 @@ def perceptron_pass(
             stretch = min(2 * stretch, max(1, 2**18 // max(entries.shape[1], 1)))
             continue
         if not np.isfinite(scores[first]).all():
-            return walked, found, largest, False
+            return PassResult(walked, found, largest, False)
         corrections = [(0, 2.0 * own[first] - 1.0)] if len(weights) == 1 else [(own[first], 1.0), (rival[first], -1.0)]
         before = float(seen + walked)
         for k, sign in corrections:
@@ -238,11 +230,11 @@ def perceptron_pass(
         if len(weights) > 1:
             rivals[found] = rival[first]
         walked, found, stretch = walked + 1, found + 1, max(1, stretch // 2)
-    return walked, found, largest, True
+    return PassResult(walked, found, largest, True)
 
 
 def count_errors(X: Any, labels: NDArray[np.int32], W: Array, b: Array | None) -> int:
-    """How many rows these weights classify wrongly, W and labels as in `perceptron_pass`, scores in the same order of summation.
+    """Return the number of rows that these weights classify wrongly, in the conventions of `perceptron_pass`.
 
     Two classes: x'w + b ≥ 0 predicts label 1. K classes: the largest score wins, the first among equals.
     """
@@ -259,7 +251,7 @@ def count_errors(X: Any, labels: NDArray[np.int32], W: Array, b: Array | None) -
 
 
 def _entries(X: Any, rows: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64] | None]:
-    """Some rows in float64; of CSR their stored entries side by side, and the columns they stand in (−1: no entry)."""
+    """Return some rows in float64 and None; for CSR their stored entries and their columns (−1 is padding)."""
     if not is_sparse(X):
         return np.asarray(X[rows], dtype=np.float64), None
     starts, ends = X.indptr[rows].astype(np.int64), X.indptr[rows + 1].astype(np.int64)
@@ -289,8 +281,8 @@ def _scores(entries: Array, at: NDArray[np.int64] | None, weights: Array) -> Arr
     return scores
 
 
-def _judged(scores: Array, own: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The best class that is not a row's own, and whether the row is a mistake (NaN is)."""
+def _rival_and_mistake(scores: Array, own: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the best class other than a row's own, and whether the row is a mistake (a NaN score is)."""
     if scores.shape[1] == 1:
         return 1 - own.astype(np.int64), ~((2.0 * own - 1.0) * scores[:, 0] > 0)
     rows = np.arange(len(scores))
@@ -311,16 +303,16 @@ def _add(w: Array, entries: Array, at: NDArray[np.int64] | None, factor: float) 
 def logistic(
     X: NDArray[Any], y: Array, weight: Array | None, shift: Array, scale: Array, beta: Array, hessian: bool
 ) -> tuple[float, Array, Array | None, int, float]:
-    """One read of rows for two classes, y being 0 or 1: (loss, gradient, Hessian, mistakes, largest |logit|).
+    """Return (loss, gradient, Hessian, mistakes, largest |logit|) for two classes, y being 0 or 1.
 
-    beta is the intercept, then p coefficients, in the scaling. Gradient is (1 + p) × 1, the Hessian [1 | X]'W[1 | X].
+    beta has the intercept, then p slopes, all scaled. The gradient is (1 + p) × 1, the Hessian [1 | X]'W[1 | X].
     """
     m = X.shape[1] + 1
     loss, gradient, H = 0.0, np.zeros((m, 1)), np.zeros((m, m))
     mistakes, largest = 0, 0.0
     for first in range(0, len(X), _ROWS):
         rows = slice(first, first + _ROWS)
-        Z = _gauged(X, None, rows, shift, scale)
+        Z = _scaled_rows(X, None, rows, shift, scale)
         w = np.ones(len(Z)) if weight is None else weight[rows]
         logit, target = Z @ beta, y[rows]
         e = np.exp(-np.abs(logit))
@@ -336,10 +328,10 @@ def logistic(
 
 
 def probabilities(X: NDArray[Any], beta: Array) -> Array:
-    """The probabilities of both classes, n × 2, for logits beta[0] + X beta[1:]; NaN where a logit is not finite."""
+    """Return the probabilities of both classes, n × 2, for logits beta[0] + X beta[1:]; NaN if one is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         logit = np.asarray(X, dtype=np.float64) @ beta[1:] + beta[0]
-        # The smaller of a logit and its negative is exponentiated: nothing overflows, small probabilities keep digits.
+        # exp(−|logit|) cannot overflow, and small probabilities keep their digits.
         small = np.exp(-np.abs(logit))
         share = 1 / (1 + small) + 0 * logit
         rest = small * share
@@ -351,7 +343,7 @@ def probabilities(X: NDArray[Any], beta: Array) -> Array:
 def softmax(
     X: NDArray[Any], codes: NDArray[np.int32], weight: Array | None, shift: Array, scale: Array, B: Array
 ) -> tuple[float, Array, int, float]:
-    """One read of rows for c logits against a reference class: (loss, gradient, mistakes, largest |logit|).
+    """Return (loss, gradient, mistakes, largest |logit|) for c logits against a reference class.
 
     codes[i] is the logit of the row's class, −1 for the reference. B and gradient are (1 + p) × c, intercepts first.
     """
@@ -359,7 +351,7 @@ def softmax(
     loss, mistakes, largest = 0.0, 0, 0.0
     for first in range(0, len(X), _ROWS):
         rows = slice(first, first + _ROWS)
-        Z = _gauged(X, None, rows, shift, scale)
+        Z = _scaled_rows(X, None, rows, shift, scale)
         w = np.ones(len(Z)) if weight is None else weight[rows]
         logits = np.column_stack([Z @ B, np.zeros(len(Z))])  # the reference last
         own = np.where(codes[rows] < 0, B.shape[1], codes[rows])
@@ -380,9 +372,9 @@ def softmax(
 
 @np.errstate(invalid="ignore", over="ignore")
 def softmax_probabilities(X: NDArray[Any], B: Array) -> Array:
-    """The shares of exp(score) for K scores [1 | X]B, n × K: probabilities. NaN where a score of the row is not finite.
+    """Return the softmax of the scores [1 | X]B, n × K; NaN for a row with a score that is not finite.
 
-    Scores are measured from the largest of their row, so that nothing overflows.
+    The largest score of each row is subtracted first, so that nothing overflows.
     """
     scores = np.asarray(X, dtype=np.float64) @ B[1:] + B[0]
     E = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -390,7 +382,7 @@ def softmax_probabilities(X: NDArray[Any], B: Array) -> Array:
 
 
 def mahalanobis(X: NDArray[Any], shift: Array, scale: Array, roots: Array, moved: Array, K: int) -> Array:
-    """‖zR_k − moved_k‖² of rows z in the scaling, n × K; `roots` is [R_1 … R_K], `moved` their vectors end to end."""
+    """Return ‖zR_k − moved_k‖² of scaled rows z, n × K; `roots` is [R_1 … R_K], `moved` their vectors end to end."""
     out = np.empty((len(X), K))
     for first in range(0, len(X), _ROWS):
         D = (np.asarray(X[first : first + _ROWS], dtype=np.float64) - shift) * scale @ roots - moved
@@ -399,47 +391,6 @@ def mahalanobis(X: NDArray[Any], shift: Array, scale: Array, roots: Array, moved
 
 
 def count_rows(text: bytes) -> tuple[int, int, bool]:
-    """Of rows of CSV: the lines that are not blank, the line ends, and whether there is a quote."""
+    """Return the number of non-blank lines of CSV text, the number of line ends, and whether it has a quote."""
     lines = text.split(b"\n")
     return sum(line not in (b"", b"\r") for line in lines), len(lines) - 1, b'"' in text
-
-
-SKIPPED, NUMBER, WHOLE = 0, 1, 2  # what a column of text is read as
-_NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_WHOLE = re.compile(r"-?\d+")
-
-
-def read_numbers(
-    text: bytes, delimiter: str, fields: NDArray[np.int8], rows: int
-) -> tuple[Array, NDArray[np.int64]] | None:
-    """The numbers of rows of CSV, column after column; None if anything in them is not plain.
-
-    A field is a number or a whole number, by its column, or is skipped. Plain rows have a number wherever one is
-    wanted, and no quote; they are neither blank nor too few nor too many.
-    """
-    lines = text.decode("latin-1").replace("\r\n", "\n").removesuffix("\n").split("\n")
-    cells = [line.split(delimiter) for line in lines]
-    if len(lines) != rows or "" in lines or any(len(row) != len(fields) for row in cells):
-        return None
-    columns: tuple[list[list[float]], list[list[int]]] = ([], [])
-    for kind, column in zip(fields.tolist(), zip(*cells, strict=True), strict=True):
-        if kind == NUMBER and all(map(_NUMBER.fullmatch, column)) and not any(map(_unheard_of, column)):
-            columns[0].append([float(cell) for cell in column])
-        elif (
-            kind == WHOLE
-            and all(map(_WHOLE.fullmatch, column))
-            and all(-(2**63) <= int(cell) < 2**63 for cell in column)
-        ):
-            columns[1].append([int(cell) for cell in column])
-        elif kind != SKIPPED or any('"' in cell or "\r" in cell for cell in column):
-            return None
-    return (
-        np.array(columns[0], dtype=np.float64).reshape(-1, rows),
-        np.array(columns[1], dtype=np.int64).reshape(-1, rows),
-    )
-
-
-def _unheard_of(cell: str) -> bool:
-    """Whether a number is too large or too small for float64."""
-    value = float(cell)
-    return np.isinf(value) or (value == 0 and any(digit in cell.lower().split("e")[0] for digit in "123456789"))

@@ -50,7 +50,7 @@ class ClassGramClassifier(MergeableMixin, ScoreClassifier):
             self.summary_ = rows.reduce(lambda block: ClassGrams.of(block, len(classes)))
         self.classes_, self.n_passes_ = classes, 1
         if not self.has_digits():
-            self.summary_ = rows.reduce(lambda block: ClassGrams.of(block, len(classes), exact=True))
+            self.summary_ = rows.reduce(lambda block: ClassGrams.of(block, len(classes), extended=True))
             self.n_passes_ = 2
         self._set_from_summary()
         return self

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.gram import Gram
-from linearly.algorithm.least_squares.solution import NEGLIGIBLE, Whitening, digits_of_error, whiten
+from linearly.algorithm.least_squares.rounding_bounds import NEGLIGIBLE, digits_of_error
+from linearly.algorithm.least_squares.whitening import Whitening, whiten
 from linearly.dataset.rows.array_checks import as_numeric_array
 from linearly.exceptions import warn_at_caller
 from linearly.kernels.double_double import Numbers, to_float64

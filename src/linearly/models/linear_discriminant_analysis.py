@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from linearly.algorithm.least_squares.solution import whiten
+from linearly.algorithm.least_squares.whitening import whiten
 from linearly.dataset.rows.block import check_finite
 from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.kernels.double_double import to_float64

@@ -15,7 +15,7 @@ from linearly import kernels
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling
 from linearly.algorithm.least_squares.identification import is_estimable
 from linearly.algorithm.least_squares.sandwich import check_enough_clusters
-from linearly.algorithm.least_squares.solution import Whitening
+from linearly.algorithm.least_squares.whitening import Whitening
 from linearly.algorithm.logistic.aliasing import Aliasing
 from linearly.algorithm.logistic.objective import Logistic
 from linearly.algorithm.logistic.optimizers import History, OptimizeResult
@@ -208,7 +208,7 @@ class LogisticRegression(ScoreClassifier):
         counted = PassCounter(rows)
         objective = Logistic(len(self.classes_), self._reference(), scaling, bool(self.fit_intercept))
         solver = LogisticSolver(objective, float(self.alpha), self._class_weights)
-        found = solver.solve(counted, self.solver, few=rows, bias_reduction=self.bias_reduction)
+        found = solver.solve(counted, self.solver, subsample_source=rows, bias_reduction=self.bias_reduction)
         suspected = found.separation_suspected and self.alpha == 0 and self.bias_reduction is None
         verdict, certificate = self._verdict(X, y, sample_weight, counted) if suspected else ("overlapping", None)
         if suspected and verdict == "overlapping" and not found.converged:
@@ -432,7 +432,7 @@ class LogisticRegression(ScoreClassifier):
         columns = objective.columns()
         self._coefficients, self._constants = np.zeros((p, K)), np.zeros(K)
         self._coefficients[:, columns], self._constants[columns] = self.coef_.T, self.intercept_
-        self.history_: History = found.path
+        self.history_: History = found.history
         self.converged_ = found.converged
         # The loss of the last pass, penalty included; the last Newton step changes it in the 14th digit.
         penalty = 0.5 * self.alpha * float((self.coef_**2).sum()) if self.alpha else 0.0

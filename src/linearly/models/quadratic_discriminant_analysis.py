@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from linearly import kernels
-from linearly.algorithm.least_squares.solution import Whitening, whiten
+from linearly.algorithm.least_squares.whitening import Whitening, whiten
 from linearly.kernels.double_double import to_float64
 from linearly.kernels.matrices import dense
 from linearly.models.base import Array

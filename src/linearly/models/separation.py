@@ -74,7 +74,7 @@ def unbounded_terms(certificate: Certificate) -> NDArray[np.bool_]:
         found = LogisticSolver(objective, 0.0, np.array([len(y) - y.sum(), y.sum()])).solve(rows, "newton")
         if not found.separation_suspected:
             return undetermined_coefs(X, intercept)
-        steps = found.path.coef
+        steps = found.history.coef
         step = steps[-1] - steps[-2] if len(steps) > 1 else np.zeros_like(found.B)
         separated = (2 * y - 1) * (objective.design(X) @ step)[:, 0] > _MIN_MOVE
         if not separated.any():

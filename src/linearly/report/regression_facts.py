@@ -212,7 +212,7 @@ def _influence(model: LeastSquaresBase, rows: Rows, found: RowPass) -> Facts | N
         "n_above": found.n_above,
         "terms": list(term_names(model)),
     }
-    problem = RidgeProblem(solution.alpha, solution.has_intercept, solution.form == "constant")
+    problem = RidgeProblem(solution.alpha, solution.has_intercept, solution.centering == "constant")
     try:
         summary = model.summary_ if isinstance(model.summary_, Gram) else rows.reduce(Gram.of)
         rest, alone = (problem.solve(_subtract_rows(summary, part)) for part in (top.values[out], top.values[:1]))
@@ -234,13 +234,13 @@ def _influence(model: LeastSquaresBase, rows: Rows, found: RowPass) -> Facts | N
 def _subtract_rows(summary: Gram, values: Array) -> Gram:
     weight = values[:, _WEIGHT]
     removed = Block(values[:, _X], values[:, _Y], None if (weight == 1).all() else weight)
-    return summary - Gram.of(removed, exact=summary.is_extended)
+    return summary - Gram.of(removed, extended=summary.is_extended)
 
 
 def _refit(model: LeastSquaresBase) -> Facts | None:
     """Return count, means and cross-products of [X | y], from which any submodel and any ridge can be solved."""
     summary, solution = model.summary_, model.solution_
-    if not isinstance(summary, Gram) or summary.p > MAX_REFIT_COLUMNS or solution.form == "constant":
+    if not isinstance(summary, Gram) or summary.p > MAX_REFIT_COLUMNS or solution.centering == "constant":
         return None
     if solution.condition > _MAX_REFIT_CONDITION or solution.aliased:
         return None

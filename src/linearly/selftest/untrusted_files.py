@@ -102,7 +102,7 @@ HOSTILE: dict[str, Change] = {
     "summary of another kind": put(*STATE, "summary_", "kind", "subprocess.Popen"),
     "rows negative": put(*STATE, "summary_", "n", -5),
     "rows true": put(*STATE, "summary_", "n", True),
-    "form unknown": put(*SOLUTION, "form", "evil"),
+    "centering unknown": put(*SOLUTION, "centering", "evil"),
     "mean lacking": put(*SOLUTION, "mean", None),
     "ledger not a fingerprint": put("ledger", {"../../x": 1}),
     "ledger count negative": put("ledger", {"0" * 32: -1}),

@@ -45,7 +45,7 @@ KINDS = {
 
 @pytest.mark.parametrize("step", [100, 300])
 @pytest.mark.parametrize("kind", KINDS)
-def test_chain_of_differences_whose_rounding_errors_remain_is_refused(kind, step):
+def test_chain_of_differences_with_remaining_rounding_errors_raises(kind, step):
     make, part = KINDS[kind]
     rng = np.random.default_rng(0)
     a, b1, b2, b3 = (make().fit(*part(rng, size)) for size in (1.0, step**3, step**2, step))
@@ -56,7 +56,7 @@ def test_chain_of_differences_whose_rounding_errors_remain_is_refused(kind, step
             rest - b2 - b3
 
 
-def test_one_sum_and_difference_never_overclaims_in_silence():
+def test_one_sum_and_difference_claims_correct_digits_or_warns():
     accepted = 0
     for seed in range(120):
         rng = np.random.default_rng(seed)
@@ -87,7 +87,7 @@ def test_bound_of_a_chain_covers_the_errors_of_its_products(exact, seed):
     blocks = [Block(rng.normal(size=(30, 2)) * s + 7, rng.normal(size=30) * s, rng.exponential(size=30)) for s in size]
     a, b, c = (Gram.of(block, exact) for block in blocks)
     chain = (a + b + c) - b - c
-    truth = Gram.of(blocks[0], exact=True).rescaled(chain.scaling)
+    truth = Gram.of(blocks[0], extended=True).rescaled(chain.scaling)
     error = to_float64(
         chain.centered_crossprod - (truth.centered_crossprod if exact else truth.centered_crossprod.to_float64())
     )
@@ -96,7 +96,7 @@ def test_bound_of_a_chain_covers_the_errors_of_its_products(exact, seed):
     assert (chain.rounding[1:] >= b.rescaled(chain.scaling).rounding[1:]).all()
 
 
-def test_bound_is_that_of_the_columns_that_are_selected():
+def test_bound_after_select_is_that_of_the_selected_columns():
     rng = np.random.default_rng(0)
     block = Block(rng.normal(size=(30, 3)) * [1.0, 1e3, 1.0], rng.normal(size=30))
     for summary in (Gram.of(block), QRFactor.of(block)):
@@ -144,7 +144,7 @@ WIDE = {
 
 @pytest.mark.parametrize("method", ["auto", "extended"])
 @pytest.mark.parametrize("name", WIDE)
-def test_fit_without_intercept_and_with_wide_weights_is_right(name, method):
+def test_fit_without_intercept_and_with_uneven_weights_is_accurate(name, method):
     alpha, X, y, weight = WIDE[name]
     model = ly.LinearRegression(alpha, fit_intercept=False, method=method).fit(X, y, weight)
     assert worst_digits(model.coef_, least_squares(X, y, weight, intercept=False, alpha=alpha).coef) > 14
@@ -154,7 +154,7 @@ def test_fit_without_intercept_and_with_wide_weights_is_right(name, method):
 
 @pytest.mark.parametrize("method", ["gram", "qr"])
 @pytest.mark.parametrize("name", WIDE)
-def test_float64_method_on_wide_weights_warns_of_the_digits_it_has(name, method):
+def test_float64_method_with_uneven_weights_warns_about_its_digits(name, method):
     alpha, X, y, weight = WIDE[name]
     with pytest.warns(ly.PrecisionWarning, match="digits can be trusted"):
         model = ly.LinearRegression(alpha, fit_intercept=False, method=method).fit(X, y, weight)
@@ -162,7 +162,7 @@ def test_float64_method_on_wide_weights_warns_of_the_digits_it_has(name, method)
     assert model.solution_.digits <= right + 1
 
 
-def test_rows_of_little_weight_before_rows_of_large_weight_keep_their_digits():
+def test_rows_of_small_weight_before_rows_of_large_weight_keep_their_digits():
     # The mean of a sum counts from the heavier rows on: from the lighter it had 10 digits here, and 11 were claimed.
     rng = np.random.default_rng(198)
     X = np.round(rng.normal(size=(24, 2))) * (rng.random(size=(24, 2)) < 0.6)
@@ -178,7 +178,7 @@ def test_rows_of_little_weight_before_rows_of_large_weight_keep_their_digits():
 
 @pytest.mark.parametrize("method", ["auto", "gram", "qr"])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_standard_errors_of_near_duplicates_with_wide_weights_claim_what_they_have(intercept, method):
+def test_standard_errors_of_near_duplicates_with_uneven_weights_claim_correct_digits(intercept, method):
     for seed in range(12):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(12, 3))
@@ -197,7 +197,7 @@ def _fitted(model: Any, X: Any, y: Any, weight: Any) -> tuple[Any, set[type]]:
     return model, {one.category for one in told}
 
 
-def test_ridge_cv_at_condition_40_has_nothing_to_warn_of():
+def test_ridge_cv_at_condition_40_does_not_warn():
     X, y = load_diabetes(return_X_y=True)
     model = ly.RidgeCV().fit(X, y)  # a warning is an error here
     right = worst_digits([model.intercept_, *model.coef_], least_squares(X, y, alpha=model.alpha_).coef)
@@ -218,7 +218,7 @@ def test_ordinary_fits_keep_their_digits_and_their_method():
     assert (halves - ly.LinearRegression().fit(X[:900], y[:900])).solution_.digits > 11
 
 
-def test_hunt_finds_no_claim_that_is_not_so(monkeypatch):
+def test_selftest_finds_no_false_claim(monkeypatch):
     monkeypatch.setattr(digits, "SHORT", 60)
     results = list(digits.results(False, lambda done, total: None))
     assert [result.what for result in results if not result.passed] == []
@@ -226,10 +226,10 @@ def test_hunt_finds_no_claim_that_is_not_so(monkeypatch):
 
 
 @pytest.mark.parametrize("what", ["chains of + and −, least squares", "chains of + and −, LDA"])
-def test_hunt_sees_rounding_errors_that_a_chain_forgets(monkeypatch, what):
+def test_selftest_detects_forgotten_rounding_errors(monkeypatch, what):
     # As it was: each summary claimed the rounding errors of its own numbers, whatever rows had been in it.
     monkeypatch.setattr(Gram, "__post_init__", lambda self: object.__setattr__(self, "rounding", self.least_rounding()))
-    monkeypatch.setattr("linearly.algorithm.least_squares.gram._refuse_spoiled", lambda before, rest: None)
+    monkeypatch.setattr("linearly.algorithm.least_squares.gram._check_downdate", lambda before, rest: None)
     tally = digits.Tally(what)
     for seed in range(40):
         tally.add(seed, digits.CHAINS[what])
@@ -238,6 +238,6 @@ def test_hunt_sees_rounding_errors_that_a_chain_forgets(monkeypatch, what):
 
 
 @pytest.mark.slow
-def test_hunt_in_full_finds_no_claim_that_is_not_so():
+def test_full_selftest_finds_no_false_claim():
     results = list(digits.results(True, lambda done, total: None))
     assert [result.what for result in results if not result.passed] == []

@@ -45,7 +45,7 @@ def least_squares_of(name, **how):
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("method", METHODS)
-def test_right_or_said(name, method):
+def test_fit_of_hostile_columns_is_accurate_or_warns(name, method):
     model, warned = fitted(LinearRegression(method=method), *HOSTILE[name])
     expected = least_squares_of(name)
     if method == "extended":
@@ -78,7 +78,7 @@ class TestVariants:
 
 @pytest.mark.parametrize("scale", [1e150, 1e-150, 1e300, 1e-300])
 @pytest.mark.parametrize("alpha", [1e-300, 1.0, 1e300])
-def test_ridge_of_any_size(scale, alpha):
+def test_ridge_does_not_depend_on_scale(scale, alpha):
     model, warned = fitted(LinearRegression(alpha=alpha), X * scale, Y)
     expected = least_squares(X * scale, Y, alpha=alpha)
     assert warned <= {PrecisionWarning, np.exceptions.RankWarning}
@@ -89,19 +89,19 @@ def test_ridge_of_any_size(scale, alpha):
 
 
 @pytest.mark.parametrize("factor", [1e-90, 1e-10, 1e10, 1e90])
-def test_weights_of_any_size(factor):
+def test_fit_does_not_depend_on_the_scale_of_weights(factor):
     model, warned = fitted(LinearRegression(), X, Y, sample_weight=WEIGHT * factor)
     assert not warned
     assert_right_or_said(model, warned, least_squares(X, Y, WEIGHT))  # analytic weights have no unit
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e200])
-def test_weights_whose_squares_leave_float64_are_refused(factor):
+def test_weights_whose_squares_leave_float64_raise(factor):
     with pytest.raises(ValueError, match=r"sample_weight is .* in row 0.* Divide all of them by one constant"):
         LinearRegression().fit(X, Y, sample_weight=WEIGHT * factor)
 
 
-def test_wild_rows_of_weight_zero_are_absent():
+def test_rows_of_weight_zero_with_extreme_numbers_are_ignored():
     weight = np.where(np.arange(N) < 3, 0.0, WEIGHT)
     wild = X.copy()
     wild[:3] = [[1e300, -1e300, 1e-300], [1e200, 0, 0], [0, 1e250, 1]]
@@ -112,7 +112,7 @@ def test_wild_rows_of_weight_zero_are_absent():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_what_is_no_number_is_refused_in_rows_of_weight_zero_too(bad):
+def test_nonfinite_number_in_a_row_of_weight_zero_raises(bad):
     holed = X.copy()
     holed[2, 1] = bad
     for method in METHODS:
@@ -125,19 +125,19 @@ def test_what_is_no_number_is_refused_in_rows_of_weight_zero_too(bad):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("scale", [1.0, 1e150, 1e-150, 1e300, 1e-300])
-def test_sparse(method, scale):
+def test_fit_of_sparse_columns_at_extreme_scales(method, scale):
     sparse = np.where(RNG.random((N, 3)) < 0.4, X, 0.0) * scale
     model, warned = fitted(LinearRegression(method=method), sp.csr_matrix(sparse), Y)
     assert_right_or_said(model, warned, least_squares(sparse, Y))
 
 
-def test_sparse_with_an_offset():
+def test_fit_of_sparse_columns_with_an_offset():
     model, warned = fitted(LinearRegression(), sp.csr_matrix(X + 1e9), Y)
     assert_right_or_said(model, warned, least_squares(X + 1e9, Y))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_in_many_blocks(name, monkeypatch):
+def test_fit_in_many_blocks_is_accurate_or_warns(name, monkeypatch):
     monkeypatch.setattr(rows_module, "rows_in_block", lambda p: 7)
     model, warned = fitted(LinearRegression(), *HOSTILE[name])
     assert_right_or_said(model, warned, least_squares_of(name))
@@ -161,7 +161,7 @@ def with_ones(Z):
 
 @pytest.mark.parametrize("covariance", SHARES)
 @pytest.mark.parametrize("name", [name for name in HOSTILE if name.startswith(("offset 1e", "x · 1e"))])
-def test_robust_covariances(name, covariance):
+def test_robust_covariances_at_extreme_scales(name, covariance):
     """White's covariance does not care where a column is measured from or in which unit."""
     Z, y = HOSTILE[name]
     model, warned = fitted(LinearRegression(covariance=covariance), Z, y)
@@ -191,7 +191,7 @@ def test_predictions_keep_the_digits_of_the_spread(name):
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 1e-170, 1e300])
-def test_squares_of_y_that_leave_float64_are_said(scale):
+def test_squares_of_y_that_leave_float64_warn(scale):
     """The coefficients are right; the sums of squares are no float64, so the standard errors cannot be known."""
     model, warned = fitted(LinearRegression(), X, Y * scale)
     expected = least_squares(X, Y * scale)

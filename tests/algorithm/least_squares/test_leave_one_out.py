@@ -27,7 +27,7 @@ def left_out(X, y, w, alpha, intercept):
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.RankWarning")
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize(("n", "p"), [(10, 50), (10, 10), (10, 9), (11, 10), (30, 4)])
-def test_error_is_that_of_n_fits(n, p, intercept):
+def test_ridge_cv_loo_error_is_that_of_n_fits(n, p, intercept):
     rng = np.random.default_rng(n * p)
     X, w = rng.normal(size=(n, p)) + 3, rng.uniform(0.5, 2, n)
     y = X[:, 0] + rng.normal(size=n)
@@ -39,7 +39,7 @@ def test_error_is_that_of_n_fits(n, p, intercept):
 
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.RankWarning")
 @pytest.mark.parametrize("intercept", [True, False])
-def test_few_rows_one_of_them_twice(intercept):
+def test_loo_error_of_few_rows_with_a_repeated_row(intercept):
     rng = np.random.default_rng(0)
     X, y, w = rng.normal(size=(6, 8)), rng.normal(size=6), np.ones(6)
     X[3] = X[2]
@@ -49,7 +49,7 @@ def test_few_rows_one_of_them_twice(intercept):
 
 
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.RankWarning")
-def test_few_rows_far_from_zero():
+def test_loo_error_of_few_rows_far_from_zero():
     rng = np.random.default_rng(0)
     X, y = rng.integers(-99, 99, size=(10, 20)) / 8.0, rng.normal(size=10)
     near = ly.RidgeCV(ALPHAS, cv="loo").fit(X, y).cv_errors_
@@ -58,14 +58,14 @@ def test_few_rows_far_from_zero():
 
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.RankWarning")
 @pytest.mark.parametrize("value", [0.0, 0.1, 1.0])
-def test_few_rows_that_say_nothing(value):
+def test_loo_error_of_constant_columns(value):
     model = ly.RidgeCV(ALPHAS, cv="loo").fit(np.full((3, 4), value), [1.0, 2.0, 3.0])
     np.testing.assert_allclose(model.cv_errors_, 1.5)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_rows_that_a_coefficient_hangs_on_alone(intercept, weighted):
+def test_loo_error_of_rows_with_leverage_one(intercept, weighted):
     rng = np.random.default_rng(0)
     X = np.hstack([rng.normal(size=(40, 2)), np.eye(40)[:, :10]])
     y, w = 100 * rng.normal(size=40), rng.uniform(0.5, 2, 40) if weighted else np.ones(40)
@@ -74,7 +74,7 @@ def test_rows_that_a_coefficient_hangs_on_alone(intercept, weighted):
     np.testing.assert_allclose(model.cv_errors_, truth, rtol=1e-7)
 
 
-def test_row_far_from_the_others():
+def test_loo_error_of_a_row_far_from_the_others():
     rng = np.random.default_rng(0)
     x, y, w = np.r_[rng.normal(size=29), 1e5], rng.normal(size=30), np.ones(30)
     model = ly.RidgeCV([0.0], cv="loo").fit(x[:, None], y)  # leverage 1 − 3e-9, and the slope does not hang on it alone
@@ -85,7 +85,7 @@ def test_row_far_from_the_others():
 @pytest.mark.parametrize("n", [6, 40])
 @pytest.mark.parametrize("exponent", [-900, -600, 500, 600, 900])
 @pytest.mark.parametrize("cv", [KFold(3), "loo"])  # three folds by number would have other rows, with other values
-def test_columns_of_any_size(n, exponent, cv):
+def test_cv_error_does_not_depend_on_the_unit_of_columns(n, exponent, cv):
     rng = np.random.default_rng(0)
     X, size = rng.normal(size=(n, 8)), 2.0**exponent
     y = X[:, 0] + rng.normal(size=n)
@@ -101,7 +101,7 @@ def test_columns_of_any_size(n, exponent, cv):
 
 
 @pytest.mark.parametrize(("size", "told"), [(1e200, "large .* Divide X"), (1e-200, "small .* Multiply X")])
-def test_penalties_beyond_float64_are_not_tried(size, told):
+def test_penalties_beyond_float64_raise(size, told):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     X[:, 1] *= 1e3
@@ -110,7 +110,7 @@ def test_penalties_beyond_float64_are_not_tried(size, told):
 
 
 @pytest.mark.parametrize("cv", [5, "loo"])
-def test_lost_digits_are_told_with_a_remedy_that_there_is(cv):
+def test_precision_warning_of_ridge_cv_names_an_available_remedy(cv):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 1))
     X = np.hstack([x, x + 1e-6 * rng.normal(size=(60, 1))])
@@ -120,7 +120,7 @@ def test_lost_digits_are_told_with_a_remedy_that_there_is(cv):
 
 
 @pytest.mark.parametrize("cv", [5, "loo"])
-def test_errors_beyond_float64_are_refused(cv):
+def test_cv_errors_beyond_float64_raise(cv):
     rng = np.random.default_rng(0)
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"No penalty has a prediction error .* Rescale y"):
         ly.RidgeCV([1.0], cv=cv).fit(rng.normal(size=(30, 2)), rng.normal(size=30) * 1e200)

@@ -15,8 +15,8 @@ from estimators import CutRows
 from sklearn.model_selection import PredefinedSplit
 
 import linearly as ly
-from linearly.algorithm.least_squares import adaptive_summary as growing
-from linearly.algorithm.least_squares import solver as ladder
+from linearly.algorithm.least_squares import adaptive_summary
+from linearly.algorithm.least_squares import solver
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.qr import QRFactor
 from linearly.algorithm.least_squares.triangular import upper
@@ -49,7 +49,7 @@ def fitted(X: Any, y: np.ndarray | None, w: np.ndarray | None = None, **paramete
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("alpha", [0.0, 1e-6, 3.0])
-def test_coefficients_and_covariance_are_those_of_the_definition(alpha: float, intercept: bool, weighted: bool) -> None:
+def test_wide_ridge_agrees_with_its_definition(alpha: float, intercept: bool, weighted: bool) -> None:
     X, y, w = rows(30, 200)
     w = w if weighted else np.ones(30)
     m = fitted(X, y, w, alpha=alpha, fit_intercept=intercept)
@@ -68,7 +68,7 @@ def test_coefficients_and_covariance_are_those_of_the_definition(alpha: float, i
     assert s.dof == pytest.approx(30 - effective, abs=1e-6)
 
 
-def test_leverages_add_up_to_the_degrees_of_freedom_spent() -> None:
+def test_leverages_of_wide_ridge_sum_to_the_effective_parameters() -> None:
     X, y, _ = rows(40, 300)
     m = fitted(X, y, alpha=50.0)
     table = ly.augment(m, X, y)
@@ -78,7 +78,7 @@ def test_leverages_add_up_to_the_degrees_of_freedom_spent() -> None:
     np.testing.assert_allclose(table["leverage"], hat, rtol=1e-7)
 
 
-def test_a_penalised_intercept_is_a_column_like_any_other() -> None:
+def test_penalised_intercept_of_wide_ridge_is_a_column_of_ones() -> None:
     X, y, _ = rows(20, 150)
     m = fitted(X, y, alpha=2.0, penalize_intercept=True)
     Z = np.column_stack([np.ones(20), X])
@@ -86,7 +86,7 @@ def test_a_penalised_intercept_is_a_column_like_any_other() -> None:
     np.testing.assert_allclose(np.r_[m.intercept_, m.coef_], beta, rtol=0, atol=1e-10 * np.abs(beta).max())
 
 
-def test_halves_add_up() -> None:
+def test_sum_of_two_wide_fits_is_the_fit_of_all_rows() -> None:
     X, y, _ = rows(60, 140)
     for alpha in (0.0, 1.0):
         whole = fitted(X, y, alpha=alpha)
@@ -97,7 +97,7 @@ def test_halves_add_up() -> None:
         np.testing.assert_allclose(both.coef_, whole.coef_, rtol=0, atol=1e-9 * np.abs(whole.coef_).max())
 
 
-def test_several_targets_and_columns_that_are_constant() -> None:
+def test_wide_ridge_with_several_targets_and_constant_columns() -> None:
     X, y, _ = rows(12, 160)
     X[:, [3, 90]] = 7.0
     Y = np.column_stack([y, -2 * y + 1])
@@ -111,7 +111,7 @@ def test_several_targets_and_columns_that_are_constant() -> None:
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_a_row_or_two(n: int, alpha: float) -> None:
+def test_wide_ridge_of_one_or_two_rows(n: int, alpha: float) -> None:
     X, y, _ = rows(n, 130)
     m = fitted(X, y, alpha=alpha)
     middle, level = X.mean(0), y.mean()
@@ -153,7 +153,7 @@ def dual_errors(
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("n", [40, 150])  # each fold has few rows; at 150 x 140 all but a fold have few, all have many
-def test_errors_of_folds_are_those_of_the_definition(n: int, intercept: bool) -> None:
+def test_fold_errors_of_wide_ridge_agree_with_their_definition(n: int, intercept: bool) -> None:
     X, y, w = even_rows(n, 140)
     Y, alphas = np.column_stack([y, y**2 / 100]), [0.0, 1e-2, 1.0, 1e4]
     dealt = PredefinedSplit(np.arange(n) % 5)
@@ -167,7 +167,7 @@ def test_errors_of_folds_are_those_of_the_definition(n: int, intercept: bool) ->
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_errors_of_single_rows_are_those_of_the_definition(intercept: bool) -> None:
+def test_leave_one_out_errors_of_wide_ridge_agree_with_their_definition(intercept: bool) -> None:
     X, y, w = rows(30, 200)
     alphas = [1e-2, 1.0, 1e4]
     m = ly.RidgeCV(alphas, cv="loo", fit_intercept=intercept).fit(X, y, w)
@@ -176,7 +176,7 @@ def test_errors_of_single_rows_are_those_of_the_definition(intercept: bool) -> N
     np.testing.assert_allclose(m.cv_errors_, wanted, rtol=1e-8)
 
 
-def test_penalties_to_try_go_by_all_directions() -> None:
+def test_default_penalties_use_the_mean_eigenvalue_of_all_directions() -> None:
     X, y, _ = rows(30, 200)
     m = ly.RidgeCV().fit(X, y)
     level = ((X - X.mean(0)) ** 2).sum() / 200
@@ -189,14 +189,14 @@ def test_penalties_to_try_go_by_all_directions() -> None:
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 @pytest.mark.parametrize("cuts", [[], [70], [30, 60, 90], [1, 139], [140], [5, 6]])
 @pytest.mark.parametrize("n", [100, 140, 141, 142, 143, 180])
-def test_rows_that_nobody_counted_have_the_summary_that_suits_them(n: int, cuts: list[int], alpha: float) -> None:
+def test_adaptive_summary_suits_the_number_of_rows(n: int, cuts: list[int], alpha: float) -> None:
     X, y, w = even_rows(n, 140)
     cut = CutRows(X, y, w, [at for at in cuts if at < n])
     m = fitted(cut, None, alpha=alpha)
     whole = fitted(X, y, w, alpha=alpha)
     if n <= 140:
         assert (m.method_, m.n_passes_, len(m.summary_.R)) == ("qr", 1, n)
-    assert isinstance(ladder.summarize(cut, "auto"), QRFactor if n <= 140 else Gram)
+    assert isinstance(solver.summarize(cut, "auto"), QRFactor if n <= 140 else Gram)
     np.testing.assert_allclose(m.coef_, whole.coef_, rtol=0, atol=1e-8 * np.abs(whole.coef_).max())
     assert m.solution_.dof == pytest.approx(whole.solution_.dof, abs=1e-8)
     assert m.solution_.aliased == whole.solution_.aliased
@@ -204,7 +204,7 @@ def test_rows_that_nobody_counted_have_the_summary_that_suits_them(n: int, cuts:
 
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 @pytest.mark.parametrize("first", [1, 50, 140, 150])
-def test_a_stream_outgrows_its_columns(first: int, alpha: float) -> None:
+def test_partial_fit_changes_to_a_gram_with_more_rows_than_columns(first: int, alpha: float) -> None:
     X, y, w = even_rows(200, 140)
     m = ly.LinearRegression(alpha)
     edges = [0, first, 160, 200]
@@ -220,7 +220,7 @@ def test_a_stream_outgrows_its_columns(first: int, alpha: float) -> None:
     "make", [ly.LinearRegression, lambda: ly.LinearRegression(3.0), lambda: ly.RidgeCV([1.0, 9.0])]
 )
 @pytest.mark.parametrize(("n", "more"), [(40, 30), (90, 30), (100, 100), (200, 40), (40, 200)])
-def test_what_was_added_can_be_removed(make: Callable[[], Any], n: int, more: int) -> None:
+def test_difference_of_wide_fits_is_the_fit_of_the_remaining_rows(make: Callable[[], Any], n: int, more: int) -> None:
     X, y, w = even_rows(n + more, 140)
     X[1], y[1] = X[n], y[n]  # a row that stays, and goes too
     a, b = (
@@ -235,7 +235,7 @@ def test_what_was_added_can_be_removed(make: Callable[[], Any], n: int, more: in
     assert rest.solution_.dof == pytest.approx(a.solution_.dof, abs=1e-6)
 
 
-def test_a_difference_keeps_ten_digits_or_is_refused() -> None:
+def test_difference_of_wide_fits_keeps_ten_digits_or_raises() -> None:
     X, y, w = even_rows(60, 300)
     a = fitted(X[:20], y[:20], w[:20])
     b = fitted(30 * X[20:], 30 * y[20:], w[20:])
@@ -249,7 +249,7 @@ def test_a_difference_keeps_ten_digits_or_is_refused() -> None:
         both - large
 
 
-def test_rows_that_are_not_there_cannot_be_removed() -> None:
+def test_removing_rows_that_were_never_added_to_a_wide_fit_raises() -> None:
     X, y, w = rows(60, 300)
     a, b, none = fitted(X[:40], y[:40], w[:40]), fitted(X[40:], y[40:], w[40:]), fitted(X[:40], y[:40], w[:40])
     with pytest.raises(ValueError, match="never part of the fit"):
@@ -269,16 +269,16 @@ def test_rows_that_are_not_there_cannot_be_removed() -> None:
         many - many
 
 
-def test_a_difference_of_nothing_changes_nothing() -> None:
+def test_removing_no_rows_changes_nothing() -> None:
     X, y, w = rows(10, 200)
     few = QRFactor.of(Block(X, y, w))
     assert few - QRFactor.of(Block(X[:0], y[:0])) is few
     empty = QRFactor.of(Block(X[:0], y[:0]))
     assert (empty.n, empty.weight) == (0, 0.0)
-    assert growing.merge(empty, few) is few is growing.merge(few, empty)
+    assert adaptive_summary.merge(empty, few) is few is adaptive_summary.merge(few, empty)
 
 
-def test_a_triangle_is_a_gram_too() -> None:
+def test_gram_of_an_r_factor_is_that_of_its_rows() -> None:
     X, y, w = rows(300, 140)
     for n in (20, 300):
         block = Block(X[:n], y[:n], w[:n])
@@ -292,7 +292,7 @@ def test_a_triangle_is_a_gram_too() -> None:
         )
 
 
-def test_a_fit_of_few_rows_joins_one_of_many() -> None:
+def test_sum_of_a_wide_and_a_tall_fit_is_the_fit_of_all_rows() -> None:
     X, y, w = rows(400, 140)
     few, many, whole = fitted(X[:50], y[:50], w[:50]), fitted(X[50:], y[50:], w[50:]), fitted(X, y, w)
     assert (few.method_, many.method_) == ("qr", "gram")
@@ -302,7 +302,7 @@ def test_a_fit_of_few_rows_joins_one_of_many() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"alpha": 2e3}, {"model": "ridge"}, {"model": "ridge", "cv": "loo"}])
-def test_a_saved_model_is_as_small_as_its_rows(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_saved_wide_model_is_as_small_as_its_rows(tmp_path: Path, options: dict[str, Any]) -> None:
     X, y, _ = rows(12, 500)
     table = {f"x{j}": X[:, j] for j in range(500)} | {"y": y}
     before = unspoken(lambda: ly.fit(table, target="y", **options))
@@ -318,7 +318,7 @@ def test_a_saved_model_is_as_small_as_its_rows(tmp_path: Path, options: dict[str
 
 
 @pytest.mark.parametrize("n", [0, 503])
-def test_a_triangle_of_no_rows_or_too_many_is_refused(n: int) -> None:
+def test_model_file_with_an_r_factor_of_impossible_shape_raises(n: int) -> None:
     X, y, _ = rows(12, 500)
     few = QRFactor.of(Block(X, y))
     plain = to_json(few)
@@ -331,7 +331,7 @@ def test_a_triangle_of_no_rows_or_too_many_is_refused(n: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["HC0", "HC1", "HC2"])
-def test_robust_errors_are_those_of_the_definition(kind: str) -> None:
+def test_robust_covariances_of_wide_ridge_agree_with_their_definition(kind: str) -> None:
     X, y, w = rows(30, 200)
     m = fitted(X, y, w, alpha=50.0, covariance=kind)
     Z, root = np.column_stack([np.ones(30), X]), np.sqrt(w)[:, None]
@@ -345,7 +345,7 @@ def test_robust_errors_are_those_of_the_definition(kind: str) -> None:
 
 @pytest.mark.parametrize("n", [40, 200])
 @pytest.mark.parametrize("value", [0.0, 3.3])
-def test_ridge_knows_nothing_of_a_constant_column_however_few_the_rows(value: float, n: int) -> None:
+def test_wide_ridge_gives_a_constant_column_no_coefficient(value: float, n: int) -> None:
     X, y, _ = rows(n, 150)
     X[:, 0] = value
     table = ly.tidy(fitted(X, y, alpha=1e4))
@@ -354,7 +354,7 @@ def test_ridge_knows_nothing_of_a_constant_column_however_few_the_rows(value: fl
     assert np.isfinite(table["std_error"][2])
 
 
-def test_less_than_a_degree_of_freedom_is_none() -> None:
+def test_less_than_one_degree_of_freedom_gives_no_variance() -> None:
     X, y, _ = rows(20, 300)
     m = fitted(X, y, alpha=1e-3)
     assert 0 < m.solution_.dof < 0.1
@@ -373,7 +373,7 @@ def test_less_than_a_degree_of_freedom_is_none() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (1, 4), (3, 4), (4, 4), (6, 4), (3, 1)])
-def test_the_triangle_of_any_shape(shape: tuple[int, int]) -> None:
+def test_upper_of_any_shape_keeps_the_cross_products(shape: tuple[int, int]) -> None:
     A = np.random.default_rng(0).standard_normal(shape)
     if shape[0] > 1:
         A[1] = A[0]
@@ -399,7 +399,7 @@ def test_the_triangle_of_any_shape(shape: tuple[int, int]) -> None:
     ],
 )
 @pytest.mark.parametrize("counted", [True, False])
-def test_nothing_is_as_large_as_the_columns_squared(make: Callable[[], Any], counted: bool) -> None:
+def test_wide_fits_allocate_no_matrix_of_columns_squared(make: Callable[[], Any], counted: bool) -> None:
     X, y, _ = rows(60, 5000)
     data = (X, y) if counted else (CutRows(X, y, cuts=[10, 40]),)
     ly.tidy(fitted(X[:, :200], y, alpha=1.0))  # whatever is imported first
@@ -422,7 +422,7 @@ def test_nothing_is_as_large_as_the_columns_squared(make: Callable[[], Any], cou
     assert most < 0.4 * 8 * 5000**2
 
 
-def test_rows_of_another_weight_are_not_those_that_were_added() -> None:
+def test_removing_rows_with_another_weight_raises() -> None:
     X, y, _ = even_rows(30, 160)
     whole, half = fitted(X, y), fitted(X[:10], y[:10], np.full(10, 0.5))
     with pytest.raises(ValueError, match="never part of the fit"):

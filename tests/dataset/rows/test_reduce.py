@@ -22,7 +22,7 @@ from linearly.dataset.rows.block import as_rows
 from linearly.dataset.rows.reduce import MergeTree, reduce_blocks
 from linearly.models.linear_regression import LinearRegression
 
-SUMMARIES = {"gram": Gram.of, "triangle": QRFactor.of, "exact gram": lambda block: Gram.of(block, exact=True)}
+SUMMARIES = {"gram": Gram.of, "triangle": QRFactor.of, "exact gram": lambda block: Gram.of(block, extended=True)}
 
 
 @pytest.fixture

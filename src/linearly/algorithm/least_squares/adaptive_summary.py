@@ -1,9 +1,8 @@
-"""A summary that suits the number of rows: the triangle of few, the Gram of many.
+"""Summarize rows of unknown number: by their R factor up to as many rows as columns, by their Gram beyond.
 
-The Gram of 5000 columns takes 200 MB, and its solution half a minute, however few the rows are. A triangle takes no
-more than the rows themselves, and its solution the rows squared times the columns; but it grows into a square, which
-takes several times as long as a Gram. So rows that nobody has counted are summarised by their triangle for as long as
-they are no more than the columns, and by their Gram from then on.
+The Gram of 5,000 columns takes 200 MB and half a minute to solve, however few the rows are. An R factor takes no more
+memory than the rows, and a time of rows² × columns to solve. With many rows it becomes a square, which takes several
+times as long as a Gram.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from linearly.algorithm.least_squares.qr import QRFactor
 from linearly.dataset.rows.block import Block
 from linearly.dataset.rows.reduce import single_threaded_blas
 
-MAX_ALWAYS_GRAM_COLUMNS = 128  # columns up to which a Gram, and a solution of it even in double-double, takes no time
+MAX_ALWAYS_GRAM_COLUMNS = 128  # up to this a Gram is fast to solve, even in double-double
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdaptiveSummary:
-    """A Triangle or a Gram, whichever suits the rows so far. ``a + b`` is the one that suits both together."""
+    """A `QRFactor` or a `Gram`, whichever suits the number of rows. ``a + b`` merges two and chooses again."""
 
     summary: Gram | QRFactor
 
     @staticmethod
     def of(block: Block) -> AdaptiveSummary:
-        """The summary of a block."""
+        """Return the summary of a block."""
         return AdaptiveSummary(summarize_block(block))
 
     def __add__(self, other: AdaptiveSummary) -> AdaptiveSummary:
@@ -35,13 +34,13 @@ class AdaptiveSummary:
 
 
 def summarize_block(block: Block) -> Gram | QRFactor:
-    """The summary that suits the rows of a block."""
+    """Return the summary that suits the number of rows of a block."""
     p = block.X.shape[1]
     return QRFactor.of(block) if p > MAX_ALWAYS_GRAM_COLUMNS and len(block) <= p else Gram.of(block)
 
 
 def merge(a: Gram | QRFactor, b: Gram | QRFactor) -> Gram | QRFactor:
-    """The summary of the rows of both that suits them."""
+    """Return the summary of both sets of rows that suits their number."""
     if a.n == 0 or b.n == 0:
         return b if a.n == 0 else a
     if isinstance(a, QRFactor) and isinstance(b, QRFactor) and a.n + b.n <= a.p:
@@ -50,13 +49,13 @@ def merge(a: Gram | QRFactor, b: Gram | QRFactor) -> Gram | QRFactor:
 
 
 def is_wide_qr(summary: Gram | QRFactor) -> TypeGuard[QRFactor]:
-    """Whether a summary is the triangle of no more rows than columns."""
+    """Return whether a summary is the R factor of no more rows than columns."""
     return isinstance(summary, QRFactor) and summary.n <= summary.p
 
 
 @single_threaded_blas()
 def subtract(a: Gram | QRFactor, b: Gram | QRFactor) -> Gram | QRFactor:
-    """The summary of the rows of a without those of b: of few rows a triangle, of more a Gram."""
+    """Return the summary of the rows of a without those of b: an R factor for few rows, otherwise a Gram."""
     if is_wide_qr(a) and isinstance(b, QRFactor):
         return a - b
     return a.gram() - b.gram()

@@ -1,10 +1,9 @@
-"""The ledger: which blocks of rows a model has learnt from, so that none is learnt twice or forgotten unlearnt.
+"""Record which blocks of rows a model was fitted to, so that none is added twice or removed without having been added.
 
-The fingerprint of a block has two halves. The first is a hash of its targets, its weights and a few of its rows: rows
-that two models share are found by it, however exactly each was computed. The second is a hash of its summary (count,
-means, cross-products), which tells of every cell and is there anyway: rows are taken away only where both agree. Both
-cost next to nothing beside the fit. The same rows in other blocks have other fingerprints, so a ledger recognises files
-and partitions, not single rows.
+The fingerprint of a block has two halves. The first is a hash of its targets, its weights and a few of its rows. It
+finds rows that two models share, whatever the precision of each. The second is a hash of its summary (count, means,
+cross-products), which depends on every cell. Rows are removed only if both agree. Both cost little beside the fit. The
+same rows in other blocks have other fingerprints, so a ledger recognises files and partitions, not single rows.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from linearly.kernels.double_double import DoubleDouble, Numbers, to_float64
 
 S = TypeVar("S")
 
-_HALF = 16  # hexadecimal digits of either half
-_SAMPLE = 64  # rows of a block that are hashed whole
+_HALF = 16  # hexadecimal digits of each half
+_SAMPLE = 64  # rows of a block whose features are hashed
 
 
 @dataclass(frozen=True)
 class BlockLedger:
-    """Fingerprints of blocks, each with how often it was learnt."""
+    """Fingerprints of blocks, each with the number of times it was added."""
 
     blocks: Counter[str] = field(default_factory=Counter)
 
     @staticmethod
     def of(fingerprints: Iterable[str]) -> BlockLedger:
-        """The ledger of some blocks."""
+        """Return the ledger of some fingerprints."""
         return BlockLedger(Counter(fingerprints))
 
     def __len__(self) -> int:
@@ -73,7 +72,7 @@ class BlockLedger:
 
 
 class FingerprintingRows:
-    """Rows that write down the fingerprint of every block that a summary is made of."""
+    """Rows that record the fingerprint of every block they are reduced to a summary from."""
 
     def __init__(self, rows: Any) -> None:
         self.rows, self.names = rows, rows.names
@@ -81,12 +80,12 @@ class FingerprintingRows:
 
     @property
     def classes(self) -> Any:
-        """The labels that codes in y stand for, if the rows know them."""
+        """Return the labels that codes in y stand for, if known."""
         return getattr(self.rows, "classes", None)
 
     @property
     def one_shot(self) -> bool:
-        """Whether the rows can be had once only."""
+        """Return whether the rows can be read only once."""
         return getattr(self.rows, "one_shot", False)
 
     def __iter__(self) -> Iterator[Block]:
@@ -102,7 +101,7 @@ class FingerprintingRows:
 
     @property
     def n_partitions(self) -> int | None:
-        """How many partitions there are; None for rows that are here."""
+        """Return the number of partitions; None for rows in this process."""
         return partitions_of(self.rows)
 
     def reduce_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
@@ -113,13 +112,13 @@ class FingerprintingRows:
 
 @dataclass(frozen=True)
 class AddFingerprint:
-    """f, with the fingerprint of what it makes of a block."""
+    """Apply f to a block and add the fingerprint of the result."""
 
     f: Callable[[Block], Any]
 
     @property
     def takes_columns(self) -> bool:
-        """Whether f does."""
+        """Return whether f accepts separate columns."""
         return takes_columns(self.f)
 
     def __call__(self, block: Block) -> Fingerprinted:
@@ -140,7 +139,7 @@ class Fingerprinted:
 
 
 def fingerprint(summary: Any, block: Block) -> str | None:
-    """A hash of a block and of its summary; None for what is no summary."""
+    """Return a hash of a block and of its summary; None if the value is not a summary."""
     summary = summary.summary if isinstance(summary, AdaptiveSummary) else summary
     if not isinstance(summary, (Gram, ClassGrams, FoldSummaries, QRFactor)):
         return None
@@ -149,16 +148,16 @@ def fingerprint(summary: Any, block: Block) -> str | None:
         digest.update(str(part.n).encode())
         for numbers in (part.scaling.shift, part.scaling.scale, *_numbers(part)):
             digest.update(np.ascontiguousarray(numbers).tobytes())
-    return _of_rows(block) + digest.hexdigest()
+    return _row_digest(block) + digest.hexdigest()
 
 
-def _of_rows(block: Block) -> str:
-    """A hash that does not depend on what is computed of the rows, nor on whether their columns lie apart."""
+def _row_digest(block: Block) -> str:
+    """Return a hash that depends neither on the summary nor on whether columns are stored separately."""
     digest = hashlib.blake2b(str(len(block)).encode(), digest_size=_HALF // 2)
     some = slice(None, None, max(1, len(block) // _SAMPLE))
     for numbers in (block.y, block.weight):
         if numbers is not None:
-            # Added up as integers, which takes a hundredth of the time of hashing them, and is exact.
+            # Their sum as integers takes a hundredth of the time of hashing them, and has no rounding.
             bits = np.ascontiguousarray(numbers).view(f"u{numbers.itemsize}")
             digest.update(np.add.reduce(bits, axis=None, dtype=np.uint64).tobytes())
             digest.update(np.ascontiguousarray(numbers[some]).tobytes())

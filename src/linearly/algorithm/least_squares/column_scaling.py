@@ -1,7 +1,7 @@
-"""The scaling of columns: where each is measured from, and in which power of two.
+"""Choose a shift and a power-of-two scale for each column.
 
-Measured as (x − shift) / unit, a column of mean 1e9 keeps the digits of its spread, and one of size 1e200 has squares
-that do not overflow. Units are powers of two, so changing them costs nothing.
+As (x − shift) / scale, a column of mean 1e9 keeps the digits of its spread, and the squares of one of size 1e200 do not
+overflow. Scales are powers of two, so a change of scale causes no rounding.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from linearly.dataset.rows.block import Block, ColumnMatrix
 from linearly.kernels.double_double import EPS, Array, DoubleDouble
 from linearly.kernels.matrices import is_sparse
 
-_SAMPLE = 64  # rows that set the scaling of a block: enough to be within a standard deviation of its mean
-_COARSE = 16  # units are powers of 2¹⁶, so that blocks of the same data nearly always share them
-_OFF = 1e3  # squares of a mean, in squares about it: centring costs three digits
+_SAMPLE = 64  # rows that determine the scaling of a block: enough to be within a standard deviation of its mean
+_COARSE = 16  # scales are powers of 2¹⁶, so that blocks of the same data nearly always share them
+_OFF_CENTER = 1e3  # squares about the shift over squares about the mean: centring costs three digits
 UNDERFLOW_SQUARES = 1e-280  # a sum of squares below this has underflowed, or the column is constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnScaling:
-    """Shift and unit of each column of [X | Y]."""
+    """Shift and scale of each column of [X | Y]."""
 
     shift: Array
     scale: Array
 
     @staticmethod
-    def of(block: Block, Y: Array | None, *, whole: bool = False, coarse: int = _COARSE) -> ColumnScaling:
-        """A scaling for the block, from a few of its rows, or from its `whole` range where those mislead.
+    def of(block: Block, Y: Array | None, *, all_rows: bool = False, coarse: int = _COARSE) -> ColumnScaling:
+        """Return a scaling for the block, from a sample of its rows or from `all_rows`.
 
-        Units are powers of 2ᶜᵒᵃʳˢᵉ: of 2 itself where columns should end up alike in size.
+        Scales are powers of 2ᶜᵒᵃʳˢᵉ. With coarse=1 all scaled columns have about the same size.
         """
         X = block.X
         p, k = X.shape[1], 0 if Y is None else Y.shape[1]
@@ -40,25 +40,25 @@ class ColumnScaling:
         n = len(block) if isinstance(rows, slice) else len(rows)
         if n == 0:
             return ColumnScaling(np.zeros(p + k), np.ones(p + k))
-        step = 1 if whole else max(1, n // _SAMPLE)
+        step = 1 if all_rows else max(1, n // _SAMPLE)
         some: Any = slice(None, None, step) if isinstance(rows, slice) else rows[::step]
         if is_sparse(X):
-            # A shift would fill in the zeros: sparse columns are measured from zero.
-            shift, unit = np.zeros(p + k), np.ones(p + k)
-            unit[:p] = power_of_two(_largest_of_sparse(X[rows]), coarse)
+            # A shift would fill in the zeros.
+            shift, scale = np.zeros(p + k), np.ones(p + k)
+            scale[:p] = power_of_two(_max_abs_of_sparse(X[rows]), coarse)
             if Y is not None:
-                shift[p:], unit[p:] = _measure(_plain(Y[some]), coarse)
-            return ColumnScaling(shift, unit)
-        sample = _plain(X[some])
-        return ColumnScaling(*_measure(sample if Y is None else np.hstack([sample, Y[some]]), coarse))
+                shift[p:], scale[p:] = _shift_and_scale(_as_float64(Y[some]), coarse)
+            return ColumnScaling(shift, scale)
+        sample = _as_float64(X[some])
+        return ColumnScaling(*_shift_and_scale(sample if Y is None else np.hstack([sample, Y[some]]), coarse))
 
     def over_or_underflowed(self, block: Block, Y: Array | None, squares: Array) -> bool:
-        """Whether the sums of squares in this scaling overflowed, or vanished for a column that is not constant."""
+        """Return whether scaled sums of squares overflowed, or underflowed for a column that is not constant."""
         if not np.isfinite(squares).all():
             return True
         vanished = squares < UNDERFLOW_SQUARES
         if is_sparse(block.X) and vanished.any():
-            # Measured from zero: a column without an entry is constant. To slice each out of 20 000 rows of 3000
+            # Shifts are zero, so a column without an entry is constant. Slicing each column of 20,000 rows of 3,000
             # levels took 3.9 s.
             X = block.X[_positive_weight(block)]
             filled = np.zeros(X.shape[1], dtype=bool)
@@ -73,39 +73,37 @@ class ColumnScaling:
         return False
 
     def centred(self, block: Block, Y: Array | None, mean: Array) -> ColumnScaling:
-        """This scaling with its shift at the mean, or at the row of the largest weight where the two are the same.
+        """Return this scaling with its shift at the mean, or at the row of largest weight if the two nearly agree.
 
-        The mean is known up to rounding errors of the shift; measured from the row itself, that row is exactly zero.
+        The mean has the rounding errors of the shift. With that row as the shift, the row itself is exactly zero.
         """
         moved = self.shift + mean * self.scale
         if block.weight is None:
             return replace(self, shift=moved)
         at = slice(first := int(np.argmax(block.weight)), first + 1)
-        row = _plain(block.X[at])[0]
+        row = _as_float64(block.X[at])[0]
         row = row if Y is None else np.append(row, Y[first])
         near = np.abs(moved - row) <= 64 * EPS * (np.abs(self.shift) + np.abs(moved))
         return replace(self, shift=np.where(near, row, moved))
 
     def common_scale(self, other: ColumnScaling) -> ColumnScaling:
-        """This scaling with units no smaller than the other's."""
-        return (
-            self
-            if (self.scale >= other.scale).all()
-            else ColumnScaling(self.shift, np.maximum(self.scale, other.scale))
-        )
+        """Return this scaling with scales no smaller than the other's; the same object if they already are."""
+        if (self.scale >= other.scale).all():
+            return self
+        return ColumnScaling(self.shift, np.maximum(self.scale, other.scale))
 
     def select(self, columns: Any) -> ColumnScaling:
-        """The scaling of some columns."""
+        """Return the scaling of some columns."""
         return ColumnScaling(self.shift[columns], self.scale[columns])
 
 
 def off_centre(about_shift: Array, about_mean: Array) -> bool:
     """Return whether centring cancels more than three digits of the squares of a column."""
-    return bool((about_shift > _OFF * np.maximum(about_mean, 0.0)).any())
+    return bool((about_shift > _OFF_CENTER * np.maximum(about_mean, 0.0)).any())
 
 
 def power_of_two(size: Array, step: int = 1) -> Array:
-    """The power of two just above each size (1 where the size is 0 or not finite), of 2ˢᵗᵉᵖ if a step is given."""
+    """Return the power of 2ˢᵗᵉᵖ just above each size; 1 for a size of 0 or one that is not finite."""
     _, exponent = np.frexp(np.where((size > 0) & (size < np.inf), size, 0.5))
     if step > 1:
         exponent = -(-exponent // step) * step
@@ -113,14 +111,14 @@ def power_of_two(size: Array, step: int = 1) -> Array:
 
 
 def _positive_weight(block: Block) -> Any:
-    """The rows that count: all, or the indices of those of positive weight."""
+    """Return an index of the rows of positive weight: a full slice if all are."""
     if block.weight is None or (block.weight > 0).all():
         return slice(None)
     return np.flatnonzero(block.weight > 0)
 
 
 def drop_zero_weight(block: Block) -> Block:
-    """The block without its rows of weight 0, whose numbers may be of any size; NaN is refused in those too."""
+    """Return the block without its rows of weight 0, whose numbers may have any size."""
     rows = _positive_weight(block)
     if isinstance(rows, slice):
         return block
@@ -131,15 +129,15 @@ def drop_zero_weight(block: Block) -> Block:
 def _column(part: Any, j: int) -> Array:
     if isinstance(part, ColumnMatrix):
         return part.columns[j]
-    return part[:, [j]].toarray() if is_sparse(part) else _plain(part[:, j])
+    return part[:, [j]].toarray() if is_sparse(part) else _as_float64(part[:, j])
 
 
-def _plain(part: Any) -> Array:
+def _as_float64(part: Any) -> Array:
     return np.asarray(part.high if isinstance(part, DoubleDouble) else part, dtype=np.float64)
 
 
-def _measure(sample: Array, coarse: int) -> tuple[Array, Array]:
-    # From the first row on: a constant column then has shift exactly its value and spread exactly zero.
+def _shift_and_scale(sample: Array, coarse: int) -> tuple[Array, Array]:
+    # Relative to the first row, so that a constant column has its value as the shift and a spread of exactly zero.
     first = sample[0]
     with np.errstate(all="ignore"):
         moved = sample - first
@@ -147,7 +145,7 @@ def _measure(sample: Array, coarse: int) -> tuple[Array, Array]:
         shift = first + middle
         spread = np.maximum(np.maximum.reduce(moved, axis=0) - middle, middle - np.minimum.reduce(moved, axis=0))
         if not np.isfinite(spread).all():
-            # The difference of two numbers of size 1e308 overflows; that of their halves does not.
+            # The difference of two numbers of size 1e308 overflows; the difference of their halves does not.
             half = sample / 2 - first / 2
             shift = first + 2 * half.mean(axis=0)
             shift = np.where(np.isfinite(shift), shift, 0.0)
@@ -155,8 +153,8 @@ def _measure(sample: Array, coarse: int) -> tuple[Array, Array]:
     return shift, power_of_two(np.where(spread > 0, spread, np.abs(shift)), coarse)
 
 
-def _largest_of_sparse(X: Any) -> Array:
+def _max_abs_of_sparse(X: Any) -> Array:
     largest = np.zeros(X.shape[1])
-    with np.errstate(invalid="ignore"):  # a NaN shows up in the sums
+    with np.errstate(invalid="ignore"):  # a NaN appears in the sums
         np.maximum.at(largest, X.indices, np.abs(X.data))
     return largest

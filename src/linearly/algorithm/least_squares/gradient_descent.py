@@ -1,4 +1,4 @@
-"""Gradient descent on least squares (S0, section 2), read off the Gram: every step costs p², no pass over the rows."""
+"""Run gradient descent on least squares. A Gram gives each gradient at a cost of p², without a pass over the rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GRADIENT_TOL = 1e-9  # relative to the gradient at the start
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientDescentHistory:
-    """The steps of gradient descent: length of the step, loss and gradient norm before it, and where it stood."""
+    """The steps of gradient descent: step size, and loss, gradient norm and coefficients before the step."""
 
     step: Array
     loss: Array
@@ -31,11 +31,11 @@ class GradientDescentHistory:
 def gradient_descent(
     gram: Gram, solution: Solution, step: float | None = None, steps: int = MAX_STEPS
 ) -> tuple[Solution, GradientDescentHistory]:
-    """Walk down ½‖y − Xβ‖² + ½α‖β‖² from zero; the step 1/L, L the largest curvature, never overshoots.
+    """Minimise ½‖y − Xβ‖² + ½α‖β‖² from β = 0; return the solution and the history of steps.
 
-    The columns are centred by the summary and scaled to unit length, as one would for gradient descent by hand.
+    The default step 1/L, L being the largest curvature, never overshoots. Columns are scaled to unit length.
     """
-    A, C, total, unit, y_unit = gram.normal_equations(solution.form)
+    A, C, total, unit, y_unit = gram.normal_equations(solution.centering)
     size = np.sqrt(np.diagonal(A))
     size = np.where(size > 0, size, 1.0)
     user = unit * size
@@ -62,30 +62,31 @@ def gradient_descent(
             'the columns are too correlated for it. method="auto" solves this at once.',
             ConvergenceWarning,
         )
-    path = GradientDescentHistory(np.full(len(losses), rate), np.array(losses), np.array(norms), np.array(places))
-    return _at(solution, _of_smallest_norm(solution, places[-1]), cross * unit * unit[:, None]), path
+    history = GradientDescentHistory(np.full(len(losses), rate), np.array(losses), np.array(norms), np.array(places))
+    return _solution_at(solution, _min_norm(solution, places[-1]), cross * unit * unit[:, None]), history
 
 
-def _of_smallest_norm(solution: Solution, coef: Array) -> Array:
-    """Return the coefficients of smallest norm that predict the same: those of the other methods."""
+def _min_norm(solution: Solution, coef: Array) -> Array:
+    """Return the coefficients of smallest norm with the same predictions, as the other methods do."""
     if not solution.aliased:
         return coef
-    spanned, _ = np.linalg.qr(solution.inverse_root[1:, 1:] if solution.form == "centred" else solution.inverse_root)
+    first = int(solution.centering == "centred")
+    spanned, _ = np.linalg.qr(solution.inverse_root[first:, first:])
     return np.asarray(spanned @ (spanned.T @ coef))
 
 
-def _at(solution: Solution, coef: Array, cross: Array) -> Solution:
-    """The solution moved to other coefficients, its residual sum of squares with it."""
+def _solution_at(solution: Solution, coef: Array, cross: Array) -> Solution:
+    """Return the solution with other coefficients, and its residual sum of squares there."""
     best, intercept, at_mean = solution.coef, solution.intercept, solution.prediction_at_mean
-    if solution.form == "constant":
+    if solution.centering == "constant":
         best = np.vstack([intercept, best])
     extra = coef - best
     # At the minimum of the ridge objective the gradient of the sum of squares is −2 alpha times the coefficients.
     rss = solution.rss - 2 * solution.alpha * (extra * best).sum(axis=0) + (extra * (cross @ extra)).sum(axis=0)
-    if solution.form == "constant":
+    if solution.centering == "constant":
         intercept, coef = coef[0], coef[1:]
         at_mean = intercept
     elif solution.mean is not None:
         intercept = intercept - (solution.mean[:, None] * DoubleDouble.of(extra)).sum(axis=0).to_float64()
-    exact = (DoubleDouble.of(coef), DoubleDouble.of(intercept))
-    return replace(solution, coef=coef, intercept=intercept, prediction_at_mean=at_mean, rss=rss, exact=exact)
+    extended = (DoubleDouble.of(coef), DoubleDouble.of(intercept))
+    return replace(solution, coef=coef, intercept=intercept, prediction_at_mean=at_mean, rss=rss, extended=extended)

@@ -1,8 +1,8 @@
-"""The fast summary of rows for least squares: count, means and centred cross-products of [X | Y].
+"""Summarize rows for least squares by count, means and centred cross-products of [X | Y]: the fast summary.
 
-`Gram` is written once for two kinds of numbers. In float64 it costs one pass at the speed of matrix multiplication
-and loses digits as the square of the condition; in double-double it costs about eight times as much and keeps
-thirty digits, which leaves fourteen where the condition is 1e8.
+`Gram` works in float64 and in double-double. In float64 it costs one pass at the speed of matrix multiplication and
+loses digits as the square of the condition number. In double-double it costs about eight times as much and keeps 30
+digits, of which 14 remain at a condition number of 1e8.
 """
 
 from __future__ import annotations
@@ -16,66 +16,67 @@ import numpy as np
 from linearly import kernels
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling, drop_zero_weight, off_centre
 from linearly.algorithm.least_squares.rounding_bounds import about, least_bound
-from linearly.algorithm.least_squares.solution import Centering, Problem, Solution, centering_for
+from linearly.algorithm.least_squares.scaled_problem import ScaledProblem
+from linearly.algorithm.least_squares.solution import Centering, Solution, centering_for
 from linearly.algorithm.least_squares.triangular import EPS
 from linearly.dataset.rows.block import Block, ColumnMatrix, check_finite, check_integer_range
-from linearly.kernels.double_double import Array, DoubleDouble, Numbers, to_float64
+from linearly.kernels.double_double import Array, DoubleDouble, Numbers, map_parts, to_float64
 from linearly.kernels.matrices import dense, is_sparse
 
 NOT_IN_FIT_MESSAGE = "Cannot remove these rows: they were never part of the fit (it would not be a sum of squares)."
-_HEAVIER = 2.0**20  # times the weight of the other rows: these set the shift of the sum
-_LOST_DIGITS = 1e-10  # removing rows may not leave a column with a larger relative error than this
+_HEAVIER = 2.0**20  # weight over that of the other rows, above which these rows determine the shift of the sum
+_MAX_DOWNDATE_ERROR = 1e-10  # relative error that removing rows may leave in the squares of a column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gram:
-    """Count, weight, means and centred cross-products of the columns of [X | Y], measured in a scaling.
+    """Count, weight, means and centred cross-products of the scaled columns of [X | Y].
 
-    ``a + b`` is the Gram of both sets of rows (Chan, Golub & LeVeque 1979); ``a - b`` removes rows that are in it.
-    Both carry a bound on the rounding errors along, see `rounding`.
+    ``a + b`` is the Gram of both sets of rows (Chan, Golub & LeVeque 1979). ``a - b`` removes rows that are in it.
+    Both propagate the bound on rounding errors.
     """
 
     n: int  # rows of positive weight
     weight: Numbers  # Σ w
-    log_weight: float  # Σ log w, which the likelihood of a weighted fit needs
+    log_weight: float  # Σ log w, for the likelihood of a weighted fit
     p: int
     scaling: ColumnScaling
-    mean: Numbers  # of (x − shift) / unit
+    mean: Numbers  # of z = (x − shift) / scale
     centered_crossprod: Numbers  # Σ w (z − mean)(z − mean)'
     intercept: bool = True
-    rounding: Numbers = None  # 1 + m bounds: |error of cross_ij| ≤ √(rounding_i · rounding_j); of new rows by default
+    rounding: Numbers = None  # 1 + m bounds, see `rounding_bounds`; by default those of new rows
 
     def __post_init__(self) -> None:
         if self.rounding is None:
             object.__setattr__(self, "rounding", self.least_rounding(1 + math.sqrt(self.n) / 64))
 
     @staticmethod
-    def of(block: Block, exact: bool = False) -> Gram:
-        """The Gram of a block, in float64, or in double-double if `exact`."""
-        if exact and is_sparse(block.X):
+    def of(block: Block, extended: bool = False) -> Gram:
+        """Return the Gram of a block, in double-double if `extended`."""
+        if extended and is_sparse(block.X):
             block = replace(block, X=block.X.toarray())
         Y = target_matrix(block)
         scaling = ColumnScaling.of(block, Y)
-        G = _moments(block, Y, scaling, exact)
-        # A few rows set the scaling. Where they misled (a square over- or underflowed), all of them set it.
-        if scaling.over_or_underflowed(block, Y, np.diagonal(G.high if isinstance(G, DoubleDouble) else G)[1:]):
+        G = _moments(block, Y, scaling, extended)
+        # A sample determined the scaling. If a square over- or underflowed, all rows do.
+        if scaling.over_or_underflowed(block, Y, _high_diagonal(G)[1:]):
             if isinstance(block.X, ColumnMatrix):
                 block = replace(block, X=block.X[:])
             check_finite(block)
             block = drop_zero_weight(block)
             Y = target_matrix(block)
-            scaling = ColumnScaling.of(block, Y, whole=True)
-            G = _moments(block, Y, scaling, exact)
+            scaling = ColumnScaling.of(block, Y, all_rows=True)
+            G = _moments(block, Y, scaling, extended)
         gram = Gram.centred(G, *weight_statistics(block.weight, len(block)), block.X.shape[1], scaling)
-        # Where a few rows have nearly all the weight, the mean is theirs, and centring would cancel.
-        if off_centre(_float64_diagonal(G)[1:], _float64_diagonal(gram.centered_crossprod)) and not is_sparse(block.X):
+        # If a few rows have nearly all the weight, the mean is close to them, and centring would cancel.
+        if off_centre(_high_diagonal(G)[1:], _high_diagonal(gram.centered_crossprod)) and not is_sparse(block.X):
             scaling = scaling.centred(block, Y, to_float64(gram.mean))
-            gram = Gram.centred(_moments(block, Y, scaling, exact), gram.n, gram.log_weight, gram.p, scaling)
+            gram = Gram.centred(_moments(block, Y, scaling, extended), gram.n, gram.log_weight, gram.p, scaling)
         return gram
 
     @staticmethod
     def centred(G: Numbers, n: int, log_weight: float, p: int, scaling: ColumnScaling) -> Gram:
-        """The Gram of moments [1 | X | Y]'W[1 | X | Y] in a scaling."""
+        """Return the Gram of moments [1 | X | Y]'W[1 | X | Y] in a scaling."""
         weight = G[0, 0]
         mean = G[0, 1:] / (weight if to_float64(weight) > 0 else 1.0)
         cross = G[1:, 1:] - outer(mean, mean) * weight
@@ -83,25 +84,26 @@ class Gram:
 
     @property
     def is_extended(self) -> bool:
-        """Whether the numbers are double-double."""
+        """Return whether the numbers are double-double."""
         return isinstance(self.centered_crossprod, DoubleDouble)
 
     def least_rounding(self, times: float = 1.0) -> Array:
-        """The bound on rounding errors where each product is rounded once, or so many times.
+        """Return the bound on rounding errors for products that are rounded once, or `times` as wrong.
 
-        The products of n rows are off by about √n / 64 units in the last place more: 22 at 10⁶ rows, 1 at 1000.
+        The products of n rows are wrong by about √n / 64 units in the last place more (measured: 22 at 10⁶
+        rows, 1 at 1,000).
         """
         grain = times * EPS * (EPS if self.is_extended else 1.0)
         return least_bound(
-            grain, to_float64(self.weight), to_float64(self.mean), _float64_diagonal(self.centered_crossprod)
+            grain, to_float64(self.weight), to_float64(self.mean), _high_diagonal(self.centered_crossprod)
         )
 
     def gram(self) -> Gram:
-        """Itself: see `Triangle.gram`."""
+        """Return itself, as `QRFactor.gram` returns a Gram."""
         return self
 
     def in_float64(self) -> Gram:
-        """The same with numbers rounded to float64."""
+        """Return the same Gram rounded to float64."""
         if not self.is_extended:
             return self
         weight, mean, cross = to_float64(self.weight), to_float64(self.mean), to_float64(self.centered_crossprod)
@@ -112,7 +114,7 @@ class Gram:
         if self.n == 0 or other.n == 0:
             return other if self.n == 0 else self
         if self.is_extended != other.is_extended:
-            # The sum knows no more digits than the poorer of the two.
+            # The sum has no more digits than the less accurate of the two.
             return self.in_float64() + other.in_float64()
         heavier = to_float64(other.weight) / to_float64(self.weight)
         scaling = (
@@ -121,7 +123,7 @@ class Gram:
         a, b = self.rescaled(scaling), other.rescaled(scaling)
         weight = a.weight + b.weight
         difference = b.mean - a.mean
-        # From the heavier rows on: from the others the mean would have the rounding errors of the whole way.
+        # Starting from the heavier rows: from the others the mean would have the rounding errors of the difference.
         mean = a.mean + difference * (b.weight / weight)
         if heavier > 2:
             mean = b.mean - difference * (a.weight / weight)
@@ -134,14 +136,14 @@ class Gram:
             centered_crossprod=(a.centered_crossprod + b.centered_crossprod)
             + outer(difference, difference) * (a.weight * b.weight / weight),
         )
-        # Errors of the two may be the same ones and add up; those of each addition are new, and add as squares.
+        # Errors of the two may be correlated and add up; those of the addition are new and add as squares.
         share, apart = float(to_float64(b.weight / weight)), to_float64(difference)
         known = a.rounding + b.rounding  # about their own means
         known[1:] += apart * apart * (share**2 * a.rounding[0] + (1 - share) ** 2 * b.rounding[0])
         return replace(both, rounding=np.hypot(known, both.least_rounding()))
 
     def __sub__(self, other: Gram) -> Gram:
-        """These rows without the others; refused where the others were not in it or too little would remain."""
+        """Return the Gram without the other rows. Raise if they were not in it or too few digits would remain."""
         if other.n == 0:
             return self
         n = check_remaining_rows(self.n, other.n)
@@ -160,7 +162,7 @@ class Gram:
         rest = replace(
             a, n=n, weight=weight, log_weight=a.log_weight - b.log_weight, mean=mean, centered_crossprod=cross
         )
-        # The absolute errors stay although the rows are gone: those of both, and of subtracting about the new mean.
+        # The absolute errors of both remain, and those of subtracting about the new mean are added.
         moved = np.abs(to_float64(mean)) + np.abs(to_float64(mean - a.mean))
         known = a.rounding_about(mean) + b.rounding_about(mean)
         rounding = np.hypot(known, about(a.least_rounding(), moved))
@@ -169,11 +171,11 @@ class Gram:
         return rest
 
     def rounding_about(self, mean: Numbers) -> Array:
-        """The bound on rounding errors of the same rows about another mean in this scaling."""
+        """Return the bound on rounding errors about another mean in this scaling."""
         return about(self.rounding, to_float64(mean - self.mean))
 
     def rescaled(self, scaling: ColumnScaling) -> Gram:
-        """The same rows in another scaling: a change of unit is exact, a change of shift moves the means only."""
+        """Return the Gram in another scaling. A change of scale is exact, a change of shift affects the means only."""
         if scaling is self.scaling:
             return self
         ratio = self.scaling.scale / scaling.scale
@@ -187,7 +189,7 @@ class Gram:
         )
 
     def select(self, features: Any = None, intercept: bool = True) -> Gram:
-        """The Gram of some features (all by default), to be solved with or without an intercept."""
+        """Return the Gram of some features (all by default), to be solved with or without an intercept."""
         if features is None:
             return replace(self, intercept=intercept)
         chosen = np.arange(self.p)[features]
@@ -204,18 +206,18 @@ class Gram:
 
     @property
     def centered_norms(self) -> Array:
-        """√Σ w (x − mean)² of each feature, in the user's units."""
+        """Return √Σ w (x − mean)² of each feature, in the user's units."""
         squares = to_float64(diagonal(self.centered_crossprod))[: self.p]
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)) * self.scaling.scale[: self.p])
 
     def solve(self, alpha: float = 0.0, *, penalize_intercept: bool = False) -> Solution:
-        """Least squares (ridge if alpha > 0) of Y on X."""
+        """Return the least-squares solution (ridge if alpha > 0) of Y on X."""
         p = self.p
-        form = centering_for(self.intercept, penalize_intercept and alpha > 0)
-        A, C, total, unit, y_unit = self.normal_equations(form)
+        centering = centering_for(self.intercept, penalize_intercept and alpha > 0)
+        A, C, total, unit, y_unit = self.normal_equations(centering)
         mean = DoubleDouble.of(self.mean) + self.scaling.shift / self.scaling.scale
-        problem = Problem(
-            centering=form,
+        problem = ScaledProblem(
+            centering=centering,
             n=self.n,
             weight=self.weight,
             log_weight=self.log_weight,
@@ -227,52 +229,54 @@ class Gram:
             alpha=alpha,
             mean_error=float(np.sqrt(self.rounding[0]) / to_float64(self.weight)) if self.n else 0.0,
         )
-        rounding = self.rounding_of(form)
+        rounding = self.rounding_of(centering)
         if self.is_extended:
-            return problem.solve_normal_extended(A, C, total, rounding=rounding)
-        # A column of which rounding errors are left is as good as constant.
+            return problem.solve_normal(A, C, total, rounding)
+        # A column of which only rounding errors are left counts as constant.
         vanished = np.diagonal(A) <= 64 * rounding[: len(A)]
         vanished &= rounding[: len(A)] > 0
         if vanished.any():
             A, C = np.where(vanished | vanished[:, None], 0.0, A), np.where(vanished[:, None], 0.0, C)
-        return problem.solve_normal(A, C, total, rounding=rounding, sure=not vanished.any())
+        return problem.solve_normal(A, C, total, rounding, rank_is_certain=not vanished.any())
 
-    def rounding_of(self, form: Centering) -> Array:
-        """The bound on rounding errors of the columns of the design of a form, and of the targets."""
-        if form == "centred":
+    def rounding_of(self, centering: Centering) -> Array:
+        """Return the bounds on rounding errors of the columns of the design and of the targets."""
+        if centering == "centred":
             return np.asarray(self.rounding[1:])
         from_zero = about(self.rounding, to_float64(self.mean) + self.scaling.shift / self.scaling.scale)
-        return from_zero if form == "constant" else from_zero[1:]
+        return from_zero if centering == "constant" else from_zero[1:]
 
-    def normal_equations(self, form: Centering) -> tuple[Numbers, Numbers, Numbers, Array, Array]:
-        """D'D, D'Y and Σ y² for the design of a form, and the units of the columns of D and of Y."""
+    def normal_equations(self, centering: Centering) -> tuple[Numbers, Numbers, Numbers, Array, Array]:
+        """Return D'D, D'Y and Σ y² for a design D, and the units of the columns of D and of Y."""
         p, unit, cross = self.p, self.scaling.scale, self.centered_crossprod
-        if form != "centred":
+        if centering != "centred":
             about_zero = self.mean + self.scaling.shift / unit
             cross = cross + outer(about_zero, about_zero) * self.weight
         A, C, total = cross[:p, :p], cross[:p, p:], diagonal(cross[p:, p:])
-        if form != "constant":
+        if centering != "constant":
             return A, C, total, unit[:p], unit[p:]
-        A, C = _with_constant(A, C, about_zero * self.weight, self.weight)
+        sums = about_zero * self.weight
+        A = map_parts(_border, A, sums[:p], self.weight)
+        C = map_parts(lambda C, sums: np.vstack([sums, C]), C, sums[p:])
         return A, C, total, np.concatenate([[1.0], unit[:p]]), unit[p:]
 
 
 def outer(a: Numbers, b: Numbers) -> Numbers:
-    """All products of an element of a with one of b, in either kind of number."""
+    """Return the outer product of two vectors of either kind of number."""
     return a[:, None] * b[None, :]
 
 
 def diagonal(A: Numbers) -> Numbers:
-    """The diagonal of a square matrix, in either kind of number."""
+    """Return the diagonal of a square matrix of either kind of number."""
     return A[np.arange(len(A)), np.arange(len(A))]
 
 
-def _float64_diagonal(A: Numbers) -> Array:
+def _high_diagonal(A: Numbers) -> Array:
     return np.diagonal(A.high if isinstance(A, DoubleDouble) else A)
 
 
 def check_remaining_rows(n: int, fewer: int) -> int:
-    """How many of n rows remain without so many; refused where none does."""
+    """Return how many of n rows remain; raise if none does."""
     if n < fewer:
         raise ValueError(f"Cannot remove {fewer} rows from {n}: they were never all part of the fit.")
     if n == fewer:
@@ -281,7 +285,7 @@ def check_remaining_rows(n: int, fewer: int) -> int:
 
 
 def weight_statistics(weight: Array | None, n: int) -> tuple[int, float]:
-    """Rows of positive weight, and the sum of the logarithms of their weights."""
+    """Return the number of rows of positive weight, and the sum of the logarithms of their weights."""
     if weight is None:
         return n, 0.0
     positive = weight[weight > 0]
@@ -289,7 +293,7 @@ def weight_statistics(weight: Array | None, n: int) -> tuple[int, float]:
 
 
 def target_matrix(block: Block) -> Array | None:
-    """The targets of a block as an n × k float64 array; integers that float64 cannot hold are refused by row."""
+    """Return the targets as an n × k float64 array; raise for integers that float64 cannot represent."""
     if block.y is None:
         return None
     y = block.y if block.y.ndim == 2 else block.y[:, None]
@@ -298,20 +302,20 @@ def target_matrix(block: Block) -> Array | None:
 
 
 def high_low_parts(X: Any) -> tuple[Array, Array | None]:
-    """The features of a block as a dense array, and their digits below float64 if they carry any."""
+    """Return the features of a block as a dense array, and their low parts if they are double-double."""
     if isinstance(X, DoubleDouble):
         return X.high, X.low
     return dense(X), None
 
 
-def _moments(block: Block, Y: Array | None, scaling: ColumnScaling, exact: bool) -> Numbers:
+def _moments(block: Block, Y: Array | None, scaling: ColumnScaling, extended: bool) -> Numbers:
     scale = 1.0 / scaling.scale
-    if isinstance(block.X, ColumnMatrix) and not exact:
+    if isinstance(block.X, ColumnMatrix) and not extended:
         return kernels.gram_columns(block.X.columns, Y, block.weight, scaling.shift, scale)
-    if is_sparse(block.X) and not exact:
+    if is_sparse(block.X) and not extended:
         return _sparse_moments(block.X, Y, block.weight, scaling)
     X, X_low = high_low_parts(block.X)
-    if exact:
+    if extended:
         return kernels.gram_extended(X, X_low, Y, block.weight, scaling.shift, scale)
     return kernels.gram(X, Y, block.weight, scaling.shift, scale)
 
@@ -332,15 +336,9 @@ def _sparse_moments(X: Any, Y: Array | None, weight: Array | None, scaling: Colu
     return G
 
 
-def _with_constant(A: Numbers, C: Numbers, sums: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
-    """Normal matrix and moments of [1 | X], given those of X."""
-    p = len(A)
-    if isinstance(A, DoubleDouble):
-        high = _with_constant(A.high, C.high, sums.high, weight.high)
-        low = _with_constant(A.low, C.low, sums.low, weight.low)
-        return DoubleDouble(high[0], low[0]), DoubleDouble(high[1], low[1])
-    border = np.block([[np.reshape(weight, (1, 1)), sums[None, :p]], [sums[:p, None], A]])
-    return border, np.vstack([sums[None, p:], C])
+def _border(A: Array, sums: Array, weight: Array) -> Array:
+    """Return the normal matrix of [1 | X], given that of X."""
+    return np.block([[np.reshape(weight, (1, 1)), sums[None]], [sums[:, None], A]])
 
 
 def _check_downdate(before: Gram, rest: Gram) -> None:
@@ -355,8 +353,8 @@ def _check_downdate(before: Gram, rest: Gram) -> None:
 
 
 def check_digits_left(was: Array, now: Array, rounding: Array) -> None:
-    """Refuse to remove rows where the squares of a column would be left with less than ten digits."""
-    spoiled = np.flatnonzero((was > 0) & (now * _LOST_DIGITS < rounding))
+    """Raise if removing rows would leave the squares of a column with fewer than ten digits."""
+    spoiled = np.flatnonzero((was > 0) & (now * _MAX_DOWNDATE_ERROR < rounding))
     if len(spoiled):
         raise ValueError(
             f"Cannot remove these rows: column {int(spoiled[0])} of [X | Y] would keep too little variation to be "

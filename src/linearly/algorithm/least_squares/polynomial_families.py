@@ -1,6 +1,7 @@
-"""Families of models by complexity, all read off one Gram.
+"""Fit families of models of growing complexity from one Gram.
 
-The Gram of the highest polynomial degree holds every lower one, and one eigendecomposition serves every ridge penalty.
+The Gram of the highest polynomial degree contains those of lower degrees, and one eigendecomposition gives every ridge
+penalty.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ class ModelFamily:
     complexity: str
     levels: Array  # degrees or alphas
     basis: Array  # n × p
-    polynomial: PolynomialFamily | None  # what made the basis, where that was a degree
+    polynomial: PolynomialFamily | None  # of the basis, if it is polynomial
 
     @staticmethod
     def of(x: Any, degrees: Any, alphas: Any, degree: int | None) -> ModelFamily:
-        """Polynomials of each of the degrees, or ridge with each of the alphas (on polynomials, if given a degree)."""
+        """Return polynomials of each of the degrees, or ridge with each of the alphas, on X or on polynomials."""
         X = np.asarray(x, dtype=np.float64)
         if X.ndim not in (1, 2) or len(X) < 3:
             raise ValueError(f"x must be one column or a matrix of at least three rows, not of shape {X.shape}.")
@@ -53,18 +54,18 @@ class ModelFamily:
         return ModelFamily("alpha", levels, polynomial.evaluate(X), polynomial)
 
     def design(self, at: Any) -> Array:
-        """The basis at other points."""
+        """Return the basis at other points."""
         points = np.asarray(at, dtype=np.float64)
         if self.polynomial is not None:
             return self.polynomial.evaluate(points)
         return points if points.ndim == 2 else points[:, None]
 
     def gram(self, Y: Array, weight: Array | None = None) -> Gram:
-        """The summary that all levels are read off."""
+        """Return the summary that all levels are solved from."""
         return as_rows(self.basis, Y, weight).reduce(Gram.of)
 
     def fits(self, gram: Gram) -> Iterator[tuple[Array, Array]]:
-        """Coefficients (p × k) and intercepts (k) for each level."""
+        """Yield coefficients (p × k) and intercepts (k) for each level."""
         if self.complexity == "alpha":
             path = RidgePath.of(gram, True)
             B = path.coefficients(self.levels)
@@ -78,7 +79,7 @@ class ModelFamily:
             yield coef, y_mean - mean @ coef
 
     def residual_variance(self, y: Array) -> float:
-        """σ² as the most flexible model of all rows has it."""
+        """Return σ² of the most flexible model."""
         gram = self.gram(y)
         if self.complexity == "alpha":
             return float(gram.solve(float(self.levels.min())).sigma2[0])
@@ -89,17 +90,17 @@ class ModelFamily:
 class PolynomialFamily:
     """Polynomials of degree 1 … D whose first d span, with a constant, all of degree d.
 
-    Legendre's, of x scaled to [−1, 1]; or made orthogonal on the rows, so that a resample of them still has a Gram near
-    the identity. Powers have one of condition 1e16 at degree 12.
+    They are Legendre's polynomials of x scaled to [−1, 1], or polynomials that are orthogonal on the rows, so that a
+    resample of the rows has a Gram near the identity. The Gram of powers has condition 1e16 at degree 12.
     """
 
     middle: float
     half: float
-    change: Array  # from 1 and Legendre's polynomials, (D + 1) × D
+    change: Array  # (D + 1) × D, of basis from 1 and Legendre's polynomials
 
     @staticmethod
     def of(X: Array, degree: int, *, orthogonal: bool) -> PolynomialFamily:
-        """Legendre's, or those that are orthogonal on these rows."""
+        """Return Legendre's polynomials, or those that are orthogonal on these rows."""
         if X.ndim == 2 and X.shape[1] != 1:
             raise ValueError(f"Polynomials are of one column; x has {X.shape[1]}.")
         if not isinstance(degree, (int, np.integer)) or degree < 1 - orthogonal:
@@ -108,20 +109,20 @@ class PolynomialFamily:
         if degree >= distinct:
             raise ValueError(f"Degree {degree} needs more than {degree} different x; there are {distinct}.")
         low, high = float(X.min()), float(X.max())
-        plain = PolynomialFamily((low + high) / 2, (high - low) / 2 or 1.0, np.eye(degree + 1)[:, 1:])
+        legendre = PolynomialFamily((low + high) / 2, (high - low) / 2 or 1.0, np.eye(degree + 1)[:, 1:])
         if not orthogonal:
-            return plain
-        R = np.linalg.qr(np.hstack([np.ones((X.size, 1)), plain.evaluate(X)]), mode="r")
-        return replace(plain, change=np.sqrt(X.size) * np.linalg.inv(R)[:, 1:])
+            return legendre
+        R = np.linalg.qr(np.hstack([np.ones((X.size, 1)), legendre.evaluate(X)]), mode="r")
+        return replace(legendre, change=np.sqrt(X.size) * np.linalg.inv(R)[:, 1:])
 
     def evaluate(self, x: Array) -> Array:
-        """The polynomials at x, n × D."""
+        """Return the polynomials at x, n × D."""
         legendre = np.polynomial.legendre.legvander((x.ravel() - self.middle) / self.half, len(self.change) - 1)
         return np.asarray(legendre @ self.change)
 
 
 def _solve(S: Array, C: Array) -> Array:
-    """Least squares from cross-products; of smallest norm where a resample has too few different rows."""
+    """Solve least squares from cross-products; of smallest norm if a resample has too few different rows."""
     try:
         L = np.linalg.cholesky(S)
         if (np.diagonal(L) ** 2 > 1e-10 * np.diagonal(S)).all():

@@ -1,8 +1,8 @@
-"""The exact summary of rows for least squares: the R factor of QR of [1 | X | Y].
+"""Summarize rows for least squares by the R factor of [1 | X | Y]: the accurate summary.
 
-The ones come first, so row 0 holds the weight and the means, and what is below it is centred for free. Two triangles
-merge by QR of one stacked on the other. As far as least squares is concerned the triangle *is* the data set. Of fewer
-rows than columns it has as many rows as they, so that 60 rows of 5000 columns are 2.4 MB, where a square would be 200.
+The column of ones comes first, so row 0 has the weight and the means, and the rows below it are centred. Two triangles
+merge by QR of one stacked on the other. For fewer rows than columns R has only as many rows: 60 rows of 5,000 columns
+take 2.4 MB, where a square matrix would take 200 MB.
 """
 
 from __future__ import annotations
@@ -24,38 +24,37 @@ from linearly.algorithm.least_squares.gram import (
     weight_statistics,
 )
 from linearly.algorithm.least_squares.rounding_bounds import about, least_bound
-from linearly.algorithm.least_squares.solution import Problem, Solution, centering_for
+from linearly.algorithm.least_squares.scaled_problem import ScaledProblem
+from linearly.algorithm.least_squares.solution import Solution, centering_for
 from linearly.algorithm.least_squares.triangular import EPS, ROUNDING, upper
 from linearly.dataset.rows.block import Block, ColumnMatrix, check_finite
 from linearly.kernels.double_double import Array, DoubleDouble, Numbers
 from linearly.kernels.matrices import dense, drop_low_part
 
-_REMOVED_TOL = 1e-11  # of a direction: what rounding leaves of one that was removed
-_NOT_IN_FIT_TOL = 1e-8  # the same, of rows that were never there; of less than this too few digits remain
+_REMOVED_TOL = 1e-11  # share of a direction that rounding leaves after it was removed
+_NOT_IN_FIT_TOL = 1e-8  # a larger share shows that rows were never there; a smaller one has too few digits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QRFactor:
-    """R of QR of W^½[1 | X | Y], the columns measured in a scaling. ``a + b`` is the triangle of both sets of rows."""
+    """The R factor of W^½[1 | X | Y] in scaled columns. ``a + b`` is the factor of both sets of rows."""
 
     n: int  # rows of positive weight
     log_weight: float
     p: int
     scaling: ColumnScaling
-    R: Array  # as many rows as there were in all, or as it has columns
+    R: Array  # min(rows, columns) rows
     intercept: bool = True
-    rounding: Numbers = (
-        None  # 1 + m squared lengths of the errors of columns, about their means; of new rows by default
-    )
+    rounding: Numbers = None  # 1 + m bounds, see `rounding_bounds`; by default those of new rows
 
     def __post_init__(self) -> None:
         if self.rounding is None:
-            # Of 10⁶ rows the error is 20 to 40 units in the last place, of 3000 about 2.
+            # The error is 20 to 40 units in the last place for 10⁶ rows, and about 2 for 3,000.
             object.__setattr__(self, "rounding", self.least_rounding(1 + math.sqrt(self.n) / 32))
 
     @staticmethod
     def of(block: Block) -> QRFactor:
-        """The triangle of a block."""
+        """Return the R factor of a block."""
         X = block.X[:] if isinstance(block.X, ColumnMatrix) else block.X
         block = replace(block, X=drop_low_part(dense(X)))
         scaling = ColumnScaling.of(block, target_matrix(block))
@@ -65,7 +64,7 @@ class QRFactor:
         if scaling.over_or_underflowed(block, target_matrix(block), squares):
             check_finite(block)
             block = drop_zero_weight(block)
-            scaling = ColumnScaling.of(block, target_matrix(block), whole=True)
+            scaling = ColumnScaling.of(block, target_matrix(block), all_rows=True)
             R = _factor(block, scaling)
         n, log_weight = weight_statistics(block.weight, len(block))
         triangle = QRFactor(n, log_weight, block.X.shape[1], scaling, R)
@@ -76,21 +75,21 @@ class QRFactor:
 
     @property
     def weight(self) -> float:
-        """Σ w."""
+        """Return Σ w."""
         return float(self.R[0, 0] ** 2)
 
     @property
     def mean(self) -> Array:
-        """The means of the columns of [X | Y] in the scaling."""
+        """Return the means of the scaled columns of [X | Y]."""
         return np.asarray(self.R[0, 1:] / (self.R[0, 0] or 1.0))
 
     @property
     def squares(self) -> Array:
-        """Σ w (z − mean)² of the columns of [X | Y] in the scaling."""
+        """Return Σ w (z − mean)² of the scaled columns z of [X | Y]."""
         return np.asarray((self.R[1:, 1:] ** 2).sum(axis=0))
 
     def least_rounding(self, times: float = 1.0) -> Array:
-        """The bound on rounding errors where each number of a column is rounded once, or so many times."""
+        """Return the bound on rounding errors for columns whose numbers are rounded once, or `times` as wrong."""
         return least_bound((times * EPS) ** 2, self.weight, self.mean, self.squares)
 
     def __add__(self, other: QRFactor) -> QRFactor:
@@ -104,10 +103,11 @@ class QRFactor:
         return replace(both, rounding=known + both.least_rounding())
 
     def __sub__(self, other: QRFactor) -> QRFactor:
-        """These rows without the others, where they are no more than columns; refused where they were not in it.
+        """Return the factor without the other rows, for no more rows than columns. Raise if they were not in it.
 
-        With R = UΣV' the rows of the others are F·ΣV', and those that remain (1 − F'F)^½ΣV'. Of independent rows F'F
-        has no eigenvalues but 0 and 1. Rows k times as large as those that remain cost digits as k², as of Grams.
+        With R = UΣV' the other rows are F·ΣV', and the remaining rows are (1 − F'F)^½ΣV'. For independent rows F'F has
+        the eigenvalues 0 and 1 only. Removing rows k times as large as those that remain costs digits as k², as with a
+        Gram.
         """
         if other.n == 0:
             return self
@@ -117,21 +117,22 @@ class QRFactor:
         was = np.linalg.norm(a.R, axis=0)
         size = power_of_two(was)
         _, sigma, V = np.linalg.svd(a.R / size, full_matrices=False)
-        heard = sigma > 1e-12 * sigma[0]
-        rows = sigma[heard, None] * V[heard]
+        nonzero = sigma > 1e-12 * sigma[0]
+        rows = sigma[nonzero, None] * V[nonzero]
         less = b.R / size
-        F = less @ V[heard].T / sigma[heard]
+        F = less @ V[nonzero].T / sigma[nonzero]
         shares, W = np.linalg.eigh(np.eye(len(rows)) - F.T @ F)
         if np.abs(less - F @ rows).max() > _NOT_IN_FIT_TOL or shares[0] < -_NOT_IN_FIT_TOL:
             raise ValueError(NOT_IN_FIT_MESSAGE)
         left = shares > _REMOVED_TOL
-        if left.sum() > n:  # as of rows that have another weight here than they had there
+        if left.sum() > n:  # for example rows with another weight than they had in the fit
             raise ValueError(NOT_IN_FIT_MESSAGE)
         R = upper(np.sqrt(shares[left])[:, None] * (W[:, left].T @ rows)) * size
-        # A direction that keeps next to nothing is as little known as a column that does.
+        # A direction of which almost nothing remains has as few digits as such a column.
         now = np.linalg.norm(R, axis=0) if (shares[left] > _NOT_IN_FIT_TOL).all() else np.zeros_like(was)
         check_digits_left((was / size)[1:] ** 2, (now / size)[1:] ** 2, EPS * (was / size)[1:] ** 2)
-        # The products of what remains have the errors of those before. Their root has them over its smallest value.
+        # The products of the remaining rows keep the errors of those before. In their root these are divided by its
+        # smallest singular value.
         relative = float(np.max((a.rounding + b.rounding) / size**2))
         values = np.linalg.svd(R / size, compute_uv=False)
         smallest = float(np.min(values[values > ROUNDING], initial=1.0))
@@ -139,26 +140,26 @@ class QRFactor:
         return replace(a, n=n, log_weight=a.log_weight - b.log_weight, R=R, rounding=rounding)
 
     def gram(self) -> Gram:
-        """The Gram of the same rows."""
+        """Return the Gram of the same rows."""
         weight, centred = np.float64(self.weight), self.R[1:, 1:]
         gram = Gram(
             self.n, weight, self.log_weight, self.p, self.scaling, self.mean, centred.T @ centred, self.intercept
         )
-        # r_i'δr_j + δr_i'r_j is at most √(bound_i · bound_j) for these bounds, whatever share is taken.
+        # r_i'δr_j + δr_i'r_j is at most √(bound_i · bound_j) for these bounds and any share.
         squares = np.append(weight, self.squares)
         share = float(np.sqrt(np.max(np.divide(self.rounding, squares, where=squares > 0, out=0 * squares))))
         known = share * squares + self.rounding / (share or 1.0)
         return replace(gram, rounding=np.hypot(known, gram.least_rounding()))
 
     def rescaled(self, scaling: ColumnScaling) -> QRFactor:
-        """The same rows in another scaling: units scale the columns, shifts move the row of means only."""
+        """Return the factor in another scaling. Scales multiply the columns, shifts change the row of means only."""
         R, ratio = self.R.copy(), self.scaling.scale / scaling.scale
         R[:, 1:] *= ratio
         R[0, 1:] += R[0, 0] * ((self.scaling.shift - scaling.shift) / scaling.scale)
         return replace(self, scaling=scaling, R=R, rounding=self.rounding * np.append(1.0, ratio**2))
 
     def select(self, features: Any = None, intercept: bool = True) -> QRFactor:
-        """The triangle of some features (all by default), to be solved with or without an intercept."""
+        """Return the factor of some features (all by default), to be solved with or without an intercept."""
         if features is None:
             return replace(self, intercept=intercept)
         chosen = np.arange(self.p)[features]
@@ -171,25 +172,25 @@ class QRFactor:
 
     @property
     def centered_norms(self) -> Array:
-        """√Σ w (x − mean)² of each feature, in the user's units."""
+        """Return √Σ w (x − mean)² of each feature, in the user's units."""
         return np.asarray(np.linalg.norm(self.R[1:, 1 : 1 + self.p], axis=0) * self.scaling.scale[: self.p])
 
     def solve(self, alpha: float = 0.0, *, penalize_intercept: bool = False) -> Solution:
-        """Least squares (ridge if alpha > 0) of Y on X."""
+        """Return the least-squares solution (ridge if alpha > 0) of Y on X."""
         p, unit = self.p, self.scaling.scale
-        form = centering_for(self.intercept, penalize_intercept and alpha > 0)
+        centering = centering_for(self.intercept, penalize_intercept and alpha > 0)
         R, design, rounding = self.R, slice(1, 1 + p), self.rounding[1:]
         mean = DoubleDouble.of(self.mean) + self.scaling.shift / unit
-        if form != "centred":
-            rounding = about(self.rounding, mean.high)[form == "plain" :]
+        if centering != "centred":
+            rounding = about(self.rounding, mean.high)[centering == "plain" :]
             R = self.rescaled(ColumnScaling(np.zeros_like(unit), unit)).R
-            if form == "constant":
+            if centering == "constant":
                 design = slice(0, 1 + p)
             else:
-                # Without the ones, one more row than columns is left: a small QR makes it a triangle again.
+                # Without the ones R has one more row than columns; a small QR makes it triangular again.
                 R = np.pad(upper(R[:, 1:]), ((1, 0), (1, 0)))
-        problem = Problem(
-            centering=form,
+        problem = ScaledProblem(
+            centering=centering,
             n=self.n,
             weight=self.weight,
             log_weight=self.log_weight,
@@ -202,10 +203,10 @@ class QRFactor:
             mean_error=1 / math.sqrt(self.weight or 1.0),
         )
         rest = (R[1 + p :, 1 + p :] ** 2).sum(axis=0)
-        return problem.solve_qr(R[design, design], R[design, 1 + p :], rest, rounding=rounding)
+        return problem.solve_qr(R[design, design], R[design, 1 + p :], rest, rounding)
 
 
 def _factor(block: Block, scaling: ColumnScaling) -> Array:
     m, n = 1 + len(scaling.scale), len(block)
-    begun = np.zeros((m if n >= m else int(n == 0), m))  # a row at least, which has the weight
-    return kernels.qr_update(begun, block.X, target_matrix(block), block.weight, scaling.shift, 1.0 / scaling.scale)
+    start = np.zeros((m if n >= m else int(n == 0), m))  # at least one row, for the weight
+    return kernels.qr_update(start, block.X, target_matrix(block), block.weight, scaling.shift, 1.0 / scaling.scale)

@@ -1,9 +1,8 @@
-"""Cross-validation of ridge in one pass: a summary for each fold, and every penalty from one eigendecomposition each.
+"""Cross-validate ridge in one pass: one summary per fold, and one eigendecomposition per fold for every penalty.
 
-A row belongs to the fold that a hash of its values says. That needs neither its number nor a count of the rows, so the
-folds are the same on an array, a file or a cluster, in any order, and the folds of two sets of rows add up to those of
-both. Equal rows are left out together. Of fewer rows than columns the summary is a triangle, and nothing here has more
-rows or columns at once than it.
+A hash of its values assigns a row to a fold. It needs neither the index of the row nor the number of rows, so the folds
+are the same for an array, a file or a cluster, in any order, and the folds of two sets of rows add up. Equal rows are
+held out together. For fewer rows than columns the summary is an R factor, and no matrix here is larger than it.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ from linearly.dataset.rows.row_hash import hash_rows
 from linearly.kernels.double_double import Array, to_float64
 from linearly.kernels.matrices import dense, dense_float64, drop_low_part
 
-_ALONE = 1e-12  # 1 − leverage, without a penalty, of a row that a coefficient hangs on alone: what rounding leaves of 0
-_NEARLY = 1e-8  # the same with a penalty; above, the quotient has more digits than the limit
+_FULL_LEVERAGE_TOL = 1e-12  # 1 − leverage, without a penalty, that counts as 0: only this row determines a coefficient
+_HIGH_LEVERAGE_TOL = 1e-8  # the same with a penalty; above it the quotient is more accurate than the limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldSummaries:
-    """One summary for each fold of the rows: the one that suits them."""
+    """One summary per fold: a Gram or an R factor, as suits the number of rows."""
 
     parts: tuple[Gram | QRFactor, ...]
 
     @staticmethod
     def of(block: Block, K: int) -> FoldSummaries:
-        """The block's rows, each in the fold that its values say."""
-        return _folds_of(block, (hash_rows(block.X, block.y) % np.uint64(K)).astype(np.int16), K)
+        """Return the summaries of a block whose rows are assigned to folds by a hash of their values."""
+        return _fold_summaries(block, (hash_rows(block.X, block.y) % np.uint64(K)).astype(np.int16), K)
 
     @staticmethod
     def from_assignment(block: Block, fold_of_row: NDArray[np.int_], K: int) -> FoldSummaries:
-        """The same for folds given row by row."""
-        return _folds_of(block, fold_of_row[block.start : block.start + len(block)], K)
+        """Return the summaries of a block for a given fold of each row of the data set."""
+        return _fold_summaries(block, fold_of_row[block.start : block.start + len(block)], K)
 
     def __add__(self, other: FoldSummaries) -> FoldSummaries:
         return FoldSummaries(tuple(map(merge, self.parts, other.parts)))
@@ -51,47 +50,47 @@ class FoldSummaries:
 
     @property
     def weights(self) -> Array:
-        """The weight of the rows in each fold."""
+        """Return the weight of the rows in each fold."""
         return np.array([float(to_float64(part.weight)) for part in self.parts])
 
     def total(self) -> Gram | QRFactor:
-        """All rows."""
+        """Return the summary of all rows."""
         return reduce(merge, self.parts)
 
     def training_summary(self, j: int) -> Gram | QRFactor:
-        """All rows but those of fold j. Added up anew: a difference would lose digits."""
+        """Return the summary of all rows except those of fold j: a new sum, since a difference would lose digits."""
         return reduce(merge, self.parts[:j] + self.parts[j + 1 :])
 
 
-def _folds_of(block: Block, mine: NDArray[np.signedinteger], K: int) -> FoldSummaries:
-    order = np.argsort(mine, kind="stable")
-    ends = np.searchsorted(mine[order], np.arange(1, K))
+def _fold_summaries(block: Block, folds: NDArray[np.signedinteger], K: int) -> FoldSummaries:
+    order = np.argsort(folds, kind="stable")
+    ends = np.searchsorted(folds[order], np.arange(1, K))
     try:
         return FoldSummaries(tuple(summarize_block(block.take(rows)) for rows in np.split(order, ends)))
     except ValueError:
-        check_finite(block)  # a fold would name the first row of its own
+        check_finite(block)  # reports the row of the block, not of the fold
         target_matrix(block)
         raise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RidgePath:
-    """Ridge for every penalty at once: S = V diag(values) V' for the cross-products S of the training rows.
+    """Ridge for every penalty at once, by S = V diag(values) V' for the cross-products S of the training rows.
 
-    All features are measured in one power of two, so that squares of features of size 1e200 stay in float64.
+    All features have the same power of two as their unit, so that squares of features of size 1e200 stay in float64.
     """
 
-    V: Array  # p × p, or × as many directions as few rows have
-    values: Array  # from the smallest on
+    V: Array  # p × p, or p × n for fewer rows than columns
+    values: Array  # in increasing order
     moments: Array  # V' times the cross-products with the targets
-    mean: Array  # of the features as the user has them
+    mean: Array  # of the features in the user's units
     y_mean: Array
     weight: float
     unit: float
 
     @staticmethod
     def of(summary: Gram | QRFactor, intercept: bool, unit: float | None = None) -> RidgePath:
-        """The path of a summary."""
+        """Return the path of a summary."""
         unit = largest_unit(summary) if unit is None else unit
         if isinstance(summary, QRFactor):
             D, c = rows_in_units(summary, intercept, unit)
@@ -108,24 +107,24 @@ class RidgePath:
 
     @property
     def level(self) -> float:
-        """The mean eigenvalue of S."""
+        """Return the mean eigenvalue of S."""
         return float(self.values.sum() / len(self.V))
 
     def shrinkage_factors(self, alphas: Array) -> Array:
-        """1 / (values + alpha), alphas × p; directions without any variation are left alone."""
-        with np.errstate(over="ignore", under="ignore"):  # such a penalty leaves nothing, or is none
+        """Return 1 / (values + alpha), alphas × p; 0 for directions without variation."""
+        with np.errstate(over="ignore", under="ignore"):  # a penalty of extreme size
             size = self.values + (alphas / self.unit / self.unit)[:, None]
         floor = np.finfo(float).eps * len(self.V) * self.values.max(initial=0.0)
         return np.asarray(np.divide(1.0, size, out=np.zeros_like(size), where=size > floor))
 
     def coefficients(self, alphas: Array) -> Array:
-        """p × alphas × k, in the user's units."""
+        """Return the coefficients, p × alphas × k, in the user's units."""
         along = self.shrinkage_factors(alphas).T[:, :, None] * self.moments[:, None, :]
         return np.asarray(np.tensordot(self.V, along, 1) / self.unit)
 
 
 def fold_errors(folds: FoldSummaries, alphas: Array, intercept: bool) -> Array:
-    """Mean squared prediction error of each fold by the model of the others, alphas × folds × k; NaN if it is empty."""
+    """Return the mean squared error of each fold by the model of the others, alphas × folds × k; NaN if it is empty."""
     errors: list[Array] = []
     unit = max(largest_unit(part) for part in folds.parts if part.n)
     for j, part in enumerate(folds.parts):
@@ -144,7 +143,7 @@ def fold_errors(folds: FoldSummaries, alphas: Array, intercept: bool) -> Array:
 
 
 def _squares(part: Gram | QRFactor, B: Array, intercept: bool, unit: float) -> Array:
-    """Squared errors of rows by coefficients B (p × alphas × k), about the mean or about zero, added up."""
+    """Return the sum of squared errors for coefficients B (p × alphas × k), about the mean or about zero."""
     if isinstance(part, QRFactor):
         D, c = rows_in_units(part, intercept, unit)
         return np.asarray(((c[:, None, :] - np.tensordot(D, B, 1)) ** 2).sum(axis=0))
@@ -153,15 +152,15 @@ def _squares(part: Gram | QRFactor, B: Array, intercept: bool, unit: float) -> A
 
 
 def leave_one_out_errors(rows: Rows, summary: Gram | QRFactor, alphas: Array, intercept: bool) -> Array:
-    """Mean squared leave-one-out error, alphas × k, exactly: residual / (1 − leverage), in a second pass.
+    """Return the mean squared leave-one-out error, alphas × k, of residual / (1 − leverage), by a second pass.
 
-    At leverage 1 both are rounding, and the limit is taken: with g = S⁺z the other rows leave β̂ − tg open, the shortest
-    has t = g'β̂ / g'g, and it is wrong by t / w.
+    At leverage 1 both are rounding errors, and the limit is used: with g = S⁺z the other rows do not determine t in
+    β̂ − tg. The shortest such vector has t = g'β̂ / g'g, and its error is t / w.
     """
     if summary.n <= summary.p + intercept:
-        return _errors_of_few_rows(rows, alphas, intercept, largest_unit(summary))
+        return _leave_one_out_errors_of_few_rows(rows, alphas, intercept, largest_unit(summary))
     path = RidgePath.of(summary, intercept)
-    shrunk, bare = path.shrinkage_factors(alphas), path.shrinkage_factors(np.zeros(1))
+    factors, unpenalized = path.shrinkage_factors(alphas), path.shrinkage_factors(np.zeros(1))
 
     def squares(block: Block) -> Array:
         X = drop_low_part(dense(block.X))
@@ -170,15 +169,17 @@ def leave_one_out_errors(rows: Rows, summary: Gram | QRFactor, alphas: Array, in
         w = np.ones(len(block)) if block.weight is None else block.weight
         Z = (X - path.mean) / path.unit @ path.V
         constant = 1 / path.weight if intercept else 0.0
-        leverage = w[:, None] * (Z**2 @ shrunk.T + constant)
-        alone = (1 - w[:, None] * (Z**2 @ bare.T + constant) < _ALONE) & (1 - leverage < _NEARLY)
+        leverage = w[:, None] * (Z**2 @ factors.T + constant)
+        alone = (1 - w[:, None] * (Z**2 @ unpenalized.T + constant) < _FULL_LEVERAGE_TOL) & (
+            1 - leverage < _HIGH_LEVERAGE_TOL
+        )
         sums = np.empty((len(alphas), y.shape[1]))
         for t in range(y.shape[1]):
-            residual = (y[:, t] - path.y_mean[t])[:, None] - Z @ (shrunk * path.moments[:, t]).T
+            residual = (y[:, t] - path.y_mean[t])[:, None] - Z @ (factors * path.moments[:, t]).T
             with np.errstate(divide="ignore", invalid="ignore"):
                 error = residual / (1 - leverage)
                 if alone.any():
-                    short = Z @ (shrunk**2 * path.moments[:, t]).T / (Z**2 @ (shrunk**2).T)
+                    short = Z @ (factors**2 * path.moments[:, t]).T / (Z**2 @ (factors**2).T)
                     error = np.where(alone, short / w[:, None], error)
                 sums[:, t] = (w[:, None] * error**2)[w > 0].sum(axis=0)
         return sums
@@ -186,12 +187,12 @@ def leave_one_out_errors(rows: Rows, summary: Gram | QRFactor, alphas: Array, in
     return np.asarray(rows.reduce(squares) / path.weight)
 
 
-def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool, unit: float) -> Array:
-    """The same for no more rows than coefficients: a small alpha leaves neither residual nor 1 − leverage a digit.
+def _leave_one_out_errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool, unit: float) -> Array:
+    """Return the same for no more rows than coefficients, where a small alpha would leave the quotient no digits.
 
-    Their quotient is (Ay)ᵢ / Aᵢᵢ with A = (XX' + αI)⁻¹, on what is orthogonal to the constant.
+    It is (Ay)ᵢ / Aᵢᵢ with A = (XX' + αI)⁻¹, on what is orthogonal to the constant.
     """
-    X, y, w = (np.concatenate(column) for column in zip(*(_dense(block) for block in rows), strict=True))
+    X, y, w = (np.concatenate(column) for column in zip(*(_dense_rows(block) for block in rows), strict=True))
     with np.errstate(over="ignore", under="ignore"):
         X, alphas = X / unit, np.minimum(alphas / unit / unit, 1e300)
     root = np.sqrt(w)[:, None]
@@ -203,7 +204,7 @@ def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool, unit: float)
     U, size, _ = np.linalg.svd(outside.T @ (root * X), full_matrices=False)
     values = np.zeros(U.shape[1])
     values[: len(size)] = np.where(size**2 > noise, size**2, 0.0)
-    # In such a direction the limit of alpha → 0 is taken at 1e-8: nearer, its rounding would drown the others.
+    # In such a direction 1e-8 stands for the limit of alpha → 0: less would enlarge its rounding errors above the rest.
     least = np.where(values > 0, 0.0, 1e-8 * (values.max(initial=0.0) or 1.0))
     inverse = 1 / (values + np.maximum(alphas[:, None], least))
     basis = outside @ U
@@ -212,8 +213,8 @@ def _errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool, unit: float)
     return np.asarray((errors**2).sum(axis=1) / w.sum())
 
 
-def _dense(block: Block) -> tuple[Array, Array, Array]:
-    """X, Y and the weights of the rows of positive weight."""
+def _dense_rows(block: Block) -> tuple[Array, Array, Array]:
+    """Return X, Y and the weights of the rows of positive weight."""
     X = dense_float64(block.X)
     y = target_matrix(block)
     assert y is not None
@@ -222,12 +223,12 @@ def _dense(block: Block) -> tuple[Array, Array, Array]:
 
 
 def largest_unit(summary: Gram | QRFactor) -> float:
-    """The power of two that all features can be measured in."""
+    """Return the largest scale of a feature."""
     return float(summary.scaling.scale[: summary.p].max())
 
 
 def user_units(gram: Gram, intercept: bool, unit: float = 1.0) -> tuple[Array, Array, Array]:
-    """X'X, X'Y and squares of Y in the user's units, X in a `unit` of them, about the mean or about zero."""
+    """Return X'X, X'Y and the squares of Y in the user's units, X divided by `unit`, about the mean or about zero."""
     p, own = gram.p, gram.scaling.scale
     cross = gram.centered_crossprod
     if not intercept:
@@ -239,16 +240,13 @@ def user_units(gram: Gram, intercept: bool, unit: float = 1.0) -> tuple[Array, A
 
 
 def rows_in_units(triangle: QRFactor, intercept: bool, unit: float) -> tuple[Array, Array]:
-    """Rows of X and of Y, as many as the triangle has, whose products are those of `user_units`."""
+    """Return rows of X and of Y, as many as R has, whose products are those of `user_units`."""
     p, own = triangle.p, triangle.scaling.scale
     R = triangle.R[1:, 1:] if intercept else triangle.rescaled(ColumnScaling(np.zeros_like(own), own)).R[:, 1:]
     return R[:, :p] * (own[:p] / unit), R[:, p:] * own[p:]
 
 
 def means(summary: Gram | QRFactor) -> tuple[Array, Array]:
-    """Means of the features and of the targets in the user's units."""
-    if isinstance(summary, QRFactor):
-        mean = summary.R[0, 1:] / (summary.R[0, 0] or 1.0) * summary.scaling.scale + summary.scaling.shift
-    else:
-        mean = to_float64(summary.mean * summary.scaling.scale + summary.scaling.shift)
+    """Return the means of the features and of the targets in the user's units."""
+    mean = to_float64(summary.mean * summary.scaling.scale + summary.scaling.shift)
     return mean[: summary.p], mean[summary.p :]

@@ -1,20 +1,25 @@
-"""Bounds on the rounding errors of a summary, one number per column, which sums and differences carry along.
+"""Bound the rounding errors of a summary by one number per column, and convert errors to correct digits.
 
-Column 0 is the constant, the others are those of [X | Y] in the scaling, measured from their means. A Gram's products of
-columns i and j are wrong by at most √(bound_i · bound_j); a column of a Triangle is wrong by a vector of length
-√bound_j. Both bounds are sums of squares, and both move to another origin in the same way. An error stays although
-the rows that caused it are removed.
+Column 0 is the constant. The others are the scaled columns of [X | Y] about their means. The products of columns i and
+j in a `Gram` have errors of at most √(bound_i · bound_j); a column of a `QRFactor` has an error vector of length
+√bound_j. Both bounds are sums of squares, and both change with the origin in the same way. Sums and differences of
+summaries propagate them: an error remains after the rows that caused it are removed.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from linearly.kernels.double_double import Array
 
+SAFE = 4.0  # how much larger than usual rounding errors are assumed to be
+NEGLIGIBLE = 1e-4  # of what a coefficient could be: up to 10⁸ rows, chance alone makes it larger
+
 
 def least_bound(grain: float, weight: Array | float, mean: Array, squares: Array) -> Array:
-    """Return the bound where each product is rounded once: `grain` times the squares about the scaling's shift."""
+    """Return the bound for products that are each rounded once: `grain` times the squares about the shift."""
     bound = np.empty(1 + len(mean))
     bound[0], about_shift = weight, bound[1:]
     np.multiply(mean, mean, out=about_shift)
@@ -25,10 +30,20 @@ def least_bound(grain: float, weight: Array | float, mean: Array, squares: Array
 
 
 def about(bound: Array, moved: Array) -> Array:
-    """Return the bound for columns measured from elsewhere: each takes `moved` times the constant's error with it.
+    """Return the bound for an origin that is `moved`: each column takes over that many errors of the constant.
 
     The four errors of (z_i − t_i)(z_j − t_j) are independent, so their squares add to the product of the two results.
     """
     result = bound.copy()
     result[1:] += moved**2 * bound[0]
     return result
+
+
+def largest_ratio(error: Array, size: Array) -> float:
+    """Return the largest relative error; a size of 0 does not count."""
+    return float(np.max(np.divide(error, size, out=np.zeros_like(error), where=size > 0), initial=0.0))
+
+
+def digits_of_error(error: float) -> float:
+    """Return the decimal digits that a relative error leaves, at most 16."""
+    return min(max(-math.log10(max(error, 1e-16)), 0.0), 16.0)

@@ -1,7 +1,7 @@
-"""Robust covariances: the middle of the sandwich, by one more fold at the fitted coefficients.
+"""Compute the middle ("meat") of robust sandwich covariances, by one more pass over the rows.
 
-Covariances are root · meat · root' in the coordinates u of `Solution.coordinates`, where X'WX is the identity: the meat
-is then well scaled whatever the columns are.
+Covariances are root · meat · root'. The meat is that of the rows u of `Solution.whitened_rows`, for which X'WX is the
+identity, so it is well scaled whatever the columns are.
 """
 
 from __future__ import annotations
@@ -24,20 +24,18 @@ from linearly.exceptions import FewClustersWarning, warn_at_caller
 from linearly.kernels.double_double import Array, DoubleDouble
 from linearly.kernels.matrices import dense, dense_keeping_low_part
 
-MIN_CLUSTERS = (
-    40  # below about so many, t tests on G − 1 degrees of freedom still reject too often (Cameron & Miller 2015)
-)
+MIN_CLUSTERS = 40  # with fewer, t tests on G − 1 degrees of freedom reject too often (Cameron & Miller 2015)
 
 
 def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
-    """Σ w²r² uu' with White's (HC0) or a corrected (HC1-HC3) weight on each squared residual, one matrix a target.
+    """Return Σ w²r² uu' with White's (HC0) or a corrected (HC1-HC3) weight on each squared residual, one per target.
 
-    A row of leverage 1 is fitted exactly, whatever its error is: HC2 and HC3 divide 0 by 0, and are not known.
+    A row of leverage 1 has residual 0 whatever its error is: HC2 and HC3 divide 0 by 0 and are NaN.
     """
-    # Of few rows the product of their coordinates is the smaller one.
-    plain = kind in ("HC0", "HC1") and solution.mean is not None and solution.n > len(solution.coef)
-    meat = rows.reduce(_gram_meat(solution) if plain else _row_meat(solution, kind))
-    if not plain and np.isnan(meat).any():
+    # The Gram kernel is faster, but forms p × p products, which are larger than those of few rows.
+    by_kernel = kind in ("HC0", "HC1") and solution.mean is not None and solution.n > len(solution.coef)
+    meat = rows.reduce(_gram_meat(solution) if by_kernel else _row_meat(solution, kind))
+    if not by_kernel and np.isnan(meat).any():
         warn_at_caller(
             f"{kind} is not known: a row has leverage 1, so a coefficient hangs on it alone, and its residual is 0 "
             "whatever its error was. Leave the row out (augment shows leverages), or use HC1.",
@@ -49,7 +47,7 @@ def robust_meat(rows: Rows, solution: Solution, kind: str) -> Array:
 
 
 def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> tuple[Array, int]:
-    """Scores summed within groups, with the correction G/(G−1) · (n−1)/(n−k) of R's sandwich and of Stata; and G."""
+    """Return Σ ss' for scores s summed within groups, times G/(G−1) · (n−1)/(n−k) as in R and Stata; and G."""
     r, k = solution.inverse_root.shape[1], len(solution.intercept)
 
     def scores(block: Block) -> Array:
@@ -63,31 +61,31 @@ def clustered_meat(rows: Rows, solution: Solution, groups: Any) -> tuple[Array, 
 
 
 def sums_by_group(rows: Rows, groups: Any, scores: Callable[[Block], Array]) -> Array:
-    """The scores of rows summed within their groups, one row a group; a group whose rows have weight 0 is absent.
+    """Return the scores of rows summed within groups, one row per group without groups of weight 0.
 
     `groups` contains one label per row, or is the name of the column that has them.
     """
-    # Workers get the column's name or the codes, and not the labels as given: a Dask series may not be sent.
+    # Workers receive the name of the column or the codes, not the labels: a Dask series cannot be sent.
     column, codes = (groups, None) if isinstance(groups, str) else ("", group_codes(rows, groups)[0])
 
     def by_group(block: Block) -> GroupSums:
-        labels = _labels_of(block, column) if codes is None else of_block(codes, block)
+        labels = _group_column(block, column) if codes is None else codes_of_block(codes, block)
         values = scores(block)
         if block.weight is not None:
             labels, values = labels[block.weight > 0], values[block.weight > 0]
         return GroupSums.of(labels, values)
 
-    found: GroupSums = rows.reduce(by_group)
-    if len(found.labels) < 2:
+    total: GroupSums = rows.reduce(by_group)
+    if len(total.labels) < 2:
         raise ValueError("A clustered covariance needs at least two groups.")
-    return found.sums
+    return total.sums
 
 
 def check_enough_clusters(G: int, terms: int) -> None:
-    """Refuse G clusters for as many terms, and warn of few.
+    """Raise for no more than `terms` clusters, and warn about few.
 
-    The summed scores of all clusters are 0, so G of them span at most G − 1 directions: a covariance of G terms would
-    be singular.
+    The scores of all clusters sum to 0, so they span at most G − 1 directions: a covariance of G terms would be
+    singular.
     """
     if terms >= G:
         raise ValueError(
@@ -104,14 +102,14 @@ def check_enough_clusters(G: int, terms: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSums:
-    """Sums of the rows of each group: the labels of the groups in order, and a row of sums for each."""
+    """Sums over the rows of each group: the labels of the groups in order, and one row of sums per group."""
 
     labels: NDArray[Any]
     sums: Array
 
     @staticmethod
     def of(labels: NDArray[Any], values: Array) -> GroupSums:
-        """From a label and some numbers for each row."""
+        """Return the sums for one label and one row of values per row."""
         found, codes = unique_with_codes(labels, "groups")
         sums = np.zeros((len(found), values.shape[1]))
         np.add.at(sums, codes, values)
@@ -123,7 +121,7 @@ class GroupSums:
         return GroupSums.of(np.concatenate([self.labels, other.labels]), np.concatenate([self.sums, other.sums]))
 
 
-def _labels_of(block: Block, column: str) -> NDArray[Any]:
+def _group_column(block: Block, column: str) -> NDArray[Any]:
     if block.group is None:
         raise ValueError(
             f"groups={column!r} is the name of a column, and these rows have no such column. Pass one label per "
@@ -132,8 +130,8 @@ def _labels_of(block: Block, column: str) -> NDArray[Any]:
     return block.group
 
 
-def of_block(codes: NDArray[np.intp], block: Block) -> NDArray[np.intp]:
-    """The groups of the rows of a block."""
+def codes_of_block(codes: NDArray[np.intp], block: Block) -> NDArray[np.intp]:
+    """Return the codes of the rows of a block."""
     last = int(block.global_index(len(block) - 1)) if len(block) else -1
     if last >= len(codes):
         raise ValueError(f"groups has {len(codes)} labels, fewer than there are rows.")
@@ -141,16 +139,16 @@ def of_block(codes: NDArray[np.intp], block: Block) -> NDArray[np.intp]:
 
 
 def group_codes(rows: Rows, groups: Any) -> tuple[NDArray[np.intp], int]:
-    """Groups as numbers 0, 1, …, and how many there are."""
-    # Of a list NumPy would make one type, and so text of a gap or a number among texts.
+    """Return groups as codes 0, 1, …, and their number."""
+    # NumPy would convert a list to one type, and so a missing label or a number among texts to text.
     labels = np.array(groups, dtype=object) if isinstance(groups, (list, tuple)) else np.asarray(groups)
     if labels.ndim != 1:
         raise ValueError("groups must be one label a row.")
     if isinstance(rows, Sized) and len(rows) != len(labels):
         raise ValueError(f"groups has {len(labels)} labels for {len(rows)} rows.")
-    gap = first_missing(labels)
-    if gap is not None:
-        raise ValueError(f"groups has no label in row {gap}. Drop the row or give it a group of its own.")
+    missing = first_missing(labels)
+    if missing is not None:
+        raise ValueError(f"groups has no label in row {missing}. Drop the row or give it a group of its own.")
     found, codes = unique_with_codes(labels, "groups")
     return codes, len(found)
 
@@ -167,9 +165,9 @@ def _row_meat(solution: Solution, kind: str) -> Callable[[Block], Array]:
 
     def meat(block: Block) -> Array:
         u, residual, weight = _row_parts(block, solution)
-        kept = 1 - weight * (u**2).sum(axis=1)
+        remaining = 1 - weight * (u**2).sum(axis=1)
         with np.errstate(divide="ignore"):
-            share = np.where(kept > 1e-10, 1 / kept, np.nan) ** power if power else np.ones(len(u))
+            share = np.where(remaining > 1e-10, 1 / remaining, np.nan) ** power if power else np.ones(len(u))
         scores = (weight * residual.T) ** 2 * share
         return np.stack([(u * s[:, None]).T @ u for s in scores])
 
@@ -177,25 +175,22 @@ def _row_meat(solution: Solution, kind: str) -> Callable[[Block], Array]:
 
 
 def _gram_meat(solution: Solution) -> Callable[[Block], Array]:
-    """The same for HC0 and HC1 by the Gram kernel: residual, weight and product in one read of the block."""
+    """Return the function for HC0 and HC1 by the Gram kernel: residual, weight and product in one read of a block."""
     mean = solution.mean
     assert mean is not None
     p, k = solution.coef.shape
     with np.errstate(divide="ignore"):
         unit = power_of_two(1 / np.abs(solution.inverse_root[1:]).max(axis=1, initial=0.0))
     y_unit = power_of_two(np.sqrt(solution.tss / solution.weight))
-    # (1, x − mean) = (1, x − mean.high) T, which puts the low part of the mean back.
+    # (1, x − mean) = (1, x − mean.high) T subtracts the low part of the mean.
     T = np.eye(1 + p)
     T[0, 1:] = -mean.low / unit
     S = np.zeros_like(solution.inverse_root)
-    S[0, 0], S[1:, 1:] = (
-        solution.inverse_root[0, 0],
-        exact_rescale(solution.inverse_root[1:, 1:], unit[:, None], np.ones(1)),
-    )
+    S[0, 0] = solution.inverse_root[0, 0]
+    S[1:, 1:] = exact_rescale(solution.inverse_root[1:, 1:], unit[:, None], np.ones(1))
     S = T @ S
     coef = exact_rescale(solution.coef, unit[:, None], y_unit)
     at_mean = solution.prediction_at_mean - mean.low @ solution.coef
-
     by_row = _row_meat(solution, "HC0")
 
     def meat(block: Block) -> Array:

@@ -1,10 +1,16 @@
-"""The ladder of least squares: a fast summary where it is good enough, a better one where it is not.
+"""Choose how precisely to solve a least-squares problem, and solve it.
 
-``auto`` folds a float64 Gram and stops where ten digits remain; otherwise it takes one more pass with a Gram in
-double-double. With many columns, where double-double is slow, it tries a triangle before. ``exact`` starts with
-double-double and then measures, in one pass of residuals, how many digits it has; where even the double-double Gram
-leaves fewer than 13, so does ``auto``. ``qr`` folds a triangle; so does ``auto``, at once, where rows can be had once
-only, or where they are no more than the columns. Digits are those of the weakest coefficient, for the rows as given.
+`solve_adaptively` starts with the cheapest summary and moves to a more accurate one only if fewer than `MIN_DIGITS`
+digits of some coefficient would be correct:
+
+    gram       float64 cross-products; fast, loses digits as the square of the condition number
+    qr         R factor of [1 | X | Y]; 5 to 20 times slower, loses digits as the condition number
+    extended   cross-products in double-double; 8 times slower than gram
+
+With ``auto``, the second method is ``extended`` up to 128 columns, and ``qr`` beyond, where double-double is slow. Rows
+that can be read only once, and rows that are no more than the columns, go to ``qr`` at once. A solution in
+double-double is refined by one pass over the residuals, which measures its digits, if ``extended`` was requested or if
+fewer than 13 digits are certain.
 """
 
 from __future__ import annotations
@@ -20,24 +26,25 @@ from linearly.algorithm.least_squares.adaptive_summary import MAX_ALWAYS_GRAM_CO
 from linearly.algorithm.least_squares.column_scaling import drop_zero_weight
 from linearly.algorithm.least_squares.gram import Gram, high_low_parts, target_matrix
 from linearly.algorithm.least_squares.qr import QRFactor
-from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL, SAFE, Solution
+from linearly.algorithm.least_squares.rounding_bounds import SAFE, largest_ratio
+from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL, Solution
 from linearly.algorithm.least_squares.triangular import EPS, exact_rescale, product
 from linearly.dataset.rows.block import Block, Rows
 from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.exceptions import PrecisionWarning, warn_at_caller
 from linearly.kernels.double_double import DoubleDouble, concatenate
 
-MIN_DIGITS = 10.0  # where auto stops with a float64 Gram
-_MAX_EXTENDED_COLUMNS = 1000  # columns up to which auto resorts to double-double: half a minute
+MIN_DIGITS = 10.0  # of a solution that "auto" accepts
+_MAX_EXTENDED_COLUMNS = 1000  # columns up to which "auto" tries double-double: half a minute
 USE_EXTENDED = 'method="extended" gives more.'
-MIN_EXTENDED_DIGITS = 13.0  # where it stops with a Gram in double-double
+MIN_EXTENDED_DIGITS = 13.0  # of a double-double solution that is not refined
 
-Summary = Any  # Gram or Triangle: both have +, select and solve
+Summary = Any  # Gram or QRFactor: both have +, select and solve
 
 
 @dataclass(frozen=True, slots=True)
 class RidgeProblem:
-    """What is asked of the summary: the ridge penalty and how the intercept is treated."""
+    """The ridge penalty and the treatment of the intercept; `solve` applies them to a summary."""
 
     alpha: float = 0.0
     intercept: bool = True
@@ -45,7 +52,7 @@ class RidgeProblem:
 
     @single_threaded_blas()
     def solve(self, summary: Summary) -> Solution:
-        """The answer."""
+        """Return the solution for the rows of a summary."""
         solution: Solution = summary.select(None, self.intercept).solve(
             self.alpha, penalize_intercept=self.penalize_intercept
         )
@@ -54,7 +61,7 @@ class RidgeProblem:
 
 @dataclass(frozen=True, slots=True)
 class SolveResult:
-    """Where the ladder ended: the summary, its solution, the method's name and the passes it took."""
+    """The summary, its solution, the name of the method and the number of passes over the rows."""
 
     summary: Summary
     solution: Solution
@@ -64,13 +71,13 @@ class SolveResult:
 
 @dataclass(frozen=True, slots=True)
 class Summarize:
-    """The summary of a block that a method works with; that of ``auto`` is `Growing`."""
+    """Reduce a block to the summary of a method; that of ``auto`` is an `AdaptiveSummary`."""
 
     method: str
 
     @property
     def takes_columns(self) -> bool:
-        """Whether the columns of a block may lie apart: the Gram in float64 reads them where they are."""
+        """Return whether blocks may have separate columns: the Gram in float64 reads them without a copy."""
         return self.method in ("auto", "gram")
 
     def __call__(self, block: Block) -> Summary:
@@ -78,56 +85,67 @@ class Summarize:
             return QRFactor.of(block)
         if self.method == "auto":
             return AdaptiveSummary.of(block)
-        return Gram.of(block, exact=self.method == "extended")
+        return Gram.of(block, extended=self.method == "extended")
 
 
 def summarize(rows: Rows, method: str) -> Summary:
-    """The summary of rows that a method works with."""
-    folded = rows.reduce(Summarize(method))
-    return folded.summary if isinstance(folded, AdaptiveSummary) else folded
+    """Return the summary of rows for a method."""
+    total = rows.reduce(Summarize(method))
+    return total.summary if isinstance(total, AdaptiveSummary) else total
 
 
 def method_of_summary(summary: Summary) -> str:
-    """The method that works with a summary."""
+    """Return the name of the method that a summary belongs to."""
     if isinstance(summary, QRFactor):
         return "qr"
     return "extended" if summary.is_extended else "gram"
 
 
 @single_threaded_blas()
-def solve_adaptively(rows: Rows, ask: RidgeProblem, method: str = "auto") -> SolveResult:
-    """Solve least squares on the lowest rung of the ladder that leaves ten digits, or on the one asked for."""
-    passes, tried = 0, ""
-    for rung in candidate_methods(rows, method):
-        if rung == tried:
-            continue  # the rows turned out to be few
+def solve_adaptively(rows: Rows, problem: RidgeProblem, method: str = "auto") -> SolveResult:
+    """Solve a least-squares problem with the first method that is accurate enough.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows. They are read once per method tried.
+    problem : RidgeProblem
+        Penalty and treatment of the intercept.
+    method : {"auto", "gram", "qr", "extended"}
+        A single method to use, or "auto" to try them in order.
+
+    Returns
+    -------
+    SolveResult
+        The summary, the solution, the method used and the number of passes.
+    """
+    passes, used = 0, ""
+    for candidate in candidate_methods(rows, method):
+        if candidate == used:
+            continue  # "auto" found fewer rows than columns and used an R factor
         passes += 1
-        summary = summarize(rows, rung)
+        summary = summarize(rows, candidate)
         check_has_rows_and_targets(summary)
-        solution, tried = ask.solve(summary), method_of_summary(summary)
+        solution, used = problem.solve(summary), method_of_summary(summary)
         if is_accurate_enough(solution):
             break
     finite = np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()
-    if (
-        tried == "extended"
-        and ask.alpha == 0
-        and finite
-        and (method == "extended" or solution.digits < MIN_EXTENDED_DIGITS)
-    ):
-        return SolveResult(summary, refine(rows, summary, solution), tried, passes + 1)
-    return SolveResult(summary, solution, tried, passes)
+    uncertain = method == "extended" or solution.digits < MIN_EXTENDED_DIGITS
+    if used == "extended" and problem.alpha == 0 and finite and uncertain:
+        return SolveResult(summary, refine(rows, summary, solution), used, passes + 1)
+    return SolveResult(summary, solution, used, passes)
 
 
 def candidate_methods(rows: Rows, method: str) -> tuple[str, ...]:
-    """The methods to try one after another, until one is `enough`."""
+    """Return the methods to try in order, until a solution is accurate enough."""
     if method != "auto":
         return (method,)
     if getattr(rows, "one_shot", False):
-        return ("qr",)  # there will be no second pass, so the first must do
+        return ("qr",)  # there is no second pass
     p = len(rows.names)
     if p <= MAX_ALWAYS_GRAM_COLUMNS:
         return ("gram", "extended")
-    # Where there are no more rows than columns a Gram is singular: it would say so, after a time that grows as p³.
+    # With no more rows than columns a Gram is singular, and takes a time of p³ to show it.
     first = "auto"
     if isinstance(rows, Sized):
         first = "gram" if len(rows) > p else "qr"
@@ -135,14 +153,14 @@ def candidate_methods(rows: Rows, method: str) -> tuple[str, ...]:
 
 
 def is_accurate_enough(solution: Solution) -> bool:
-    """Whether a solution and its standard errors have digits enough, and its rank is known."""
+    """Return whether a solution and its standard errors have `MIN_DIGITS` digits and its rank is certain."""
     strict = solution.digits_of_relevant_coefs if solution.strict_digits is None else solution.strict_digits
     known = min(solution.digits_of_relevant_coefs, strict, digits_of_standard_errors(solution))
     return bool(known >= MIN_DIGITS and solution.rank_is_certain)
 
 
 def check_has_rows_and_targets(summary: Summary) -> None:
-    """Refuse a summary of no rows at all, or of rows without targets."""
+    """Raise for a summary of no rows of positive weight, or of rows without targets."""
     if summary.n == 0:
         raise ValueError(
             "Sample weights must contain at least one non-zero number: there are no rows of positive weight to fit."
@@ -152,18 +170,20 @@ def check_has_rows_and_targets(summary: Summary) -> None:
 
 
 def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
-    """One Newton step from residuals in double-double: it corrects the solution and measures what was wrong.
+    """Return the solution after one Newton step from residuals in double-double, with its digits measured.
 
-    The step is δ = (X'X)⁻¹X'r. Its size says how good the coefficients were; the corrected ones are better by the
-    accuracy of the step itself.
+    The step is δ = (X'X)⁻¹X'r. Its size is the error of the coefficients before; the error after it is that of the
+    step itself.
     """
     scaling, p = gram.scaling, gram.p
     unit, y_unit, one = scaling.scale[:p, None], scaling.scale[p:], np.ones(1)
-    # All in the units of the scaling, so that nothing leaves float64: X about its shift, Y about its own.
+    # Everything is scaled, so that nothing leaves float64: X and Y about their shifts.
     shift = scaling.shift / scaling.scale
-    coef = exact_rescale(solution.exact[0], unit, y_unit)
+    coef = exact_rescale(solution.extended[0], unit, y_unit)
     intercept = (
-        exact_rescale(solution.exact[1], one, y_unit) + product(DoubleDouble.of(shift[None, :p]), coef)[0] - shift[p:]
+        exact_rescale(solution.extended[1], one, y_unit)
+        + product(DoubleDouble.of(shift[None, :p]), coef)[0]
+        - shift[p:]
     )
     B = concatenate([intercept[None, :], coef])
 
@@ -184,7 +204,7 @@ def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
         gradient = gradient - mean[:, None] * sums[None, :]
         root = exact_rescale(solution.inverse_root[1:, 1:], unit, one)
     step = root @ (root.T @ gradient.to_float64())
-    better, constant = coef + step, solution.exact[1]
+    better, constant = coef + step, solution.extended[1]
     if solution.mean is not None:
         intercept = intercept + sums / solution.weight - product(mean[None, :], DoubleDouble.of(step))[0]
         constant = exact_rescale(
@@ -192,17 +212,16 @@ def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
         )
     rss = np.maximum(total[1 + p].to_float64() - (gradient.to_float64() * step).sum(axis=0), 0.0)
     with np.errstate(over="ignore", under="ignore"):
-        # A coefficient that is zero up to rounding is measured against what it could have been.
+        # The error of a coefficient that is zero up to rounding is compared to what it could have been.
         reach = np.linalg.norm(root, axis=1)[:, None] * np.sqrt(solution.tss / y_unit / y_unit)
         size = np.maximum(np.abs(better.high), EPS * reach)
-        wrong = np.max(np.divide(np.abs(step), size, out=np.zeros_like(step), where=size > 0), initial=0.0)
-        # The step itself has the rounding errors of the residuals, and of their products with the columns.
-        noise = np.sqrt(gram.rounding_of(solution.form))
+        wrong = largest_ratio(np.abs(step), size)
+        # The step has the rounding errors of the residuals, and of their products with the columns.
+        noise = np.sqrt(gram.rounding_of(solution.centering))
         load = noise[p:] + np.linalg.norm(noise[:p, None] * better.high, axis=0)
         far = np.linalg.norm(root @ (noise[:p, None] * root).T, axis=1)[:, None]
         left = SAFE * EPS * (np.linalg.norm(root, axis=1)[:, None] * load + far * np.sqrt(rss))
-        least = np.max(np.divide(left, size, out=np.zeros_like(step), where=size > 0), initial=EPS)
-        error = max(wrong * max(wrong, EPS * solution.condition), least)
+        error = max(wrong * max(wrong, EPS * solution.condition), largest_ratio(left, size), EPS)
         rss = rss * y_unit * y_unit
     better = exact_rescale(better, y_unit, unit)
     digits = float(np.clip(-np.log10(error), 0.0, 16.0))
@@ -211,7 +230,7 @@ def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
         coef=better.to_float64(),
         intercept=constant.to_float64(),
         rss=rss,
-        exact=(better, constant),
+        extended=(better, constant),
         digits=digits,
         digits_of_relevant_coefs=digits,
         strict_digits=digits,
@@ -221,18 +240,18 @@ def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
 def warn_rank_and_precision(
     solution: Solution, names: Sequence[str], method: str, *, free: bool = True, errors: bool = True
 ) -> None:
-    """Say what a user must know: columns that are combinations of others, and digits that were lost.
+    """Warn about columns that are combinations of others, and about lost digits.
 
-    `free` says whether the model has a method to choose, `errors` whether it has standard errors.
+    `free` is whether the model has a `method` parameter, `errors` whether it has standard errors.
     """
     if solution.aliased:
-        most = 8 if solution.n > len(names) else 3
-        told = ", ".join(repr(names[j]) for j in solution.aliased[:most])
-        more = f" and {len(solution.aliased) - most} more" if len(solution.aliased) > most else ""
-        looked = "" if solution.rank_is_certain else f" (as far as method {method!r} can tell)"
-        what = f"{told}{more}: constant or a combination of the columns before{looked}."
+        n_shown = 8 if solution.n > len(names) else 3
+        shown = ", ".join(repr(names[j]) for j in solution.aliased[:n_shown])
+        more = f" and {len(solution.aliased) - n_shown} more" if len(solution.aliased) > n_shown else ""
+        caveat = "" if solution.rank_is_certain else f" (as far as method {method!r} can tell)"
+        what = f"{shown}{more}: constant or a combination of the columns before{caveat}."
         remedy = "drop these columns, or set alpha > 0, for coefficients that mean something on their own."
-        if solution.n <= len(names):  # which columns come after the others is chance, and no fault of theirs
+        if solution.n <= len(names):  # which columns come last is arbitrary
             what = f"{solution.n:,} rows for {len(names):,} columns: a fit is arbitrary. {what}"
             remedy = f"use fewer columns, or a penalty, {'which RidgeCV chooses' if free else 'alpha > 0'}."
         warn_at_caller(f"{what} The coefficients of smallest norm are given; {remedy}", np.exceptions.RankWarning)
@@ -248,9 +267,9 @@ def warn_rank_and_precision(
     elif errors and digits_of_standard_errors(solution) < MIN_DIGITS and not _is_interpolating(solution):
         remedy = "Measure columns from a point near their values, or drop or combine columns."
         warn_at_caller(
-            f"Only about {min(digits_of_standard_errors(solution), 9):.0f} digits of the standard errors can be trusted "
-            f"(condition {solution.condition:.1g}); the coefficients have more. "
-            f"{remedy if method == 'exact' or not free else USE_EXTENDED}",
+            f"Only about {min(digits_of_standard_errors(solution), 9):.0f} digits of the standard errors can be "
+            f"trusted (condition {solution.condition:.1g}); the coefficients have more. "
+            f"{remedy if method == 'extended' or not free else USE_EXTENDED}",
             PrecisionWarning,
         )
     if _squares_overflow(solution):
@@ -262,10 +281,10 @@ def warn_rank_and_precision(
 
 
 def check_coefficients_finite(solution: Solution, names: Sequence[str]) -> None:
-    """Refuse coefficients that float64 cannot hold, by name."""
-    beyond = np.flatnonzero(~np.isfinite(solution.coef).all(axis=1))
-    if len(beyond) or not np.isfinite(solution.intercept).all():
-        who = f"The coefficient of {names[beyond[0]]!r}" if len(beyond) else "The intercept"
+    """Raise for coefficients that float64 cannot represent, by name."""
+    overflowed = np.flatnonzero(~np.isfinite(solution.coef).all(axis=1))
+    if len(overflowed) or not np.isfinite(solution.intercept).all():
+        who = f"The coefficient of {names[overflowed[0]]!r}" if len(overflowed) else "The intercept"
         raise ValueError(f"{who} is beyond float64. Rescale the column or y.")
 
 
@@ -277,12 +296,12 @@ def _squares_overflow(solution: Solution) -> bool:
 
 
 def digits_of_standard_errors(solution: Solution) -> float:
-    """Digits to trust in the standard errors; of a solution from an older model file, by its condition."""
+    """Return the correct digits of the standard errors; from the condition number if a model file has none."""
     if solution.error_digits is not None:
         return solution.error_digits
     return float(np.clip(-2 * np.log10(EPS * max(solution.condition, 1.0)), 0.0, 16.0))
 
 
 def _is_interpolating(solution: Solution) -> bool:
-    # A perfect fit has residuals that are rounding errors: they have no digits, and the coefficients do.
+    # The residuals of a perfect fit are rounding errors. They have no digits, but the coefficients do.
     return bool((solution.rss <= INTERPOLATION_TOL * solution.tss).all()) and solution.condition < 1e5

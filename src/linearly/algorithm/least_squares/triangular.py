@@ -1,4 +1,4 @@
-"""Small triangular algebra, the same for float64 arrays and double-double numbers."""
+"""Factor and solve small triangular systems, in float64 or double-double."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import numpy as np
 from scipy.linalg import lapack
 
 from linearly.kernels.double_double import EPS as EPS
-from linearly.kernels.double_double import Array, DoubleDouble, Numbers, to_float64
+from linearly.kernels.double_double import Array, DoubleDouble, Numbers, map_parts, to_float64
 from linearly.kernels.reference import upper as upper
 
-# A column whose part outside its predecessors is below this fraction of it counts as a combination of them.
-# Columns formed in float64 from others leave about 1e-16; NIST's Filip, which has full rank, 1e-10.
+# A column counts as a combination of those before it if the part outside them is below this fraction of its length.
+# Columns computed in float64 from others leave about 1e-16; NIST's Filip, which has full rank, leaves 1e-10.
 RANK_TOL = 1e-13
 ROUNDING = 64 * EPS
-_DOUBTFUL = 1e-3  # a column that keeps more than this of its length is no combination of others
+_DOUBTFUL = 1e-3  # a column that keeps more than this fraction of its length is not a combination of others
+HUGE = 2.0**400  # its square, times a few thousand, is still a float64
 
 
 def solve_triangular(R: Numbers, B: Numbers, *, transposed: bool = False) -> Numbers:
-    """R⁻¹B, or R⁻ᵀB, for upper triangular R."""
+    """Return R⁻¹B, or R⁻ᵀB, for upper triangular R."""
     if 0 in B.shape:
         return B
     if not isinstance(R, DoubleDouble):
-        # LAPACK itself: SciPy's own `solve_triangular` takes six times as long to come to it on small triangles.
+        # LAPACK directly: the checks of SciPy's `solve_triangular` take six times as long on small triangles.
         solved, zero_at = lapack.dtrtrs(R, B, trans=int(transposed))
         if zero_at > 0:
             raise np.linalg.LinAlgError(f"Singular triangle: {zero_at - 1} on the diagonal is zero.")
@@ -39,40 +40,38 @@ def solve_triangular(R: Numbers, B: Numbers, *, transposed: bool = False) -> Num
 
 
 def inverse(R: Numbers) -> Numbers:
-    """R⁻¹ for upper triangular R."""
+    """Return R⁻¹ for upper triangular R."""
     identity = np.eye(len(R))
     return solve_triangular(R, DoubleDouble.of(identity) if isinstance(R, DoubleDouble) else identity)
 
 
 def product(A: Numbers, B: Numbers) -> Numbers:
-    """The matrix product."""
+    """Return the matrix product AB, in double-double if A or B is."""
     if not (isinstance(A, DoubleDouble) or isinstance(B, DoubleDouble)):
         return A @ B
     A, B = DoubleDouble.of(A), DoubleDouble.of(B)
     total = DoubleDouble.of(np.zeros((A.shape[0], B.shape[1])))
-    for j in range(len(B)):  # one product of a column with a row at a time: all at once would not fit in memory
+    for j in range(len(B)):  # one outer product at a time: all at once may not fit in memory
         total = total + A[:, j, None] * B[None, j]
     return total
 
 
 def add_leading_row_column(corner: Array | float, top: Array | float, A: Array) -> Array:
-    """A with a row above it, and a column of zeros before it."""
+    """Return A with a row above it and a column of zeros before it."""
     result = np.zeros((1 + A.shape[0], 1 + A.shape[1]))
     result[0, 0], result[0, 1:], result[1:, 1:] = corner, top, A
     return result
 
 
 def exact_rescale(a: Numbers, above: Array, below: Array) -> Numbers:
-    """a · above / below for powers of two: exact, and nothing leaves float64 on the way."""
+    """Return a · above / below for powers of two, without rounding and without overflow on the way."""
     exponent = np.frexp(above)[1] - np.frexp(below)[1]
     with np.errstate(over="ignore", under="ignore"):
-        if isinstance(a, DoubleDouble):
-            return DoubleDouble(np.ldexp(a.high, exponent), np.ldexp(a.low, exponent))
-        return np.ldexp(a, exponent)
+        return map_parts(lambda part: np.ldexp(part, exponent), a)
 
 
 def condition(R: Array) -> float:
-    """The condition number of an upper triangular R in the 1-norm, estimated as LAPACK does."""
+    """Return LAPACK's estimate of the condition number of an upper triangular R in the 1-norm."""
     if len(R) == 0:
         return 1.0
     reciprocal, _ = lapack.dtrcon(np.asfortranarray(R), norm="1", uplo="U")
@@ -80,10 +79,10 @@ def condition(R: Array) -> float:
 
 
 class PivotedTriangle:
-    """A triangle whose dependent columns are set aside: R on the kept ones, and the others as their combinations.
+    """The R factor of the independent columns, and the other (aliased) columns as combinations of them.
 
-    Columns are taken in order and a column that adds nothing to its predecessors is set aside, as in R's lm, so that
-    of two equal columns the later one is named.
+    Columns are taken in order. A column that adds nothing to those before is aliased, as in R's lm, so that the later
+    of two equal columns is reported.
     """
 
     def __init__(
@@ -96,14 +95,14 @@ class PivotedTriangle:
 
     @property
     def combinations(self) -> Array:
-        """Each aliased column as a combination of the kept ones."""
+        """Return each aliased column as a combination of the kept ones."""
         if len(self.aliased) == 0 or len(self.kept) == 0:
             return np.zeros((len(self.kept), len(self.aliased)))
         return to_float64(solve_triangular(self.R, self.beside))
 
 
 def pivot_triangle(R: Array, c: Array, tolerance: float = RANK_TOL) -> PivotedTriangle:
-    """Set aside the dependent columns of an upper triangular R (float64); c are the targets beside it.
+    """Separate the independent from the aliased columns of an upper triangular R (float64) with targets c.
 
     R may have fewer rows than columns.
     """
@@ -111,7 +110,7 @@ def pivot_triangle(R: Array, c: Array, tolerance: float = RANK_TOL) -> PivotedTr
     size = np.linalg.norm(R, axis=0)
     if rows == q and (np.abs(np.diagonal(R)) > tolerance * size).all():
         T = inverse(R)
-        if (ROUNDING * size @ np.abs(T) < 1).all():  # as `_rounding` below, for all columns at once
+        if (ROUNDING * size @ np.abs(T) < 1).all():  # `_rounding` of all columns at once
             return PivotedTriangle(R, c, list(range(q)), [], np.empty((q, 0)), T)
     M = np.hstack([R, c])
     beside = np.zeros((rows, q))
@@ -119,11 +118,11 @@ def pivot_triangle(R: Array, c: Array, tolerance: float = RANK_TOL) -> PivotedTr
     aliased: list[int] = []
     for j in range(q):
         r = len(kept)
-        if r == rows:  # nothing is left for any column to add
+        if r == rows:  # no column can add anything
             beside[:, len(aliased) : len(aliased) + q - j] = M[:, j:q]
             aliased.extend(range(j, q))
             break
-        here = slice(r, j + 1)  # below the diagonal there is nothing, and rows above are done with
+        here = slice(r, j + 1)  # entries below the diagonal are zero, and the rows above are finished
         v = M[here, j].copy()
         length = np.linalg.norm(v)
         noise = tolerance * size[j]
@@ -143,12 +142,12 @@ def pivot_triangle(R: Array, c: Array, tolerance: float = RANK_TOL) -> PivotedTr
 
 
 def _rounding(R: Array, column: Array, sizes: Array) -> float:
-    """What rounding errors may leave of a column that is a combination of the others: those of its largest parts."""
+    """Return what rounding may leave of a column that is a combination of the others: errors of its largest parts."""
     return ROUNDING * float(np.abs(solve_triangular(np.triu(R), column[:, None])[:, 0]) @ sizes)
 
 
 def pivot_normal(A: DoubleDouble, C: DoubleDouble) -> PivotedTriangle:
-    """The Cholesky factor of a double-double normal matrix A, its dependent columns set aside."""
+    """Return the Cholesky factor of a double-double normal matrix A and products C, its aliased columns separated."""
     q, k = C.shape
     length = np.sqrt(np.diagonal(A.high))
     M = DoubleDouble(np.hstack([A.high, C.high]), np.hstack([A.low, C.low]))
@@ -171,13 +170,47 @@ def pivot_normal(A: DoubleDouble, C: DoubleDouble) -> PivotedTriangle:
         update = DoubleDouble(high[j + 1 :], low[j + 1 :]) - row[j + 1 : q, None] * row[None, :]
         high[j + 1 :], low[j + 1 :] = update.high, update.low
     upper = DoubleDouble(
-        np.array([r.high for r in rows]).reshape(-1, q + k),
-        np.array([r.low for r in rows]).reshape(-1, q + k),
+        np.array([r.high for r in rows]).reshape(-1, q + k), np.array([r.low for r in rows]).reshape(-1, q + k)
     )
-    triangle = upper[:, kept]
-    triangle = DoubleDouble(np.triu(triangle.high), np.triu(triangle.low))
-    # A row of the factor knows nothing of columns before it that were set aside.
-    beside = upper[:, aliased]
+    # A row of the factor has no part in the aliased columns before it.
     before = np.array(kept, dtype=int)[:, None] > np.array(aliased, dtype=int)[None, :]
-    beside = DoubleDouble(np.where(before, 0.0, beside.high), np.where(before, 0.0, beside.low))
-    return PivotedTriangle(triangle, upper[:, q:], kept, aliased, beside)
+    beside = map_parts(lambda part: np.where(before, 0.0, part), upper[:, aliased])
+    return PivotedTriangle(map_parts(np.triu, upper[:, kept]), upper[:, q:], kept, aliased, beside)
+
+
+def least_norm(solved: PivotedTriangle, unit: Array) -> Array:
+    """Return the matrix that maps coefficients of the kept columns to those of smallest norm for all columns."""
+    q, kept, aliased = len(unit), solved.kept, solved.aliased
+    if 2 * len(kept) < q:  # the row space has fewer dimensions than the null space
+        spanned = np.empty((q, len(kept)))
+        spanned[kept], spanned[aliased] = to_float64(solved.R).T, to_float64(solved.beside).T
+        spanned *= np.maximum(unit / unit.max(), 1 / HUGE)[:, None]
+        basis, _ = np.linalg.qr(spanned)
+        return np.asarray(basis @ basis[kept].T)
+    null = np.zeros((q, len(aliased)))
+    with np.errstate(over="ignore"):
+        null[kept] = -solved.combinations * np.clip(unit[aliased] / unit[kept][:, None], 1 / HUGE, HUGE)
+    null[aliased, np.arange(len(aliased))] = 1.0
+    basis, _ = np.linalg.qr(null / np.linalg.norm(null, axis=0))
+    keep = np.eye(q)[:, kept]
+    return np.asarray(keep - basis @ (basis.T @ keep))
+
+
+def factor_normal(A: Array, C: Array, total: Array) -> tuple[Array, Array, Array, float]:
+    """Return (R, c, rest, rank tolerance) of float64 normal equations, by Cholesky or by eigenvalues if singular."""
+    R: Array
+    try:
+        R = np.asarray(np.linalg.cholesky(A).T)
+        if (np.diagonal(R) ** 2 > 64 * EPS * np.sqrt(len(A))).all():
+            c = solve_triangular(R, C, transposed=True) if len(R) else C
+            return R, c, np.maximum(total - (c**2).sum(axis=0), 0.0), RANK_TOL
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(A)
+    # Directions below the rounding errors of the matrix explain nothing and are left out.
+    above_noise = values > 64 * EPS * len(A)
+    root = np.sqrt(values[above_noise])[:, None]
+    Q, R = map(np.asarray, np.linalg.qr(root * vectors[:, above_noise].T))
+    c = Q.T @ (vectors[:, above_noise].T @ C / root)
+    R = np.where(np.diagonal(A) > 0, R, 0.0)  # a constant column must stay exactly zero
+    return R, c, np.maximum(total - (c**2).sum(axis=0), 0.0), 1e-6

@@ -1,7 +1,7 @@
-"""Columns of a logistic design that are combinations of others, and what follows for its coefficients.
+"""Find columns of a logistic design that are combinations of others, and choose the coefficients of smallest norm.
 
-The likelihood determines coefficients only up to the null space of the columns. Of all that maximise it those of
-smallest norm in the user's units are given, the intercept left out of the norm: the convention of least squares.
+The likelihood determines coefficients only up to the null space of the columns. As in least squares, the result is the
+maximiser whose slopes have the smallest norm in the user's units.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ import numpy as np
 
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling
 from linearly.algorithm.least_squares.identification import constant_columns, null_direction, set_small_to_zero
-from linearly.algorithm.least_squares.solution import least_norm, whiten
-from linearly.algorithm.least_squares.triangular import PivotedTriangle
+from linearly.algorithm.least_squares.triangular import PivotedTriangle, least_norm
+from linearly.algorithm.least_squares.whitening import whiten
 from linearly.kernels.double_double import Array
 
-_ALIAS_TOL = 1e-7  # of the length of a column: what is left of one that is constant
+_ALIAS_TOL = 1e-7  # share of its length that rounding leaves of a constant column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aliasing:
-    """Features that are combinations of the intercept and others, all in the units of a scaling."""
+    """Features that are combinations of the intercept and others, in scaled columns."""
 
     aliased: tuple[int, ...]  # features
-    null: Array  # a generic direction of the null space in the user's units, intercept first
-    spread: Array  # takes the coefficients of the other features to those of smallest norm
+    null: Array  # a random direction of the null space in the user's units, intercept first
+    spread: Array  # maps the coefficients of the other features to those of smallest norm
     combinations: Array  # the aliased features as combinations of the others
     mean: Array  # of the features, in some weights
 
     @classmethod
     def of(cls, design: Array, scaling: ColumnScaling, intercept: bool) -> Self | None:
-        """Read it off D'WD for a design D = [1 | Z], or Z without an intercept; None at full rank."""
+        """Return the aliasing of D'WD for a design D = [1 | Z], or Z without an intercept; None at full rank."""
         white = whiten(design)
         if not white.aliased:
             return None
         first, solved, size = int(intercept), white.solved, white.size[int(intercept) :]
-        beside = solved.beside[first:].copy()  # the rest of a triangle whose first column is 1 is that about the mean
+        beside = solved.beside[first:].copy()  # below row 0, that of the ones, columns are centred
         beside[:, np.linalg.norm(beside, axis=0) <= _ALIAS_TOL * np.linalg.norm(solved.beside, axis=0)] = 0.0
         kept, aliased = solved.kept[first:] - first, solved.aliased - first
         about = PivotedTriangle(solved.R[first:, first:], solved.c[first:], list(kept), list(aliased), beside)

@@ -1,8 +1,8 @@
-"""The logistic objective: a block and coefficients B → loss, gradient, Hessian, which add up over blocks.
+"""Evaluate the logistic loss of a block: loss, gradient and Hessian at coefficients B, which add up over blocks.
 
-Shapes, written once: a row x has q = 1 + p entries, the constant first (q = p without an intercept). K classes have
-c = K − 1 logits x'B, B being q × c, against a reference class whose logit is 0. The gradient is q × c. The Hessian is
-(c·q) × (c·q), logit by logit: entry (a·q + i, b·q + j) belongs to B[i, a] and B[j, b].
+Shapes: a row x has q = 1 + p entries, the constant first (q = p without an intercept). K classes have c = K − 1 logits
+x'B, B being q × c, against a reference class whose logit is 0. The gradient is q × c. The Hessian is (c·q) × (c·q),
+logit by logit: entry (a·q + i, b·q + j) belongs to B[i, a] and B[j, b].
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from linearly.dataset.rows.block import Block
 from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import is_sparse
 
-_ROWS = 4096  # at a time in NumPy, so that temporaries stay in cache
+_ROWS = 4096  # rows per NumPy operation, so that temporaries stay in cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossDerivatives:
-    """Loss, gradient and (if asked for) Hessian at some B; what blocks say adds up."""
+    """Loss, gradient and (if requested) Hessian at some B. ``a + b`` is that of both sets of rows."""
 
     loss: float
     gradient: Array
@@ -48,27 +48,27 @@ class LossDerivatives:
 
 @dataclass(frozen=True, eq=False)
 class Logistic:
-    """−log likelihood of K classes with c = K − 1 logits, the features measured in a scaling."""
+    """The negative log likelihood of K classes with c = K − 1 logits, for scaled features."""
 
     K: int
-    reference: int  # number of the class whose logit is 0
+    reference: int  # code of the class whose logit is 0
     scaling: ColumnScaling
     intercept: bool
 
     def evaluator(self, B: Array, hessian: bool = True) -> Callable[[Block], LossDerivatives]:
-        """What a block says about B."""
+        """Return the function that evaluates a block at B."""
         if not hessian and self.intercept and self.K > 2:
             return lambda block: self._softmax(block, B)
         if not hessian and not self.scaling.shift.any():
-            return lambda block: self._direct(block, B)
+            return lambda block: self._unscaled(block, B)
         if self.K == 2 and self.intercept:
-            return lambda block: self._two(block, B, hessian)
-        return lambda block: self._many(block, B, hessian)
+            return lambda block: self._two_classes(block, B, hessian)
+        return lambda block: self._by_design(block, B, hessian)
 
     def curvatures(self, B: Array, diagonal: bool) -> Callable[[Block], Array]:
-        """Σ w p(1 − p) z z' of each class at B, of what a block has: (K, q, q), or the diagonals, (K, q)."""
+        """Return the function that reduces a block to Σ w p(1 − p) zz' of each class, (K, q, q), or its diagonals."""
 
-        def of(block: Block) -> Array:
+        def reduce_block(block: Block) -> Array:
             total = np.zeros((self.K, len(B)) if diagonal else (self.K, len(B), len(B)))
             for rows in row_slices(block):
                 X = block.X[rows]
@@ -87,17 +87,17 @@ class Logistic:
                         H += kernels.gram(dense, None, w, self.scaling.shift, 1.0 / self.scaling.scale)[first:, first:]
             return total
 
-        return of
+        return reduce_block
 
     def squares(self, X: Any, W: Array) -> Array:
-        """Σ w z² of each column of [1 | X] in the scaling, for each column of W; sparse X stays sparse."""
-        if is_sparse(X):  # a scaling of sparse columns has no shift
+        """Return Σ w z² of each scaled column of [1 | X], for each column of W; sparse X stays sparse."""
+        if is_sparse(X):  # the shift of sparse columns is 0
             squares = np.asarray((X.multiply(X).T @ W).T) / self.scaling.scale**2
             return np.concatenate([W.sum(axis=0)[:, None], squares], axis=1) if self.intercept else squares
         return np.asarray(W.T @ self.design(X) ** 2)
 
     def design(self, X: Any) -> Array:
-        """[1 | X] in the scaling, dense."""
+        """Return scaled [1 | X], dense."""
         dense, _ = high_low_parts(X)
         Z = np.empty((dense.shape[0], int(self.intercept) + dense.shape[1]))
         if self.intercept:
@@ -107,19 +107,19 @@ class Logistic:
         return Z
 
     def probabilities(self, logits: Array) -> tuple[Array, Array]:
-        """(P without the reference class, log of the normaliser) of logits, n × c."""
+        """Return the probabilities without the reference class, and the log of the normaliser, of logits (n × c)."""
         top = np.maximum(logits.max(axis=1, initial=0.0), 0.0)
         E = np.exp(logits - top[:, None])
         total = E.sum(axis=1) + np.exp(-top)
         return E / total[:, None], top + np.log(total)
 
     def columns(self) -> Array:
-        """Class numbers of the logits, in order."""
+        """Return the class codes of the logits, in order."""
         return np.delete(np.arange(self.K), self.reference)
 
     def _softmax(self, block: Block, B: Array) -> LossDerivatives:
         if is_sparse(block.X):
-            return self._direct(block, B)
+            return self._unscaled(block, B)
         dense, _ = high_low_parts(block.X)
         codes = self._logit_of[np.asarray(block.y)]
         loss, gradient, mistakes, largest = kernels.softmax(
@@ -129,14 +129,14 @@ class Logistic:
 
     @cached_property
     def _logit_of(self) -> NDArray[np.int32]:
-        """The logit of each class, −1 for the reference."""
+        """Return the index of the logit of each class, −1 for the reference."""
         logit = np.full(self.K, -1, dtype=np.int32)
         logit[self.columns()] = np.arange(self.K - 1)
         return logit
 
-    @np.errstate(invalid="ignore", over="ignore")  # a NaN or infinity in X shows up in the loss
-    def _direct(self, block: Block, B: Array) -> LossDerivatives:
-        """Loss and gradient of sparse rows as they are: B is taken to the user's units, the gradient back."""
+    @np.errstate(invalid="ignore", over="ignore")  # a NaN or infinity in X appears in the loss
+    def _unscaled(self, block: Block, B: Array) -> LossDerivatives:
+        """Return loss and gradient without scaling the rows, so that sparse rows stay sparse; B is scaled instead."""
         first = int(self.intercept)
         total = LossDerivatives(0.0, np.zeros_like(B), None, 0, 0.0)
         for rows in row_slices(block):
@@ -149,15 +149,15 @@ class Logistic:
         return total
 
     def _logits(self, X: Any, B: Array) -> Array:
-        """Of rows as they are: B is taken to the user's units."""
+        """Return the logits of unscaled rows."""
         first = int(self.intercept)
         coef = B[first:] / self.scaling.scale[:, None]
         constant = (B[0] if first else 0.0) - self.scaling.shift @ coef
         return np.asarray((X if is_sparse(X) else high_low_parts(X)[0]) @ coef) + constant
 
-    def _two(self, block: Block, B: Array, hessian: bool) -> LossDerivatives:
+    def _two_classes(self, block: Block, B: Array, hessian: bool) -> LossDerivatives:
         dense, _ = high_low_parts(block.X)
-        target = np.asarray(block.y, dtype=np.float64)  # the reference of two classes is always class 0
+        target = np.asarray(block.y, dtype=np.float64)  # for two classes the reference is class 0
         return LossDerivatives(
             *kernels.logistic(
                 dense,
@@ -171,7 +171,7 @@ class Logistic:
         )
 
     @np.errstate(invalid="ignore", over="ignore")
-    def _many(self, block: Block, B: Array, hessian: bool) -> LossDerivatives:
+    def _by_design(self, block: Block, B: Array, hessian: bool) -> LossDerivatives:
         q, c = B.shape
         total = LossDerivatives(0.0, np.zeros((q, c)), np.zeros((q * c, q * c)) if hessian else None, 0, 0.0)
         for rows in row_slices(block):
@@ -183,7 +183,7 @@ class Logistic:
         return total
 
     def _loss_and_residuals(self, logits: Array, block: Block, rows: slice) -> tuple[LossDerivatives, Array]:
-        """What logits say but for gradient and Hessian, and the weighted residuals P − Y."""
+        """Return the derivatives of logits without gradient and Hessian, and the weighted residuals P − Y."""
         n, c = logits.shape
         logit_of = self._logit_of[np.asarray(block.y)[rows].astype(np.intp)]
         weight = np.ones(n) if block.weight is None else block.weight[rows]
@@ -214,5 +214,5 @@ class Logistic:
 
 
 def row_slices(block: Block) -> Iterator[slice]:
-    """The rows of a block, a few thousand at a time."""
+    """Yield slices of a few thousand rows of a block."""
     return (slice(first, first + _ROWS) for first in range(0, max(len(block), 1), _ROWS))

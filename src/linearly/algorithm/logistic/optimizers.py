@@ -1,7 +1,7 @@
-"""Optimizers over folds: Newton, which is IRLS; a preconditioned quasi-Newton for wide data; gradient descent.
+"""Minimise a loss by Newton's method, by preconditioned L-BFGS for wide data, or by gradient descent.
 
-Each takes `look(B, hessian)`, one pass over the rows that says loss, gradient and Hessian at B, and returns where it
-ended with the `Path` it took. B is q × c throughout.
+Each optimizer takes `evaluate(B, hessian)`, one pass over the rows that returns loss, gradient and Hessian at B, which
+is q × c. It returns an `OptimizeResult` with the `History` of its passes. Newton's method on the logistic loss is IRLS.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.linalg import cho_factor, cho_solve
 
-from linearly.algorithm.least_squares.solution import whiten
+from linearly.algorithm.least_squares.whitening import whiten
 from linearly.algorithm.logistic.objective import LossDerivatives
 from linearly.kernels.double_double import Array
 
@@ -22,15 +22,15 @@ Evaluate = Callable[[Array, bool], LossDerivatives]
 Preconditioner = Callable[[Array], Array]
 
 MAX_PASSES = 100
-STEP_TOL_SE = 1e-10  # of a standard error: the Newton step that ends the search, taken before it ends
-STALLED_STEP_SE = 1e-6  # of a standard error: a step after which the next must be much smaller
-SATURATED_LOGIT = 15.0  # a logit beyond this has a probability of 0 or 1 for all practical purposes
-MIN_PASSES_FOR_SEPARATION = 12  # passes after which growing logits are a sign of separation
+STEP_TOL_SE = 1e-10  # standard errors; a smaller Newton step is taken and ends the search
+STALLED_STEP_SE = 1e-6  # standard errors; after a smaller step the next must be much smaller still
+SATURATED_LOGIT = 15.0  # |logit| beyond which a probability is 0 or 1 for all practical purposes
+MIN_PASSES_FOR_SEPARATION = 12  # passes after which large logits indicate separation
 
 
 @dataclass(frozen=True, eq=False)
 class SecantPair:
-    """A step, the change of the gradient along it, and the step that the preconditioner would make of that change."""
+    """A step, the change of the gradient along it, and the preconditioner times that change."""
 
     step: Array
     change: Array
@@ -42,20 +42,20 @@ class SecantPair:
 
     @cached_property
     def ratio(self) -> float:
-        """How much longer the step was than the preconditioner's guess of it."""
+        """Return how much longer the step was than the preconditioner's guess of it."""
         return self.curvature / max(float((self.change * self.guess).sum()), 1e-300)
 
 
 @dataclass
 class History:
-    """What each pass found: loss, gradient norm, and the length of the step that followed (1 = a full Newton step)."""
+    """Loss, gradient norm and coefficients of each pass, and the length of the step after it (1 is a full step)."""
 
     loss: list[float] = field(default_factory=list)
     gradient_norm: list[float] = field(default_factory=list)
     step: list[float] = field(default_factory=list)
     coef: list[Array] = field(default_factory=list)
 
-    def note(self, B: Array, at: LossDerivatives, step: float) -> None:
+    def append(self, B: Array, at: LossDerivatives, step: float) -> None:
         """Add a pass."""
         self.loss.append(at.loss)
         self.gradient_norm.append(float(np.linalg.norm(at.gradient)))
@@ -65,8 +65,8 @@ class History:
     def __len__(self) -> int:
         return len(self.loss)
 
-    def then(self, other: History) -> History:
-        """This path and the one that went on from its end."""
+    def followed_by(self, other: History) -> History:
+        """Return this history and one that continues it."""
         return History(
             self.loss + other.loss,
             self.gradient_norm + other.gradient_norm,
@@ -75,97 +75,100 @@ class History:
         )
 
 
-Renewed = Callable[[History, Array], Preconditioner | None]
-"""After some passes, at B: a preconditioner to go on with, or None where the one there is will do."""
+RefreshPreconditioner = Callable[[History, Array], Preconditioner | None]
+"""A function of the history and B that returns a new preconditioner, or None to keep the present one."""
 
 
 @dataclass(frozen=True, eq=False)
 class OptimizeResult:
-    """Where an optimizer ended. `last` is what the last pass saw; `suspicious` if it looked like separation."""
+    """Final coefficients of an optimizer, the derivatives of its last pass, and why it stopped."""
 
     B: Array
     last: LossDerivatives
-    path: History
+    history: History
     converged: bool
     separation_suspected: bool = False
-    aliased: tuple[int, ...] = ()  # rows of B that belong to columns depending on others; they stay where they started
-    design: Array | None = None  # D'WD of the columns in some weights, where it was formed: it tells them apart
+    aliased: tuple[
+        int, ...
+    ] = ()  # rows of B for columns that are combinations of others; they keep their initial values
+    design: Array | None = (
+        None  # D'WD of the columns in some weights, if it was computed; it identifies aliased columns
+    )
 
 
 def newton(
-    look: Evaluate,
+    evaluate: Evaluate,
     B: Array,
     *,
-    hold: tuple[int, int] | None = None,
+    fixed: tuple[int, int] | None = None,
     stop_when_separated: bool = True,
-    small_step: float = STEP_TOL_SE,
+    step_tol: float = STEP_TOL_SE,
 ) -> OptimizeResult:
-    """Newton's method with step-halving: each step is a weighted least-squares fit (S3), never dividing by a weight.
+    """Minimise by Newton's method with step-halving. Each step is a weighted least-squares fit.
 
-    `hold` is the place in B of a coefficient that may not move, for profile likelihoods. The search ends with a step
-    below `small_step` standard errors; the next would be about its square.
+    `fixed` is the index in B of a coefficient that may not move, for profile likelihoods. The search ends after a step
+    below `step_tol` standard errors; the next would be about its square.
     """
-    path = History()
-    best = look(B, True)
+    history = History()
+    best = evaluate(B, True)
     q, c = B.shape
     assert best.hessian is not None
-    aliased, kept = independent(best.hessian, q, c)
+    aliased, kept = aliased_and_kept(best.hessian, q, c)
     design = best.hessian[:q, :q]
-    if hold is not None:
-        kept = kept[kept != hold[1] * q + hold[0]]
+    if fixed is not None:
+        kept = kept[kept != fixed[1] * q + fixed[0]]
     before = np.inf
     for _ in range(MAX_PASSES):
         if stop_when_separated and best.mistakes == 0:
-            path.note(B, best, 0.0)
-            return OptimizeResult(B, best, path, False, True, aliased, design)
+            history.append(B, best, 0.0)
+            return OptimizeResult(B, best, history, False, True, aliased, design)
         step, decrement = _newton_step(best, kept)
-        # A standard error of rows that weigh next to nothing is no measure: their whole loss is smaller.
+        # With tiny weights a standard error is too large a unit: the whole loss is smaller.
         weighty = min(1.0, best.loss)
-        # From a step so small the next is about its square. Where it is not, both are rounding errors of the gradient,
-        # which columns that are nearly combinations of others enlarge; the search would never end. Where classes are
-        # separable steps shrink slowly, too: that is for the checks below to say.
+        # After a step so small the next is about its square. Otherwise both are rounding errors of the gradient,
+        # enlarged by columns that are nearly combinations of others, and the search would never end. Steps also shrink
+        # slowly for separable classes, which the checks below detect.
         finite = best.largest <= SATURATED_LOGIT or not stop_when_separated
         stalled = finite and before <= STALLED_STEP_SE**2 * weighty and decrement > before / 16
-        if decrement <= small_step**2 * weighty or stalled:
-            path.note(B, best, 1.0)
-            return OptimizeResult(B + step, best, path, True, False, aliased, design)
+        if decrement <= step_tol**2 * weighty or stalled:
+            history.append(B, best, 1.0)
+            return OptimizeResult(B + step, best, history, True, False, aliased, design)
         before = decrement
-        if stop_when_separated and len(path) >= MIN_PASSES_FOR_SEPARATION and best.largest > SATURATED_LOGIT:
-            path.note(B, best, 0.0)
-            return OptimizeResult(B, best, path, False, True, aliased, design)
+        if stop_when_separated and len(history) >= MIN_PASSES_FOR_SEPARATION and best.largest > SATURATED_LOGIT:
+            history.append(B, best, 0.0)
+            return OptimizeResult(B, best, history, False, True, aliased, design)
         length = 1.0
         while True:
-            trial = look(B + length * step, True)
-            # Rounding alone may raise the loss near the minimum; that is no reason to halve.
+            trial = evaluate(B + length * step, True)
+            # Near the minimum rounding alone may raise the loss, so a tiny increase is accepted.
             if trial.loss <= best.loss * (1 + 1e-12) or length < 1e-6:
                 break
             length /= 2
-        path.note(B, best, length)
+        history.append(B, best, length)
         B, best = B + length * step, trial
-    path.note(B, best, 0.0)
-    return OptimizeResult(B, best, path, False, best.largest > SATURATED_LOGIT, aliased, design)
+    history.append(B, best, 0.0)
+    return OptimizeResult(B, best, history, False, best.largest > SATURATED_LOGIT, aliased, design)
 
 
 def quasi_newton(
-    look: Evaluate,
+    evaluate: Evaluate,
     B: Array,
     solve: Preconditioner,
     *,
     stop_when_separated: bool = True,
     tolerance: float = 1e-8,
-    small_step: float = 0.0,
-    renewed: Renewed = lambda path, B: None,
+    step_tol: float = 0.0,
+    refresh: RefreshPreconditioner = lambda history, B: None,
     passes: int = 10 * MAX_PASSES,
     memory: int = 12,
 ) -> OptimizeResult:
-    """L-BFGS, preconditioned: `solve` applies the inverse of a matrix that the Hessian resembles.
+    """Minimise by preconditioned L-BFGS; `solve` applies the inverse of an approximate Hessian.
 
-    Ends with a step, taken before it ends, that is shorter than `tolerance` times the first or than `small_step`, both
-    in standard errors as far as the curvature is known by then. What steps have taught about the Hessian is kept where
-    the matrix is `renewed`.
+    The search ends after a step shorter than `tolerance` times the first or than `step_tol`, in standard errors as far
+    as the curvature is known. The secant pairs are kept when `refresh` returns a new preconditioner.
     """
-    path = History()
-    best = look(B, False)
+    history = History()
+    best = evaluate(B, False)
     pairs: list[SecantPair] = []
     start: float | None = None
     for _ in range(passes):
@@ -174,18 +177,20 @@ def quasi_newton(
         slope = float((direction * g).sum())
         size = float(np.sqrt(abs(slope)))
         start = size if start is None else start
-        if size <= max(tolerance * start, small_step, 1e-300):
-            path.note(B, best, float(slope < 0))
-            # Where classes are separable, steps become small for want of a slope, not for want of a distance.
-            return OptimizeResult(B + direction if slope < 0 else B, best, path, True, best.largest > SATURATED_LOGIT)
+        if size <= max(tolerance * start, step_tol, 1e-300):
+            history.append(B, best, float(slope < 0))
+            # For separable classes steps become small because the slope vanishes, not because the minimum is near.
+            return OptimizeResult(
+                B + direction if slope < 0 else B, best, history, True, best.largest > SATURATED_LOGIT
+            )
         if stop_when_separated and best.mistakes == 0 and best.largest > SATURATED_LOGIT:
             break
         if slope >= 0:
             pairs.clear()
             direction = -solve(g)
             slope = float((direction * g).sum())
-        length, trial = _backtrack(look, B, best, direction, slope)
-        path.note(B, best, length)
+        length, trial = _backtrack(evaluate, B, best, direction, slope)
+        history.append(B, best, length)
         if trial is None:
             break
         change = trial.gradient - g
@@ -194,52 +199,52 @@ def quasi_newton(
             pairs.append(pair)
             del pairs[:-memory]
         B, best = B + pair.step, trial
-        fresh = renewed(path, B)
+        fresh = refresh(history, B)
         if fresh is not None:
             solve = fresh
             pairs = [replace(pair, guess=fresh(pair.change)) for pair in pairs]
-    return OptimizeResult(B, best, path, False, best.largest > SATURATED_LOGIT)
+    return OptimizeResult(B, best, history, False, best.largest > SATURATED_LOGIT)
 
 
 def gradient_descent(
-    look: Evaluate, B: Array, curvature: float, *, steps: int = 2000, tolerance: float = 1e-6
+    evaluate: Evaluate, B: Array, curvature: float, *, steps: int = 2000, tolerance: float = 1e-6
 ) -> OptimizeResult:
-    """Steps of 1 / curvature against the gradient, for teaching: the curvature bounds that of the loss everywhere."""
-    path = History()
+    """Minimise by steps of 1 / curvature against the gradient; `curvature` bounds that of the loss everywhere."""
+    history = History()
     first: float | None = None
-    best = look(B, False)
+    best = evaluate(B, False)
     for _ in range(steps):
-        path.note(B, best, 1 / curvature)
-        size = path.gradient_norm[-1]
+        history.append(B, best, 1 / curvature)
+        size = history.gradient_norm[-1]
         first = size if first is None else first
         if size <= tolerance * max(first, 1e-300):
-            return OptimizeResult(B, best, path, converged=True)
+            return OptimizeResult(B, best, history, converged=True)
         B = B - best.gradient / curvature
-        best = look(B, False)
-    return OptimizeResult(B, best, path, converged=False, separation_suspected=best.mistakes == 0)
+        best = evaluate(B, False)
+    return OptimizeResult(B, best, history, converged=False, separation_suspected=best.mistakes == 0)
 
 
 def diagonal_preconditioner(diagonal: Array) -> Preconditioner:
-    """The inverse of a diagonal matrix; columns of zeros stay where they are."""
+    """Return the inverse of a diagonal matrix; 0 for zeros on the diagonal."""
     inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
     return lambda g: np.asarray(inverse[:, None] * g)
 
 
 def preconditioner(H: Array) -> Preconditioner:
-    """The inverse of a positive matrix H (q × q), a little ridge making it safe."""
+    """Return the inverse of a positive matrix H (q × q) with a small ridge."""
     H = H + np.diag(np.full(len(H), 1e-12 * np.trace(H) / len(H)))
     try:
         factor = cho_factor(H)
-    except LinAlgError:  # nothing is left of it, where all rows of a class are certain
+    except LinAlgError:  # H vanishes if all rows of a class are certain
         return diagonal_preconditioner(np.diagonal(H))
     return lambda g: np.asarray(cho_solve(factor, g))
 
 
 def class_preconditioner(curvatures: Array, columns: Array, reference: int) -> Preconditioner:
-    """The inverse of the Hessian as if each of K classes had coefficients of its own that leave the others' alone.
+    """Return the inverse of the Hessian without the terms between coefficients of different classes.
 
-    `curvatures` are K matrices, q × q, or their diagonals. The logits then are differences against the reference.
-    Where all classes are equally likely everywhere it is the inverse itself.
+    `curvatures` are K matrices, q × q, or their diagonals. Each class has its own coefficients, and logits are
+    differences to the reference class. If all classes are equally likely everywhere, it is the exact inverse.
     """
     K = len(curvatures)
     parts = [diagonal_preconditioner(H) if H.ndim == 1 else preconditioner(H) for H in curvatures]
@@ -254,20 +259,20 @@ def class_preconditioner(curvatures: Array, columns: Array, reference: int) -> P
 
 
 def hessian_preconditioner(H: Array, c: int) -> Preconditioner:
-    """The inverse of a whole Hessian of c logits, of its rank where that is less than full."""
+    """Return the inverse of a full Hessian of c logits, or its pseudo-inverse if that is singular."""
     root = whiten(H).root
     return lambda g: np.asarray((root @ (root.T @ g.T.reshape(-1))).reshape(c, -1).T)
 
 
 def newton_polish(found: OptimizeResult) -> OptimizeResult:
-    """What one Newton step makes of where a search ended, its last pass having seen a Hessian.
+    """Return the result after one Newton step with the Hessian of its last pass.
 
-    Coefficients of columns that depend on others become 0, the others taking over what they were for.
+    Coefficients of aliased columns become 0, and the others take over their part.
     """
     b, g, H = found.B.T.reshape(-1), found.last.gradient.T.reshape(-1), found.last.hessian
     assert H is not None
     q, c = found.B.shape
-    aliased, kept = independent(H, q, c)
+    aliased, kept = aliased_and_kept(H, q, c)
     left_out = np.setdiff1d(np.arange(q * c), kept)
     root = whiten(H[np.ix_(kept, kept)]).root
     step = np.zeros(q * c)
@@ -276,8 +281,8 @@ def newton_polish(found: OptimizeResult) -> OptimizeResult:
     return replace(found, B=found.B + step.reshape(c, q).T, aliased=aliased)
 
 
-def independent(H: Array, q: int, c: int) -> tuple[tuple[int, ...], Array]:
-    """The columns that depend on others, and the places in the Hessian of c logits that belong to the rest."""
+def aliased_and_kept(H: Array, q: int, c: int) -> tuple[tuple[int, ...], Array]:
+    """Return the aliased columns, and the indices of the others in the Hessian of c logits."""
     aliased = whiten(H[:q, :q]).aliased
     return aliased, np.concatenate([a * q + np.setdiff1d(np.arange(q), aliased) for a in range(c)])
 
@@ -294,9 +299,10 @@ def _newton_step(at: LossDerivatives, kept: Array) -> tuple[Array, float]:
 
 
 def _two_loops(g: Array, pairs: Sequence[SecantPair], solve: Preconditioner) -> Array:
-    """The L-BFGS direction (Nocedal 1980), started from the preconditioner.
+    """Return the L-BFGS product of the inverse Hessian and g (Nocedal 1980), starting from the preconditioner.
 
-    Its scale is the mean of what the pairs say: one pair alone sees one direction, and swings by a factor of two.
+    The preconditioner is scaled by the mean ratio of the pairs. One pair alone measures one direction only, and its
+    ratio varies by a factor of two.
     """
     q = g.copy()
     shares = []
@@ -313,11 +319,11 @@ def _two_loops(g: Array, pairs: Sequence[SecantPair], solve: Preconditioner) -> 
 
 
 def _backtrack(
-    look: Evaluate, B: Array, best: LossDerivatives, direction: Array, slope: float
+    evaluate: Evaluate, B: Array, best: LossDerivatives, direction: Array, slope: float
 ) -> tuple[float, LossDerivatives | None]:
     length = 1.0
     for _ in range(40):
-        trial = look(B + length * direction, False)
+        trial = evaluate(B + length * direction, False)
         if trial.loss <= best.loss + 1e-4 * length * slope + 1e-13 * abs(best.loss):
             return length, trial
         length /= 2

@@ -1,4 +1,4 @@
-"""Robust covariances of a logistic fit: outer products of the scores, one more fold at the final coefficients."""
+"""Compute robust covariances of a logistic fit from the outer products of the scores, by one more pass."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from linearly.kernels.double_double import Array
 def score_meat(
     rows: Rows, objective: Logistic, B: Array, root: Array, kind: str, n: int, groups: Any
 ) -> tuple[Array, int | None]:
-    """root' (Σ s s') root for the scores s of rows ("HC0", "HC1") or of groups of rows ("cluster"), in the scaling.
+    """Return root' (Σ s s') root for the scores s of rows ("HC0", "HC1") or of groups ("cluster"), and G.
 
-    HC1 multiplies by n / (n − k), n being the rows of positive weight; groups by G/(G−1) · (n−1)/(n−k), as R's sandwich
-    does, and G is returned too. Weights are those of a sample: a row's score is multiplied by its weight, so all
-    weights times a constant change nothing, and groups of one row each give HC1.
+    HC1 multiplies by n / (n − k), n being the number of rows of positive weight. "cluster" multiplies by
+    G/(G−1) · (n−1)/(n−k), as R's sandwich does. The score of a row is multiplied by its weight, so a common factor of
+    all weights changes nothing, and groups of one row each give HC1.
     """
     k = root.shape[1]
 
@@ -36,11 +36,10 @@ def score_meat(
 
 
 def _scores(block: Block, objective: Logistic, B: Array) -> Array:
-    """The gradient of each row's log likelihood, weights left out, n × (c·q), logit by logit."""
+    """Return the gradient of each row's unweighted log likelihood, n × (c·q), logit by logit."""
     Z = objective.design(block.X)
     P, _ = objective.probabilities(Z @ B)
-    columns = objective.columns()
-    R = (np.asarray(block.y)[:, None] == columns[None, :]) - P
+    R = (np.asarray(block.y)[:, None] == objective.columns()[None, :]) - P
     return np.asarray((R[:, :, None] * Z[:, None, :]).reshape(len(Z), R.shape[1] * Z.shape[1]))
 
 
