@@ -497,7 +497,9 @@ def test_ridge_is_least_squares_on_more_rows(method, data, alpha):
     np.testing.assert_allclose(ridge.coef_, least.coef_, atol=1e-9 * size)
 
 
-@pytest.mark.parametrize("summary", [Gram.of, QRFactor.of, lambda b: Gram.of(b, extended=True)], ids=["gram", "qr", "dd"])
+@pytest.mark.parametrize(
+    "summary", [Gram.of, QRFactor.of, lambda b: Gram.of(b, extended=True)], ids=["gram", "qr", "dd"]
+)
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("features", [[0], [2, 0], [1, 2, 3], slice(1, 3), np.array([True, False, False, True])])
 def test_a_summary_answers_for_any_of_its_columns(summary, intercept, features):
