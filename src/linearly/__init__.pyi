@@ -7,8 +7,8 @@ from linearly.algorithm.separability.error_floor import error_floor as error_flo
 from linearly.api import Model as Model
 from linearly.api import fit as fit
 from linearly.api import load as load
-from linearly.dataset.cluster.partitions import from_dask as from_dask
-from linearly.dataset.cluster.partitions import from_spark as from_spark
+from linearly.dataset.cluster.collections import from_dask as from_dask
+from linearly.dataset.cluster.collections import from_spark as from_spark
 from linearly.dataset.features.digits import DigitFeatures as DigitFeatures
 from linearly.dataset.features.digits import digit_features as digit_features
 from linearly.dataset.features.spam import SpamFeatures as SpamFeatures

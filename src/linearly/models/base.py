@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linearly.dataset.cluster.partitions import predictions_on_cluster, rows_from_cluster
+from linearly.dataset.cluster.collections import predictions_on_cluster, rows_from_cluster
 from linearly.dataset.rows.array_checks import as_numeric_array, check_weight_range
 from linearly.dataset.rows.block import (
     ROW,

@@ -20,13 +20,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.dataset.design.design import DesignRows, design_of
-from linearly.dataset.design.zero_weights import fit_design
 from linearly.dataset.rows.block import Block, Rows, SingleBlockRows
 from linearly.dataset.rows.reduce import MergeTree, single_threaded_blas
 
 if TYPE_CHECKING:
-    from linearly.dataset.cluster.dask import DaskRows
+    pass
 
 S = TypeVar("S")
 
@@ -176,82 +174,6 @@ def not_empty(blocks: Iterable[S]) -> Iterator[S]:
             yield block
     if not found and block is not None:
         yield block
-
-
-def from_dask(X: Any, y: Any = None, weight: Any = None) -> DaskRows:
-    """Rows of a Dask array, of a Dask data frame of numbers, or of a bag (or list of delayed) of `Block`.
-
-    ``y`` and ``weight`` are Dask arrays, or columns of a data frame, with the rows of X in the same order. Estimators
-    take them as they are too: ``fit(X, y)``. A data frame with categories goes to ``ly.fit(frame, target=...)``.
-    """
-    try:
-        from linearly.dataset.cluster.dask import dask_rows
-    except ModuleNotFoundError as missing:
-        raise ImportError(f"Rows on Dask need {missing.name}: pip install 'linearly[dask]'.") from missing
-    return dask_rows(X, y, weight, labels=True)
-
-
-def from_spark(
-    frame: Any,
-    *,
-    target: str | None = None,
-    features: Sequence[str] | None = None,
-    weight: str | None = None,
-    missing: str = "error",
-) -> DesignRows:
-    """Rows of a Spark DataFrame for any estimator's ``fit``: text columns are categories, decimals become float64.
-
-    All columns but target and weight are features unless ``features`` names them. Rows with NULL are an "error", or are
-    left out (``missing="drop"``). Levels of categories are found in a pass over those columns. ``frame.persist()`` it
-    first if it is dear to compute: every pass computes it anew.
-    """
-    try:
-        from linearly.dataset.cluster.spark import SparkTables
-    except ModuleNotFoundError as absent:
-        raise ImportError(f"Rows on Spark need {absent.name}: pip install 'linearly[spark]'.") from absent
-    tables = SparkTables(frame)
-    design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
-    return DesignRows(tables, fit_design(design, tables))
-
-
-def rows_from_cluster(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False) -> Rows | None:
-    """Rows of X on Dask with its y and weights; None if X is here. ``labels`` says that y need not be numbers."""
-    home = type(X).__module__.partition(".")[0]
-    if home in ("dask", "dask_expr"):
-        from linearly.dataset.cluster.dask import dask_rows
-
-        return dask_rows(X, y, weight, labels=labels)
-    if home == "pyspark":
-        raise TypeError(
-            "A Spark DataFrame holds features and target together: call fit(ly.from_spark(frame, target=...)), or "
-            "ly.fit(frame, target=...)."
-        )
-    return None
-
-
-def predictions_on_cluster(
-    X: Any, ask: Callable[[Rows], NDArray[Any]], what: str, labels: Callable[[int], Sequence[Any]]
-) -> Any | None:
-    """Return an estimator's predictions for rows on a cluster, as a collection there that stays with its rows.
-
-    It is an array or a data frame on Dask for one on Dask, and for columns of a table (`from_spark`) that table with
-    ``what``, or what[label] for each of k labels; None for all other rows.
-    """
-    home = type(X).__module__.partition(".")[0]
-    if home in ("dask", "dask_expr") and hasattr(X, "ndim"):
-        from linearly.dataset.cluster.dask import dask_predictions
-
-        return dask_predictions(X, ask, labels)
-    tables: Any = getattr(X, "tables", None)
-    if not hasattr(tables, "with_predictions"):
-        return None
-    rows: Any = X
-    design = rows.design.without_target()
-    names, example = [what], prediction_of_zeros(ask, design.names)
-    if example.ndim == 2:
-        names = [f"{what}[{label}]" for label in labels(example.shape[1])]
-    kinds = dict(zip(names, example.T if example.ndim == 2 else [example], strict=True))
-    return tables.with_predictions(PredictChunk(design, ask), kinds)
 
 
 def prediction_of_zeros(ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...]) -> NDArray[Any]:
