@@ -11,9 +11,9 @@ from linearly.dataset.cluster.collections import from_dask as from_dask
 from linearly.dataset.cluster.collections import from_spark as from_spark
 from linearly.dataset.features.digits import DigitFeatures as DigitFeatures
 from linearly.dataset.features.digits import digit_features as digit_features
+from linearly.dataset.features.polynomial import polynomial_features as polynomial_features
 from linearly.dataset.features.spam import SpamFeatures as SpamFeatures
 from linearly.dataset.features.spam import spam_features as spam_features
-from linearly.dataset.rows.polynomial import polynomial_features as polynomial_features
 from linearly.dataset.sources import scan as scan
 from linearly.evaluation.bias_variance import BiasVariance as BiasVariance
 from linearly.evaluation.bias_variance import bias_variance as bias_variance

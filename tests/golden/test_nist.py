@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from linearly.dataset.rows.polynomial import polynomial_features
+from linearly.dataset.features.polynomial import polynomial_features
 from linearly.exceptions import PrecisionWarning
 from linearly.models.linear_regression import LinearRegression
 from linearly.selftest.nist import SETS as GOLDEN

@@ -12,7 +12,7 @@ import pytest
 from conftest import require
 
 from linearly import kernels
-from linearly.dataset.rows.polynomial import polynomial_features
+from linearly.dataset.features.polynomial import polynomial_features
 from linearly.kernels import _compiled, reference
 from linearly.kernels.double_double import DoubleDouble
 from linearly.selftest.rationals import rational

@@ -12,9 +12,9 @@ from estimators import REGRESSION, CutRows
 from narwhals.exceptions import DuplicateError
 from sklearn.exceptions import NotFittedError
 
+from linearly.dataset.features.polynomial import polynomial_features
 from linearly.dataset.rows import block as rows_module
 from linearly.dataset.rows.block import as_rows
-from linearly.dataset.rows.polynomial import polynomial_features
 from linearly.models.linear_regression import LinearRegression
 from linearly.models.ridge_cv import RidgeCV
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from linearly.algorithm.least_squares.gradient_descent import gradient_descent
 from linearly.algorithm.least_squares.ridge_cv import RidgePath
-from linearly.dataset.rows.polynomial import polynomial_features
+from linearly.dataset.features.polynomial import polynomial_features
 from linearly.evaluation.bias_variance import bias_variance
 from linearly.formatting import pluralize
 from linearly.inference.tidy import tidy

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linearly.dataset.rows.polynomial import polynomial_features
+from linearly.dataset.features.polynomial import polynomial_features
 from linearly.exceptions import PrecisionWarning
 from linearly.inference.tidy import glance
 from linearly.models.linear_regression import LinearRegression

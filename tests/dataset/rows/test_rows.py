@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linearly as ly
+from linearly.dataset.features.polynomial import polynomial_features
 from linearly.dataset.rows import block as rows_module
 from linearly.dataset.rows.block import (
     Block,
@@ -23,7 +24,6 @@ from linearly.dataset.rows.block import (
     names_of,
     rows_in_block,
 )
-from linearly.dataset.rows.polynomial import polynomial_features
 from linearly.kernels.double_double import DoubleDouble
 
 VALUES = np.random.default_rng(0).integers(-4, 5, size=(100, 3)).astype(np.float64)

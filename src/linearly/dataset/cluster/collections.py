@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def from_dask(X: Any, y: Any = None, weight: Any = None) -> DaskRows:
     """Return rows of a Dask collection for the ``fit`` of any estimator.
 
-    Estimators also accept Dask arrays and numeric data frames directly: ``fit(X, y)``. Pass a data frame with categories
-    to ``ly.fit(frame, target=...)``.
+    Estimators also accept Dask arrays and numeric data frames directly: ``fit(X, y)``. Pass a data frame with
+    categories to ``ly.fit(frame, target=...)``.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def from_spark(
 ) -> DesignRows:
     """Return rows of a Spark DataFrame for the ``fit`` of any estimator.
 
-    Text columns are categories, and decimals become float64. Levels of categories are found in a pass over those columns.
-    Every pass computes the DataFrame again, so call ``frame.persist()`` first if it is expensive to compute.
+    Text columns are categories, and decimals become float64. Levels of categories are found in a pass over those
+    columns. Every pass computes the DataFrame again, so call ``frame.persist()`` first if it is expensive to compute.
 
     Parameters
     ----------

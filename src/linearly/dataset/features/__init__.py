@@ -1,5 +1,6 @@
 """Features computed from raw data.
 
-digits   density, symmetry and curvature of images of digits
-spam     counts of words, style and links of e-mails
+polynomial   powers of one column, in double-double
+digits       density, symmetry and curvature of images of digits
+spam         counts of words, style and links of e-mails
 """

@@ -20,24 +20,28 @@ _PIXELS_AT_ONCE = 2**20
 
 
 def digit_features(images: Any, shape: tuple[int, int] | None = None) -> Array:
-    """Four features of each image, n × 4: ``density, symmetry, symmetry_vertical, curve``.
-
-    density
-        The mean pixel: how much ink.
-    symmetry
-        −mean |x − x flipped left to right|: 0 for an image equal to its mirror image, below 0 for others.
-    symmetry_vertical
-        The same, flipped top to bottom.
-    curve
-        How evenly the strokes run in all directions, from 0 (all in one, like a straight 1) to 1 (all alike, like a
-        round 0). With the gradients g of the pixels it is 2λ₂ / (λ₁ + λ₂), λ₁ ≥ λ₂ the eigenvalues of Σgg'. Contrast
-        and brightness do not matter. 0 for a blank image.
+    """Return four features of each image: ``density, symmetry, symmetry_vertical, curve``.
 
     Parameters
     ----------
-    images : n × height × width, or n × (height · width) with the pixels of each image row by row; of any size, in any
-        scale (0 … 1, −1 … 1, 0 … 255).
-    shape : (height, width) of flat images; square by default.
+    images : array-like of shape (n, height, width) or (n, height * width)
+        Images of any size on any scale (0 … 1, −1 … 1, 0 … 255). Flat images have their pixels row by row.
+    shape : tuple of int, optional
+        (height, width) of flat images; square by default.
+
+    Returns
+    -------
+    ndarray of shape (n, 4)
+        density
+            The mean pixel: the amount of ink.
+        symmetry
+            −mean |x − x flipped left to right|: 0 for an image equal to its mirror image, negative for others.
+        symmetry_vertical
+            The same, flipped top to bottom.
+        curve
+            How evenly the strokes run in all directions, from 0 (all in one, as in a straight 1) to 1 (evenly, as in a
+            round 0). With the gradients g of the pixels it is 2λ₂ / (λ₁ + λ₂), λ₁ ≥ λ₂ the eigenvalues of Σgg'.
+            Contrast and brightness do not matter. 0 for a blank image.
 
     Examples
     --------
@@ -56,7 +60,7 @@ def digit_features(images: Any, shape: tuple[int, int] | None = None) -> Array:
 
 
 class DigitFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """`digit_features` as a scikit-learn transformer, for pipelines; nothing is learned.
+    """Compute `digit_features` as a scikit-learn transformer, for pipelines.
 
     Parameters
     ----------

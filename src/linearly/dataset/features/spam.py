@@ -43,35 +43,42 @@ _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|\[?[0-9a-f]*:[0-9a-f:]+\]?", re.
 def spam_features(
     texts: Iterable[str], words: Sequence[str] = SPAM_WORDS, *, bias: bool = False, structure: bool = True
 ) -> Array:
-    """Features of each text, n × features: a constant, counts of words, and how the text is written.
+    """Return features of each text: a constant, counts of words, and properties of the writing.
 
-    ``SpamFeatures(words, ...).get_feature_names_out()`` has their names:
-
-    bias
-        Always 1, if asked for.
-    each of the words
-        How often it occurs as a whole word, in any case, in what a reader sees (HTML tags are no words). A phrase of
-        several words counts too.
-    word_count, exclamation_marks, currency_signs
-        Counts; currency signs are $, €, £, ¥.
-    digit_share, capital_share
-        Digits among all characters that are not blank, capitals among all letters.
-    longest_capital_run
-        The most capital letters in a row.
-    links, mismatched_links, address_links
-        Links (HTML, Markdown or bare); those whose text names another site than they lead to; those to a numeric
-        address.
+    ``SpamFeatures(words, ...).get_feature_names_out()`` returns their names.
 
     Parameters
     ----------
-    texts : one string an e-mail.
-    words : words or phrases to count.
-    bias : whether the first feature is a constant 1, for models without an intercept.
-    structure : whether the features after the words are wanted.
+    texts : iterable of str
+        One string per e-mail.
+    words : sequence of str, default=SPAM_WORDS
+        Words or phrases to count.
+    bias : bool, default=False
+        Whether the first feature is a constant 1, for models without an intercept.
+    structure : bool, default=True
+        Whether to add the features of the writing and the links.
+
+    Returns
+    -------
+    ndarray of shape (n, n_features)
+        bias
+            Always 1, if requested.
+        each of the words
+            How often it occurs as a whole word, in any case, in the visible text (HTML tags do not count). A phrase of
+            several words counts too.
+        word_count, exclamation_marks, currency_signs
+            Counts; currency signs are $, €, £, ¥.
+        digit_share, capital_share
+            Digits among all characters that are not blank, capitals among all letters.
+        longest_capital_run
+            The largest number of consecutive capital letters.
+        links, mismatched_links, address_links
+            Links (HTML, Markdown or bare); those whose text names another site than their target; those to a numeric
+            address.
 
     Examples
     --------
-    S2's example: weights −3 for the bias, 4 for "free" and 2 for "money" sum to 3 > 0, spam.
+    Weights −3 for the bias, 4 for "free" and 2 for "money" sum to 3 > 0: spam.
 
     >>> import linearly as ly
     >>> x = ly.spam_features(["free money"], ["free", "money"], bias=True, structure=False)
@@ -84,7 +91,7 @@ def spam_features(
 
 
 class SpamFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """`spam_features` as a scikit-learn transformer, for pipelines; nothing is learned.
+    """Compute `spam_features` as a scikit-learn transformer, for pipelines.
 
     Parameters
     ----------
