@@ -9,8 +9,9 @@
 
 namespace linearly::extended::ISA {
 
-void gram_extended(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling scaling, double* high, double* low);
-void residual_extended(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling scaling, const double* B_high,
-                    const double* B_low, double* high, double* low);
+void gram_extended(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling scaling,
+                   double* high, double* low);
+void residual_extended(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling scaling,
+                       const double* B_high, const double* B_low, double* high, double* low);
 
 }  // namespace linearly::extended::ISA

@@ -1,5 +1,5 @@
-// The perceptron pass over dense and sparse rows, two classes and K, plain and averaged. See perceptron_pass.hpp for the
-// order of summation, which is the same everywhere.
+// The perceptron pass over dense and sparse rows, two classes and K, plain and averaged. See perceptron_pass.hpp for
+// the order of summation, which is the same everywhere.
 #include "perceptron_pass.hpp"
 
 #include <algorithm>
@@ -116,8 +116,9 @@ struct DenseRow {
 #pragma GCC unroll 8
             for (int i = 0; i < PARTS; ++i) s.part[i] += load(x + j + i * LANES) * load(w + j + i * LANES);
         }
-        s.add_rest(n - j, [&](std::int64_t l) { return double(x[j + l]) * w[j + l]; },
-                   [&](std::int64_t l) { return load(x + j + l) * load(w + j + l); });
+        s.add_rest(
+            n - j, [&](std::int64_t l) { return double(x[j + l]) * w[j + l]; },
+            [&](std::int64_t l) { return load(x + j + l) * load(w + j + l); });
         return s.total();
     }
     void dots(const Weights& weights, double* scores, double*) const {
@@ -160,8 +161,9 @@ struct SparseRow {
 #pragma GCC unroll 8
             for (int i = 0; i < PARTS; ++i) s.part[i] += load(x + j + i * LANES) * gather(w, at + j + i * LANES);
         }
-        s.add_rest(n - j, [&](std::int64_t l) { return double(x[j + l]) * w[at[j + l]]; },
-                   [&](std::int64_t l) { return load(x + j + l) * gather(w, at + j + l); });
+        s.add_rest(
+            n - j, [&](std::int64_t l) { return double(x[j + l]) * w[at[j + l]]; },
+            [&](std::int64_t l) { return load(x + j + l) * gather(w, at + j + l); });
         return s.total();
     }
     void dots(const Weights& weights, double* scores, double* lanes) const {
@@ -222,8 +224,12 @@ struct Tiled {
     std::vector<double> tile;
 
     Tiled(const View& X_, const PassArgs& walk)
-        : X(X_), order(walk.order), steps(walk.steps),
-          depth(std::clamp<std::int64_t>(65536 / std::max<std::int64_t>(X.cols, 1), 1, 64)), first(0), last(0),
+        : X(X_),
+          order(walk.order),
+          steps(walk.steps),
+          depth(std::clamp<std::int64_t>(65536 / std::max<std::int64_t>(X.cols, 1), 1, 64)),
+          first(0),
+          last(0),
           tile(std::size_t(depth * X.cols)) {}
     std::int64_t index(std::int64_t i) const { return order ? order[i] : i; }
     DenseRow<double> row(std::int64_t i) {
@@ -232,7 +238,8 @@ struct Tiled {
             const T* data = static_cast<const T*>(X.data);
             for (std::int64_t j = 0; j < X.cols; ++j)
                 for (std::int64_t r = first; r < last; ++r)
-                    tile[std::size_t((r - first) * X.cols + j)] = double(data[index(r) * X.row_stride + j * X.col_stride]);
+                    tile[std::size_t((r - first) * X.cols + j)] =
+                        double(data[index(r) * X.row_stride + j * X.col_stride]);
         }
         return {tile.data() + (i - first) * X.cols, X.cols};
     }
@@ -260,7 +267,8 @@ struct Compressed {
     }
 };
 
-// --- the two pass_table ------------------------------------------------------------------------------------------------
+// --- the two pass_table
+// ------------------------------------------------------------------------------------------------
 
 template <class Row>
 bool measured(const Row& row, const Weights& weights, const PassArgs& walk, PassResult& out) {
@@ -359,26 +367,30 @@ PassResult run_pass(Rows rows, const Weights& weights, const PassArgs& walk) {
 template <class T>
 PassResult perceptron_pass_dense(const View& X, const Weights& weights, const PassArgs& walk) {
     if (X.col_stride == 1 || X.cols == 1)
-        return run_pass(Contiguous<T>{static_cast<const T*>(X.data), X.row_stride, X.cols, walk.order, walk.steps}, weights, walk);
+        return run_pass(Contiguous<T>{static_cast<const T*>(X.data), X.row_stride, X.cols, walk.order, walk.steps},
+                        weights, walk);
     return run_pass(Tiled<T>(X, walk), weights, walk);
 }
 
 template <class T, class I>
 PassResult perceptron_pass_sparse(const Sparse& X, const Weights& weights, const PassArgs& walk) {
     const I* offsets = static_cast<const I*>(X.offsets);
-    return run_pass(Compressed<T, I>{static_cast<const T*>(X.values), static_cast<const I*>(X.indices), offsets, walk.order, walk.steps,
-                                 std::int64_t(offsets[X.rows]), weights.classes, weights.w},
-                weights, walk);
+    return run_pass(Compressed<T, I>{static_cast<const T*>(X.values), static_cast<const I*>(X.indices), offsets,
+                                     walk.order, walk.steps, std::int64_t(offsets[X.rows]), weights.classes, weights.w},
+                    weights, walk);
 }
 
 PassResult dense(const View& X, const Weights& weights, const PassArgs& walk) {
-    return X.is_float32 ? perceptron_pass_dense<float>(X, weights, walk) : perceptron_pass_dense<double>(X, weights, walk);
+    return X.is_float32 ? perceptron_pass_dense<float>(X, weights, walk)
+                        : perceptron_pass_dense<double>(X, weights, walk);
 }
 
 PassResult sparse(const Sparse& X, const Weights& weights, const PassArgs& walk) {
     if (X.wide_indices)
-        return X.is_float32 ? perceptron_pass_sparse<float, std::int64_t>(X, weights, walk) : perceptron_pass_sparse<double, std::int64_t>(X, weights, walk);
-    return X.is_float32 ? perceptron_pass_sparse<float, std::int32_t>(X, weights, walk) : perceptron_pass_sparse<double, std::int32_t>(X, weights, walk);
+        return X.is_float32 ? perceptron_pass_sparse<float, std::int64_t>(X, weights, walk)
+                            : perceptron_pass_sparse<double, std::int64_t>(X, weights, walk);
+    return X.is_float32 ? perceptron_pass_sparse<float, std::int32_t>(X, weights, walk)
+                        : perceptron_pass_sparse<double, std::int32_t>(X, weights, walk);
 }
 
 const PassTable table = {dense, sparse};
