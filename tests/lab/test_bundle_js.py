@@ -1,8 +1,13 @@
 """The JavaScript modules of the page."""
 
 import re
+import shutil
+import subprocess
 from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
+from conftest import require
 
 from linearly.lab import bundle_js
 
@@ -24,3 +29,12 @@ def test_bundle_modules_contains_every_module_once():
 def test_modules_of_the_page_have_no_import_cycle():
     needed = {path.name: set(bundle_js._IMPORT.findall(path.read_text(encoding="utf-8"))) for path in WEB.glob("*.js")}
     assert list(TopologicalSorter(needed).static_order())[-1] == "lab.js"
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_module_has_valid_syntax(name):
+    node = shutil.which("node")
+    require(node, "needs Node.js: apt-get install nodejs")
+    module = (WEB / name).read_bytes()
+    done = subprocess.run([node, "--check", "--input-type=module"], input=module, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()

@@ -69,3 +69,13 @@ def test_read_columns_of_frames_and_files_agree(tmp_path):
     assert state_from_columns(read_columns(frame), "height", "weight", "kind")[0] == expected
     (tmp_path / "pets.csv").write_text(PETS_CSV, encoding="utf-8")
     assert state_from_columns(read_columns(tmp_path / "pets.csv"), "height", "weight", "kind")[0] == expected
+
+
+def test_parse_csv_reads_decimal_commas():
+    state, _ = state_from_columns(parse_csv("a;b;kind\n1,5;2,25;u\n2,5;3;v\n"))
+    assert state.points == ((1.5, 2.25, 0), (2.5, 3.0, 1))
+
+
+def test_parse_csv_keeps_labels_as_they_are_written():
+    state, _ = state_from_columns(parse_csv("a,b,code\n1.5,2,007\n2.5,3,010\n"))
+    assert state.classes == ("007", "010")
