@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 
 import pytest
+from commands import grades, model, run  # noqa: F401 (fixtures of the command line)
 from hypothesis import HealthCheck, settings
 
 

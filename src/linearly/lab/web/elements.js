@@ -34,9 +34,9 @@ export function icon(path) {
 
 // Shorten a text to the room it has, with the full text as a tooltip.
 export function shorten(mark, text, room) {
-  const whole = mark.getComputedTextLength();
-  if (whole <= room) return;
-  let n = Math.max(3, Math.ceil((text.length * room) / whole));
+  const fullWidth = mark.getComputedTextLength();
+  if (fullWidth <= room) return;
+  let n = Math.max(3, Math.ceil((text.length * room) / fullWidth));
   do mark.textContent = `${text.slice(0, n).trimEnd()}…`; while (--n > 2 && mark.getComputedTextLength() > room);
   mark.append(s("title", {}, text));
 }

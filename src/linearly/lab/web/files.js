@@ -53,7 +53,7 @@ function colourHint(columns) {
 export function savePicture(lab, kind) {
   const { palette: p } = lab, planes = lab.comparisonShown ? [lab.main, lab.other] : [lab.main];
   const width = planes.reduce((sum, one) => sum + one.width, 0), height = lab.main.height;
-  const whole = standalone(width, height, s("rect", { width, height, fill: p.plane }));
+  const picture = standalone(width, height, s("rect", { width, height, fill: p.plane }));
   let left = 0;
   for (const plane of planes) {
     const size = { width: plane.width, height: plane.height };
@@ -64,10 +64,10 @@ export function savePicture(lab, kind) {
     for (const child of [...plane.under.children, ...plane.svg.children]) inner.append(child.cloneNode(true));
     const look = { x: 15, y: 28, "font-size": 16, "font-weight": 600, fill: p.ink };
     if (plane.caption.textContent) inner.append(s("text", look, plane.caption.textContent));
-    whole.append(inner);
+    picture.append(inner);
     left += plane.width;
   }
-  const blob = new Blob([new XMLSerializer().serializeToString(whole)], { type: "image/svg+xml" });
+  const blob = new Blob([new XMLSerializer().serializeToString(picture)], { type: "image/svg+xml" });
   if (kind === "svg") return downloadFile("linearly.svg", blob);
   const image = new Image(), url = URL.createObjectURL(blob);
   image.onload = () => {

@@ -282,12 +282,12 @@ export default {
     el.append(root);
     const waiting = new Map();
     let number = 0;
-    const heard = (content) => {
+    const receive = (content) => {
       if (!waiting.has(content.number)) return;
       waiting.get(content.number)(JSON.parse(content.reply));
       waiting.delete(content.number);
     };
-    model.on("msg:custom", heard);
+    model.on("msg:custom", receive);
     const ask = (message) => new Promise((resolve) => {
       number += 1;
       waiting.set(number, resolve);
@@ -298,7 +298,7 @@ export default {
     lab.send({ do: "open" }).then(() => { root.dataset.ready = "true"; });
     root.lab = lab;
     return () => {
-      model.off("msg:custom", heard);
+      model.off("msg:custom", receive);
       lab.close();
     };
   },

@@ -27,7 +27,7 @@ export class Session {
     this.busy = true;
     const [key, { message, resolve }] = this.waiting.entries().next().value;
     this.waiting.delete(key);
-    const begun = performance.now();
+    const started = performance.now();
     let reply;
     try {
       reply = await this.ask(this.addressed(message));
@@ -38,7 +38,7 @@ export class Session {
     if (reply.error) this.lab.notice(reply.error);
     else if (reply.state) this.lab.take(reply, message);
     resolve(reply.error ? null : reply);
-    const detail = { do: message.do, ms: performance.now() - begun };
+    const detail = { do: message.do, ms: performance.now() - started };
     this.lab.root.dispatchEvent(new CustomEvent("linearly:reply", { detail }));
     this.pump();
   }

@@ -144,9 +144,9 @@ export const SIDE_PLOTS = {
     const svg = canvasOf("contours of the loss with the path of the steps"), start = path[0], id = unique();
     const reach = Math.max(Math.hypot(start[0] - centre[0], start[1] - centre[1]), 1e-12) * 1.25;
     const k = (my - 12) / reach, X = (v) => mx + (v - centre[0]) * k, Y = (v) => my - (v - centre[1]) * k;
-    const whole = { width: WIDE, height: HIGH, rx: 6 }, inside = s("g", { "clip-path": `url(#${id})` });
-    svg.append(s("clipPath", { id }, s("rect", { x: 0, y: 0, ...whole })));
-    svg.append(s("rect", { ...whole, fill: p.soft }), inside);
+    const frameBox = { width: WIDE, height: HIGH, rx: 6 }, inside = s("g", { "clip-path": `url(#${id})` });
+    svg.append(s("clipPath", { id }, s("rect", { x: 0, y: 0, ...frameBox })));
+    svg.append(s("rect", { ...frameBox, fill: p.soft }), inside);
     // The curvature is [[1, c], [c, 1]]: axes along (1, ±1), of eigenvalues 1 ± c.
     const wide = 1 / Math.sqrt(Math.max(1 - Math.abs(cosine), 1e-6)), thin = 1 / Math.sqrt(1 + Math.abs(cosine));
     for (let i = 1; i <= 9; i++) {

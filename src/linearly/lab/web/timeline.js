@@ -48,11 +48,11 @@ export class Timeline {
     if (lab.frame >= lab.animation.count - 1) lab.seek(0);
     this.playing = true;
     this.transport();
-    const begun = performance.now(), from = lab.frame;
+    const started = performance.now(), from = lab.frame;
     const tick = () => {
       if (!this.playing || !lab.animation) return;
       const rate = SPEEDS[this.speed.selectedIndex][1];
-      const frame = Math.floor(from + ((performance.now() - begun) / 1000) * rate);
+      const frame = Math.floor(from + ((performance.now() - started) / 1000) * rate);
       if (frame !== lab.frame) lab.seek(frame);
       if (lab.frame >= lab.animation.count - 1) return this.pause();
       setTimeout(() => requestAnimationFrame(tick), 0);

@@ -1,4 +1,4 @@
-"""The lab in a real browser: points by hand, animations by step, files, links, pictures, and a notebook's cell."""
+"""The lab in a real browser: points, steps of an animation, files, links, pictures, and a notebook's cell."""
 
 import contextlib
 import json
@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from conftest import require
-from test_lab import CSV, running
+from lab_sessions import PETS_CSV, running_server
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 WAIT = 60_000  # milliseconds: a busy machine is not a broken page
@@ -29,7 +29,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def lab():
-    with running() as lab:
+    with running_server() as lab:
         yield lab
 
 
@@ -178,7 +178,7 @@ def test_every_curve_is_drawn(page, name):
 
 
 def test_a_csv_is_loaded_by_its_columns(page):
-    page.set_input_files("#file", {"name": "pets.csv", "mimeType": "text/csv", "buffer": CSV.encode()})
+    page.set_input_files("#file", {"name": "pets.csv", "mimeType": "text/csv", "buffer": PETS_CSV.encode()})
     page.wait_for_selector("dialog[open]")
     page.select_option("#column-x", "height")
     page.select_option("#column-y", "weight")
@@ -215,7 +215,7 @@ def test_labels_in_numbers_leave_two_columns_for_the_plane(page):
 
 def test_classes_with_names_have_a_legend(page):
     assert not page.locator("#plot .legend text").count()  # blue is called blue
-    given(page, CSV)
+    given(page, PETS_CSV)
     page.wait_for_selector("dialog[open]")
     page.click("#load")
     settled(page, "() => document.querySelectorAll('#plot .legend text').length === 2")
@@ -301,7 +301,10 @@ def test_play_runs_to_the_end_and_scrubbing_goes_back(page):
     assert page.evaluate("() => document.querySelector('.linearly-lab').lab.atEnd")
     box = page.locator("#track").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 10)
-    script = "() => { const { frame, animation } = document.querySelector('.linearly-lab').lab; return [frame, animation.count]; }"
+    script = """() => {
+        const { frame, animation } = document.querySelector('.linearly-lab').lab;
+        return [frame, animation.count];
+    }"""
     frame, frames = page.evaluate(script)
     assert 0.4 < frame / frames < 0.6
     page.focus("#track")
