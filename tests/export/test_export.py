@@ -13,8 +13,8 @@ import pytest
 from conftest import require
 
 import linearly as ly
-from linearly.export import parity_check as trial
 from linearly.export.graph import prediction_graph
+from linearly.export.parity_check import ROWS, ParityCheck
 from linearly.export.python import to_python
 
 try:
@@ -395,8 +395,8 @@ def test_names_of_the_graph_are_refused_as_columns():
 
 def test_trials_are_rows_that_the_design_can_code():
     model = fitted("linear", TARGET)
-    found = trial.ParityCheck(model)
-    assert len(found) >= trial.ROWS // 2
+    found = ParityCheck(model)
+    assert len(found) >= ROWS // 2
     assert set(found.columns[KIND]) == set(LEVELS)
     assert min(found.columns[PRICE]) > 0
 
