@@ -13,8 +13,8 @@ import pytest
 from conftest import require
 
 import linearly as ly
-from linearly.export import parity_check as trial
 from linearly.export.graph import prediction_graph
+from linearly.export.parity_check import ROWS, ParityCheck
 from linearly.export.python import to_python
 
 try:
@@ -147,27 +147,27 @@ def in_onnxruntime(data, model, columns, dtype="float64"):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(case))
-def test_sql_in_duckdb(models, case):
+def test_to_sql_in_duckdb_predicts_as_the_model(models, case):
     rows = in_duckdb(to_sql(models[case], keep=["id"]), NEW)
     agree(models[case], [row[0] for row in rows], [row[1:] for row in rows])
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(case))
-def test_sql_in_sqlite(models, case):
+def test_to_sql_in_sqlite_predicts_as_the_model(models, case):
     rows = in_sqlite(to_sql(models[case], dialect="sqlite", keep=["id"]), NEW)
     truth = case[1] == "truth"
     agree(models[case], [bool(row[0]) if truth else row[0] for row in rows], [row[1:] for row in rows])
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(case))
-def test_onnx_in_onnxruntime(models, case):
+def test_to_onnx_in_onnxruntime_predicts_as_the_model(models, case):
     found = in_onnxruntime(to_onnx(models[case]), models[case], NEW.to_dict(as_series=False))
     assert found["known"].all()
     agree(models[case], found["prediction"].tolist(), found.get("probabilities"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(case))
-def test_plain_python(models, case):
+def test_to_python_predicts_as_the_model(models, case):
     namespace = {}
     exec(to_python(models[case]), namespace)
     rows = NEW.to_dicts()
@@ -178,7 +178,7 @@ def test_plain_python(models, case):
 
 
 @pytest.mark.parametrize("case", [("linear", TARGET), ("logistic", "three"), ("qda", "two")], ids="-".join)
-def test_onnx_in_float32_is_close(case):
+def test_to_onnx_in_float32_predicts_nearly_as_the_model(case):
     model = fitted(*case, right=PLAIN)
     found = in_onnxruntime(to_onnx(model, dtype="float32"), model, NEW.to_dict(as_series=False), "float32")
     assert found["known"].all()
@@ -192,7 +192,7 @@ def test_onnx_in_float32_is_close(case):
 @pytest.mark.parametrize(
     "function", ["abs", "cos", "exp", "expm1", "log", "log10", "log1p", "log2", "sin", "sqrt", "tan", "power", "ratio"]
 )
-def test_every_function_of_formulas(function):
+def test_exports_of_every_formula_function_predict_as_the_model(function):
     price = f"`{PRICE}`"
     term = {"power": f"I({price}^0.5) + I(x^3) + I({price}^-2)", "ratio": f"I((x - 1) / ({price} + 1))"}
     model = fitted("linear", TARGET, right="~ " + term.get(function, f"{function}({price} / 4)"))
@@ -207,7 +207,7 @@ def test_every_function_of_formulas(function):
     agree(model, [namespace["predict"](row) for row in NEW.to_dicts()], None)
 
 
-def test_an_offset_of_1e9_costs_no_digits():
+def test_to_sql_with_a_mean_of_1e9_loses_no_digits():
     draw = np.random.default_rng(0)
     x = 1e9 + draw.normal(size=200)
     data = pl.DataFrame({"x": x, "y": 3 * (x - 1e9) + draw.normal(size=200), "id": np.arange(200)})
@@ -216,7 +216,7 @@ def test_an_offset_of_1e9_costs_no_digits():
     agree(model, [row[0] for row in rows], None, data)
 
 
-def test_extreme_scores_do_not_overflow():
+def test_to_sql_with_extreme_scores_does_not_overflow():
     model = fitted("logistic", "three", right="~ x")
     far = pl.DataFrame({"x": [-1e6, 1e6, 0.0], "id": [0, 1, 2]})
     rows = in_duckdb(to_sql(model, keep=["id"]), far)
@@ -225,7 +225,7 @@ def test_extreme_scores_do_not_overflow():
     agree(model, [row[0] for row in rows], [row[1:] for row in rows], far)
 
 
-def test_many_columns_and_classes():
+def test_to_sql_of_many_columns_and_classes_runs():
     draw = np.random.default_rng(0)
     X = draw.normal(size=(400, 40))
     labels = [f"k{k:02}" for k in (X[:, :5].sum(axis=1) * 4).astype(int) % 15]
@@ -251,7 +251,7 @@ def holes():
 
 
 @pytest.mark.parametrize("case", [("linear", TARGET), ("logistic", "two"), ("logistic", "three"), ("pocket", "whole")])
-def test_rows_without_an_answer(models, case):
+def test_exports_give_no_prediction_for_missing_or_unseen_values(models, case):
     model, rows = models[case], holes()
     data = pl.DataFrame(rows).with_row_index("id")
     want = model.predict(pl.DataFrame(rows[-1:])).tolist()[0]
@@ -277,7 +277,7 @@ def test_rows_without_an_answer(models, case):
         assert found["prediction"].tolist()[:-1] == [""] * (len(rows) - 1)
 
 
-def test_an_unseen_level_may_count_as_the_reference():
+def test_exports_with_unseen_reference_predict_for_unseen_levels():
     model = ly.fit(DATA, target=TARGET, features=[KIND, "x"], unseen="reference")
     rows = [{KIND: "new", "x": 1.0}, {KIND: "plain", "x": 2.0}, {KIND: None, "x": 1.0}]
     data = pl.DataFrame(rows).with_row_index("id")
@@ -296,7 +296,7 @@ def test_an_unseen_level_may_count_as_the_reference():
 # --- the text itself ------------------------------------------------------------------------------
 
 
-def test_any_dialect_that_sqlglot_writes():
+def test_to_sql_in_each_dialect_is_one_select():
     model = fitted("logistic", "three")
     for dialect in ("postgres", "snowflake", "bigquery", "mysql", "spark", "tsql", "clickhouse", "trino"):
         text = to_sql(model, dialect=dialect, table="shop.sales")
@@ -307,7 +307,7 @@ def test_any_dialect_that_sqlglot_writes():
         to_sql(model, dialect="cobol")
 
 
-def test_awkward_table_names_are_quoted():
+def test_to_sql_quotes_table_names():
     model = fitted("linear", TARGET, right="~ x")
     text = to_sql(model, table='data"; DROP TABLE data; --')
     assert len(sqlglot.parse(text, read="duckdb")) == 1
@@ -317,13 +317,13 @@ def test_awkward_table_names_are_quoted():
         to_sql(model, keep=["prediction"])
 
 
-def test_columns_that_differ_only_in_case_are_refused():
+def test_to_sql_refuses_columns_that_differ_only_in_case():
     data = {"x": [1.0, 2.0, 4.0], "X": [1.0, 3.0, 2.0], "y": [1.0, 2.0, 2.5]}
     with pytest.raises(ValueError, match="duplicate column name"):
         to_sql(ly.fit(data, target="y"))
 
 
-def test_the_python_source_imports_math_and_no_more():
+def test_to_python_source_imports_only_math():
     source = to_python(fitted("qda", "three"))
     tree = ast.parse(source)
     imported = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -332,7 +332,7 @@ def test_the_python_source_imports_math_and_no_more():
     assert called.isdisjoint({"eval", "exec", "open", "__import__", "compile"})
 
 
-def test_the_python_source_runs_alone(tmp_path):
+def test_to_python_source_runs_without_linearly(tmp_path):
     model = fitted("logistic", "two", right="~ x")
     to_python(model, tmp_path / "exported.py")
     code = "import exported, sys; print(exported.predict({'x': 3}), 'numpy' in sys.modules)"
@@ -341,7 +341,7 @@ def test_the_python_source_runs_alone(tmp_path):
     assert run.stdout == f"{model.predict({'x': [3.0]})[0]} False\n"
 
 
-def test_the_graph_states_its_opset():
+def test_to_onnx_states_its_opset():
     import onnx
 
     graph = onnx.load_from_string(to_onnx(fitted("lda", "two")))
@@ -353,7 +353,7 @@ def test_the_graph_states_its_opset():
 
 
 @pytest.mark.parametrize("export", ["to_sql", "to_onnx", "to_python"])
-def test_the_voted_perceptron_is_refused(tmp_path, export):
+def test_exports_refuse_the_voted_perceptron(tmp_path, export):
     model = fitted("voted", "two", right="~ x")
     with pytest.raises(ValueError, match="votes with all its mistakes"):
         globals()[export](model, tmp_path / "out")
@@ -362,7 +362,7 @@ def test_the_voted_perceptron_is_refused(tmp_path, export):
 
 @pytest.mark.parametrize("export", ["to_sql", "to_onnx", "to_python"])
 @pytest.mark.parametrize("case", [("linear", TARGET), ("logistic", "two"), ("pocket", "three")])
-def test_an_export_that_disagrees_is_an_error(tmp_path, monkeypatch, export, case):
+def test_exports_that_disagree_with_the_model_are_refused(tmp_path, monkeypatch, export, case):
     model = fitted(*case, right="~ x")
     answers = model.predict
 
@@ -377,13 +377,13 @@ def test_an_export_that_disagrees_is_an_error(tmp_path, monkeypatch, export, cas
     assert not list(tmp_path.iterdir())
 
 
-def test_a_model_whose_rows_cannot_be_made_up_is_refused():
+def test_exports_without_rows_to_check_are_refused():
     data = {"x": [1e5, 2e5, 3e5, 4e5], "y": [1.0, 2.0, 2.5, 2.7]}
     with pytest.raises(ValueError, match="No rows could be made up"):
         to_python(ly.fit(data, formula="y ~ log(x - 50000)"))
 
 
-def test_names_of_the_graph_are_refused_as_columns():
+def test_to_onnx_refuses_columns_named_like_its_outputs():
     data = {"known": [1.0, 2.0, 4.0], "y": [1.0, 2.0, 2.5]}
     with pytest.raises(ValueError, match="name of a part of the graph"):
         to_onnx(ly.fit(data, target="y"))
@@ -393,15 +393,15 @@ def test_names_of_the_graph_are_refused_as_columns():
         to_python(ly.LinearRegression())
 
 
-def test_trials_are_rows_that_the_design_can_code():
+def test_parity_check_makes_rows_that_the_design_can_code():
     model = fitted("linear", TARGET)
-    found = trial.ParityCheck(model)
-    assert len(found) >= trial.ROWS // 2
+    found = ParityCheck(model)
+    assert len(found) >= ROWS // 2
     assert set(found.columns[KIND]) == set(LEVELS)
     assert min(found.columns[PRICE]) > 0
 
 
-def test_powers_that_an_export_must_round_are_told():
+def test_exports_that_round_powers_warn():
     x = 1e4 + np.linspace(0, 10, 40)
     model = ly.fit({"x": x, "y": np.sin(x)}, formula="y ~ poly(x, 3, raw=True)")
     with pytest.warns(ly.PrecisionWarning, match=r"agree with the model's to about \de[-+]\d\d of the spread"):

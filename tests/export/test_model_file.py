@@ -1,4 +1,4 @@
-"""Model files: everything comes back, nothing of a stranger's file runs, and no crash leaves half a file."""
+"""Model files: load returns what was saved, refuses untrusted content, and no crash leaves half a file."""
 
 import copy
 import json
@@ -113,7 +113,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("model", "target", "options"), CASES)
-def test_a_loaded_model_is_the_same_model(tmp_path, model, target, options):
+def test_load_returns_the_same_model(tmp_path, model, target, options):
     before = fitted(model, target, **options)
     before.save(tmp_path / "m.json")
     after = ly.load(tmp_path / "m.json")
@@ -140,7 +140,7 @@ def test_a_loaded_model_is_the_same_model(tmp_path, model, target, options):
 
 
 @pytest.mark.parametrize(("model", "target", "options"), [*CASES[: len(MODELS)], *CASES[2 * len(MODELS) :: 3]])
-def test_a_saved_file_fits_the_published_schema(model, target, options):
+def test_schema_accepts_saved_files_and_no_unknown_field(model, target, options):
     require(find_spec("jsonschema"), "needs jsonschema")
     import jsonschema
 
@@ -160,7 +160,7 @@ def test_schema_states_dtype_dimensions_and_limits():
     assert not [name for name, kind in definitions.items() if kind["additionalProperties"] is not False]
 
 
-def test_saving_twice_gives_the_same_file_but_for_the_time(tmp_path):
+def test_save_of_a_loaded_model_gives_the_same_file(tmp_path):
     model = fitted("lda")
     model.save(tmp_path / "a.json")
     ly.load(tmp_path / "a.json").save(tmp_path / "b.json")
@@ -170,7 +170,7 @@ def test_saving_twice_gives_the_same_file_but_for_the_time(tmp_path):
     assert a == b
 
 
-def test_floats_that_no_decimal_ends_come_back(tmp_path):
+def test_load_returns_every_bit_of_floats(tmp_path):
     x = np.array([0.1, 1 / 3, 2 / 3, 5e-324, -0.0, 1.0000000000000002])
     model = ly.fit({"x": x, "y": x * 0.7 + np.arange(6)}, target="y")
     model.save(tmp_path / "m.json")
@@ -179,7 +179,7 @@ def test_floats_that_no_decimal_ends_come_back(tmp_path):
     assert after.summary_.centered_crossprod.tobytes() == model.estimator.summary_.centered_crossprod.tobytes()
 
 
-def test_double_double_summaries_come_back(tmp_path):
+def test_load_returns_every_bit_of_extended_summaries(tmp_path):
     draw = np.random.default_rng(0)
     x = 1e9 + draw.normal(size=50)
     data = {"x": x, "z": x + 1e-4 * draw.normal(size=50), "y": draw.normal(size=50)}
@@ -190,7 +190,7 @@ def test_double_double_summaries_come_back(tmp_path):
     assert after.centered_crossprod.low.tobytes() == model.estimator.summary_.centered_crossprod.low.tobytes()
 
 
-def test_the_file_says_what_it_is(tmp_path):
+def test_read_returns_conventions_and_provenance(tmp_path):
     fitted("logistic").save(tmp_path / "m.json")
     saved = read(tmp_path / "m.json")
     assert saved.conventions["reference class"] == "30: its logit is 0"
@@ -201,7 +201,7 @@ def test_the_file_says_what_it_is(tmp_path):
     assert len(read(tmp_path / "l.json").provenance["data_fingerprint"]) == 32
 
 
-def test_no_row_of_the_data_is_in_the_file():
+def test_to_bytes_contains_no_row_of_the_data():
     data = frame()
     plain = json.loads(to_bytes(fitted("linear", data=data)))
     rows = plain["vectors"]["rows"]["values"]
@@ -209,7 +209,7 @@ def test_no_row_of_the_data_is_in_the_file():
     assert "base64" not in plain["vectors"]["rows"]
 
 
-def test_a_separated_fit_keeps_its_warning(tmp_path):
+def test_load_keeps_the_verdict_of_a_separated_fit(tmp_path):
     with pytest.warns(ly.SeparationWarning):
         model = ly.fit({"x": [0.0, 1.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}, target="y")
     model.save(tmp_path / "m.json")
@@ -222,7 +222,7 @@ def test_a_separated_fit_keeps_its_warning(tmp_path):
 
 
 @pytest.mark.parametrize("model", MERGED)
-def test_two_loaded_files_merge_to_the_fit_on_all_rows(tmp_path, model):
+def test_loaded_models_add_up_to_the_fit_of_all_rows(tmp_path, model):
     data = frame(400)
     target = "two" if model == "least-squares" else None
     whole = fitted(model, target, data, **({"cv": 4} if model == "ridge" else {}))
@@ -246,7 +246,7 @@ def test_two_loaded_files_merge_to_the_fit_on_all_rows(tmp_path, model):
         assert np.allclose(rest.estimator.means_ if model == "qda" else rest.estimator.coef_, reference, rtol=1e-7)
 
 
-def test_a_loaded_model_is_refitted_at_another_alpha_without_rows(tmp_path):
+def test_loaded_summary_solves_for_another_alpha(tmp_path):
     fitted("linear").save(tmp_path / "m.json")
     summary = ly.load(tmp_path / "m.json").estimator.summary_
     again = fitted("linear", alpha=3.0)
@@ -255,7 +255,7 @@ def test_a_loaded_model_is_refitted_at_another_alpha_without_rows(tmp_path):
 
 @pytest.mark.parametrize("model", ["perceptron", "averaged", "voted"])
 @pytest.mark.parametrize("target", ["two", "three"])
-def test_a_loaded_perceptron_goes_on_learning(tmp_path, model, target):
+def test_loaded_perceptron_continues_training(tmp_path, model, target):
     before = fitted(model, target)
     before.save(tmp_path / "m.json")
     after = ly.load(tmp_path / "m.json")
@@ -268,7 +268,7 @@ def test_a_loaded_perceptron_goes_on_learning(tmp_path, model, target):
 
 
 @pytest.mark.parametrize("model", ["perceptron", "averaged"])
-def test_a_loaded_perceptron_goes_on_learning_on_a_cluster(tmp_path, model):
+def test_loaded_perceptron_continues_training_on_a_cluster(tmp_path, model):
     dask = pytest.importorskip("dask.dataframe")
     before = fitted(model, "two")
     before.save(tmp_path / "m.json")
@@ -280,7 +280,7 @@ def test_a_loaded_perceptron_goes_on_learning_on_a_cluster(tmp_path, model):
     assert before.estimator.n_updates_ == after.estimator.n_updates_
 
 
-def test_chow_test_of_two_files_is_the_textbooks(tmp_path):
+def test_chow_test_of_two_files_equals_the_textbook(tmp_path):
     # Savings on income, United States 1970-1995, billions of dollars; Gujarati, Basic Econometrics (4th ed.), table 8.9
     # and section 8.8: RSS 1785.032, 10005.22 and 23248.30, F = 10.69 on 2 and 22 df. More digits by R's lm.
     savings = [61.0, 68.6, 63.6, 89.6, 97.6, 104.4, 96.4, 92.5, 112.6, 130.1, 161.8, 199.1, 205.5]
@@ -307,7 +307,7 @@ def test_chow_test_of_two_files_is_the_textbooks(tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("model-v*.json")), ids=lambda path: path.name)
-def test_files_of_every_version_load(path):
+def test_load_reads_files_of_every_version(path):
     model = ly.load(path)
     want = json.loads(GOLDEN.joinpath("model-answers.json").read_text(encoding="utf-8"))[path.name]
     data = {name: want["rows"][name] for name in model.design.features}
@@ -315,7 +315,7 @@ def test_files_of_every_version_load(path):
     assert answers == (pytest.approx(want["answers"], rel=1e-12) if model.classes == () else want["answers"])
 
 
-def test_there_is_a_file_of_every_version():
+def test_golden_files_cover_every_version():
     versions = {path.name.split("-")[1] for path in GOLDEN.glob("model-v*.json")}
     assert versions == {f"v{version}" for version in range(1, model_file.VERSION + 1)}
 
@@ -376,7 +376,7 @@ def refused(path, match=None, *, memory=False):
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_file_is_refused(tmp_path, monkeypatch, linear_plain, name):
+def test_load_refuses_hostile_files(tmp_path, monkeypatch, linear_plain, name):
     monkeypatch.chdir(tmp_path)
     plain = copy.deepcopy(linear_plain)
     HOSTILE[name](plain)
@@ -384,7 +384,7 @@ def test_hostile_file_is_refused(tmp_path, monkeypatch, linear_plain, name):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.json"]
 
 
-def test_hostile_files_are_many_and_each_is_hostile_by_its_change_only(tmp_path, linear_plain):
+def test_hostile_files_differ_from_a_valid_file_by_one_change(tmp_path, linear_plain):
     assert len(HOSTILE) >= 40
     assert ly.load(written(tmp_path / "m.json", linear_plain)).model == "linear"
 
@@ -396,19 +396,19 @@ def text_of(plain, old, new):
 
 
 @pytest.mark.parametrize("name", RAW)
-def test_hostile_bytes_are_refused(tmp_path, name):
+def test_load_refuses_bytes_that_are_not_a_model_file(tmp_path, name):
     path = tmp_path / "m.json"
     path.write_bytes(RAW[name])
     refused(path)
 
 
-def test_duplicate_keys_are_refused(tmp_path, linear_plain):
+def test_load_refuses_duplicate_keys(tmp_path, linear_plain):
     path = tmp_path / "m.json"
     path.write_bytes(text_of(linear_plain, '"model": "linear"', '"model": "linear", "model": "linear"'))
     assert "twice" in refused(path)
 
 
-def test_truncated_and_damaged_files_are_refused(tmp_path, linear_plain):
+def test_load_refuses_truncated_and_damaged_files(tmp_path, linear_plain):
     text = json.dumps(linear_plain).encode()
     path = tmp_path / "m.json"
     draw = random.Random(0)
@@ -425,7 +425,7 @@ def test_truncated_and_damaged_files_are_refused(tmp_path, linear_plain):
             refused(path)
 
 
-def test_a_newer_version_says_so(tmp_path, linear_plain):
+def test_load_of_a_newer_version_names_the_version(tmp_path, linear_plain):
     plain = linear_plain | {"version": 7, "shape of the future": []}
     told = refused(written(tmp_path / "m.json", plain))
     assert "version 7" in told
@@ -433,7 +433,7 @@ def test_a_newer_version_says_so(tmp_path, linear_plain):
 
 
 @pytest.mark.parametrize("change", ["which", "codes", "times", "rows"])
-def test_hostile_mistake_logs_are_refused(tmp_path, voted_plain, change):
+def test_load_refuses_contradictory_mistake_logs(tmp_path, voted_plain, change):
     plain = copy.deepcopy(voted_plain)
     log = plain["estimator"]["state"]["training"]["log"]
     array = decode(log[change], array_type("n", dtype=log[change]["dtype"]), change, {})
@@ -442,7 +442,7 @@ def test_hostile_mistake_logs_are_refused(tmp_path, voted_plain, change):
     refused(written(tmp_path / "m.json", plain), match="mistake log")
 
 
-def test_a_path_that_is_no_model_file(tmp_path):
+def test_load_refuses_paths_that_are_not_regular_files(tmp_path):
     (tmp_path / "folder").mkdir()
     refused(tmp_path / "folder")
     refused(tmp_path / "nothing.json")
@@ -453,7 +453,7 @@ def test_a_path_that_is_no_model_file(tmp_path):
         ly.load("a\0b")
 
 
-def test_too_large_a_file_is_refused_before_it_is_parsed(tmp_path, monkeypatch, linear_plain):
+def test_load_refuses_large_files_before_parsing(tmp_path, monkeypatch, linear_plain):
     path = written(tmp_path / "m.json", linear_plain)
     monkeypatch.setattr(model_file, "MAX_FILE_BYTES", 1000)
     refused(path, match="more than")
@@ -462,7 +462,7 @@ def test_too_large_a_file_is_refused_before_it_is_parsed(tmp_path, monkeypatch, 
 # --- saving ---------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_saved_says_why(tmp_path):
+def test_save_refusal_states_the_reason(tmp_path):
     with pytest.raises(ValueError, match=r"only what linearly\.fit returned"):
         model_file.save(ly.LinearRegression(), tmp_path / "m.json")
     model = fitted("perceptron", "two", random_state=np.random.RandomState(0))
@@ -476,7 +476,7 @@ def test_what_cannot_be_saved_says_why(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
 
 
-def test_a_full_disk_leaves_the_old_file(tmp_path):
+def test_save_to_a_full_disk_leaves_the_old_file(tmp_path):
     require(os.path.exists("/dev/full"), "needs /dev/full")
     model = fitted("linear")
     model.save(tmp_path / "m.json")
@@ -494,7 +494,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.json"]
 
 
-def test_links_and_modes_are_kept(tmp_path):
+def test_save_keeps_links_and_modes(tmp_path):
     (tmp_path / "real.json").write_text("old")
     (tmp_path / "real.json").chmod(0o640)
     (tmp_path / "link.json").symlink_to("real.json")
@@ -504,7 +504,7 @@ def test_links_and_modes_are_kept(tmp_path):
     assert ly.load(tmp_path / "link.json").model == "linear"
 
 
-def test_only_our_own_strays_are_cleaned(tmp_path):
+def test_save_removes_only_its_own_temporary_files(tmp_path):
     ours = tmp_path / f".linearly-{'0' * 16}.saving"
     others = [tmp_path / name for name in (".linearly-x.saving", "m.json.tmp", f".linearly-{'0' * 16}.saving.bak")]
     for path in (ours, *others):

@@ -1,1 +1,16 @@
-"""Fitted models outside this process: model files, SQL, ONNX and plain Python."""
+"""Fitted models outside this process: model files, SQL, ONNX and Python source.
+
+In reading order:
+    atomic_file    write a file completely or not at all; read a file of limited size
+    records        JSON records with arrays, checked by msgspec
+    summaries      records of summaries, solutions and perceptron trainings
+    agreement      refuse figures that contradict the summary in the same file
+    state          parameters and attributes of each estimator, and how it is restored
+    conventions    the conventions of an estimator, in words
+    test_vectors   made-up rows with their predictions, checked when a file is loaded
+    model_file     save and read a model file; its JSON Schema
+    graph          a model as arithmetic from raw columns to predictions
+    parity_check   made-up rows on which an export must agree with its model
+    python, sql, onnx
+                   the graph in each language
+"""

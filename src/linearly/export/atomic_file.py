@@ -1,4 +1,4 @@
-"""Whole files or none: what is written takes the place of the old file in one step, or not at all."""
+"""Replace a file in one step or not at all, and read a file of limited size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from linearly.dataset.files.atomic_file import replace_file
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file so that at every moment there is the old one or the new one, whole."""
+    """Write a file so that at every moment either the old one or the new one is there, complete."""
     target = os.path.realpath(os.fspath(path))
     directory = os.path.dirname(target)
     if not os.path.isdir(directory):
@@ -20,15 +20,15 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
         file.write(data)
 
 
-def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
-    """The bytes of a plain file, refused if it is none or has more than `most`."""
+def read_bounded(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """Return the bytes of a regular file; refuse anything else, and more than `max_bytes`."""
     name = os.fspath(path)
     # Without O_NONBLOCK opening a pipe would wait for its writer.
     fd = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with open(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is not a plain file")
-        if found.st_size > most:
-            raise ValueError(f"it has more than {most / 2**20:.0f} MB")
-        return file.read(found.st_size)
+        if status.st_size > max_bytes:
+            raise ValueError(f"it has more than {max_bytes / 2**20:.0f} MB")
+        return file.read(status.st_size)

@@ -1,4 +1,4 @@
-"""Conventions in words: what a reader of a model file would otherwise have to guess."""
+"""State the conventions of an estimator in words, for readers of a model file."""
 
 from __future__ import annotations
 
@@ -12,24 +12,20 @@ _TWO = "the second class where the score is 0 or more, else the first"
 
 
 def conventions_of(estimator: Any) -> dict[str, str]:
-    """The choices that a fitted estimator rests on, each in a sentence."""
-    name = type(estimator).__name__
-    told = {"missing values": "a row with a missing value has no prediction"}
+    """Return the conventions of a fitted estimator, each in a sentence."""
+    conventions = {"missing values": "a row with a missing value has no prediction"}
     if hasattr(estimator, "classes_"):
-        labels = estimator.classes_.tolist()
-        told["classes"] = "in the order of design.target.classes; codes 0, 1, … in the file are their places"
-        told["tie rule"] = _TWO if len(labels) == 2 else _TIE
-    told |= _OWN[name](estimator)
-    return told
+        conventions["classes"] = "in the order of design.target.classes; codes 0, 1, … in the file are their places"
+        conventions["tie rule"] = _TWO if len(estimator.classes_) == 2 else _TIE
+    return conventions | _OWN.get(type(estimator).__name__, _perceptron)(estimator)
 
 
 def _linear(estimator: Any) -> dict[str, str]:
-    penalized = bool(getattr(estimator, "penalize_intercept", False))
     return {
         "objective": "½ Σ w (y − b − x'β)² + ½ alpha Σ β²",
         "divisor": "the error variance is the residual sum of squares divided by its degrees of freedom, n − rank − 1 "
         "with an intercept; for ridge the trace of the hat matrix takes the place of the rank",
-        "intercept": _intercept(estimator, penalized),
+        "intercept": _intercept(estimator),
         "covariance": str(estimator.covariance),
         "weights": _SAMPLED if estimator.covariance != "classical" else "analytic: the variance of a row is σ²/w",
     }
@@ -45,17 +41,18 @@ def _logistic(estimator: Any) -> dict[str, str]:
         "objective": "−Σ w log P(y|x) + ½ alpha Σ β²",
         "reference class": f"{reference!r}: its logit is 0",
         "threshold": "the most probable class; for two classes, probability 0.5",
-        "intercept": _intercept(estimator, False),
+        "intercept": _intercept(estimator),
         "covariance": str(estimator.covariance),
         "weights": _SAMPLED if estimator.covariance != "classical" else "weight 2 is the row twice",
     }
 
 
 def _gaussian(estimator: Any) -> dict[str, str]:
-    own = type(estimator).__name__ == "QuadraticDiscriminantAnalysis"
-    divisor = "each class's covariance has divisor n_k − 1" if own else "the pooled covariance has divisor N − K"
+    pooled = hasattr(estimator, "covariance_")
     return {
-        "divisor": divisor,
+        "divisor": "the pooled covariance has divisor N − K"
+        if pooled
+        else "each class's covariance has divisor n_k − 1",
         "priors": "shares of the classes" if estimator.priors is None else "given",
         "weights": "weight 2 is the row twice",
     }
@@ -78,9 +75,10 @@ def _perceptron(estimator: Any) -> dict[str, str]:
     }
 
 
-def _intercept(estimator: Any, penalized: bool) -> str:
+def _intercept(estimator: Any) -> str:
     if not estimator.fit_intercept:
         return "none"
+    penalized = getattr(estimator, "penalize_intercept", False)
     return "fitted, penalised like the coefficients" if penalized else "fitted, not penalised"
 
 
@@ -91,9 +89,4 @@ _OWN = {
     "LinearDiscriminantAnalysis": _gaussian,
     "QuadraticDiscriminantAnalysis": _gaussian,
     "LeastSquaresClassifier": _indicator,
-    "Perceptron": _perceptron,
-    "AveragedPerceptron": _perceptron,
-    "VotedPerceptron": _perceptron,
-    "BatchPerceptron": _perceptron,
-    "PocketPerceptron": _perceptron,
 }

@@ -1,8 +1,8 @@
-"""The recipe of a model: all that a program in another language must do, from raw columns to predictions.
+"""Express a model as arithmetic from raw columns to predictions, for programs in other languages.
 
-A recipe is a straight list of steps. Inputs are columns as users have them; steps are small trees of arithmetic, the
-last of them the columns of the design; the head makes scores of those and answers of scores. `sql`, `onnx` and `python`
-each write a recipe down in their language, and know nothing of terms or estimators.
+A graph is a list of steps. Inputs are raw columns; steps are small trees of arithmetic, the last of which are the
+columns of the design; the output layer computes scores from those and predictions from scores. `sql`, `onnx` and
+`python` each write a graph in their language, and do not depend on terms or estimators.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linearly.exceptions import PrecisionWarning, warn_at_caller
 
 Array = NDArray[np.float64]
 
-_WORTH_TELLING = 1e-9  # of the spread of the target: what rounding in an export may cost unsaid
+MAX_SILENT_LOSS = 1e-9  # rounding error of an export, relative to the spread of the target, without a warning
 
 
 # --- trees ----------------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Reference:
-    """What an earlier step, or a numeric input, is."""
+    """The value of an earlier step or of a numeric input."""
 
     name: str
 
@@ -62,7 +62,7 @@ class Binary:
 
 @dataclass(frozen=True)
 class Power:
-    """base ^ exponent, the base a leaf."""
+    """base ^ exponent; the base is a leaf."""
 
     base: Tree
     exponent: float
@@ -79,7 +79,7 @@ class Function:
 Tree = Constant | Reference | Indicator | Binary | Power | Function
 
 
-# --- the recipe -----------------------------------------------------------------------------------
+# --- the graph -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ class Step:
 
 @dataclass(frozen=True)
 class OutputLayer:
-    """From the columns of the design to answers.
+    """From the columns of the design to predictions.
 
-    Scores are (x − center)·weights + constants. With `squares`, K groups of those: −½ the sum of squares of each group,
-    plus `squares`. `rule` is "number" (the score is the answer), "sign" (the second class where it is 0 or more), "two"
-    (the second class where its score is no less) or "largest" (the first of the largest). `probabilities` is None,
-    "logistic" (of one score) or "softmax".
+    Scores are (x − center)·weights + constants. With `squares`, those form K groups, and the score of a class is
+    `squares` minus half the sum of squares of its group. `rule` is "number" (the score is the prediction), "sign" (the
+    second class if the score is at least 0), "two" (the second class if its score is no less) or "largest" (the first
+    of the largest). `probabilities` is None, "logistic" (of one score) or "softmax".
     """
 
     weights: Array
@@ -138,7 +138,7 @@ class PredictionGraph:
 
     @property
     def levels_of_steps(self) -> dict[str, int]:
-        """How many steps must go before each: 0 for inputs."""
+        """The length of the longest chain of steps up to each; 0 for inputs."""
         depth = {item.name: 0 for item in self.inputs}
         for step in self.steps:
             depth[step.name] = 1 + max((depth[name] for name in references(step.tree)), default=0)
@@ -146,7 +146,7 @@ class PredictionGraph:
 
 
 def prediction_graph(model: Any) -> PredictionGraph:
-    """The recipe of a fitted `linearly.Model`; a model that is no formula of a row is refused."""
+    """Return the graph of a fitted `linearly.Model`; refuse a model that is not a formula of one row."""
     for name in ("estimator", "design", "model"):
         if not hasattr(model, name):
             raise ValueError(f"Only what linearly.fit returned can be exported, and this is {type(model).__name__}.")
@@ -158,7 +158,7 @@ def prediction_graph(model: Any) -> PredictionGraph:
         )
     builder = _Builder(model.design)
     features = builder.features()
-    _tell_of_rounded_powers(model)
+    _warn_rounded_powers(model)
     labels = tuple(model.estimator.classes_.tolist()) if hasattr(model.estimator, "classes_") else ()
     return PredictionGraph(
         tuple(builder.inputs.values()), tuple(builder.steps), features, _HEADS[kind](model.estimator), labels
@@ -166,7 +166,7 @@ def prediction_graph(model: Any) -> PredictionGraph:
 
 
 def references(tree: Tree) -> Iterator[str]:
-    """The inputs and steps that a tree needs."""
+    """Yield the inputs and steps that a tree needs."""
     match tree:
         case Reference(name) | Indicator(name, _):
             yield name
@@ -185,7 +185,7 @@ class _Builder:
     design: Design
     inputs: dict[tuple[str, bool], Input] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
-    known: dict[tuple[Factor, bool], tuple[Tree, ...]] = field(default_factory=dict)
+    columns_of: dict[tuple[Factor, bool], tuple[Tree, ...]] = field(default_factory=dict)
 
     def features(self) -> tuple[str, ...]:
         trees = [tree for term in self.design.terms for tree in self.term(term)]
@@ -201,11 +201,11 @@ class _Builder:
         return products
 
     def factor(self, factor: Factor, full: bool) -> tuple[Tree, ...]:
-        if (factor, full) not in self.known:
-            self.known[factor, full] = self.made(factor, full)
-        return self.known[factor, full]
+        if (factor, full) not in self.columns_of:
+            self.columns_of[factor, full] = self.build_factor(factor, full)
+        return self.columns_of[factor, full]
 
-    def made(self, factor: Factor, full: bool) -> tuple[Tree, ...]:
+    def build_factor(self, factor: Factor, full: bool) -> tuple[Tree, ...]:
         match factor:
             case Numeric(name):
                 return (self.number(name),)
@@ -262,7 +262,7 @@ class _Builder:
         raise ValueError(f"{tree} cannot be exported.")
 
     def leaf(self, tree: Tree) -> Tree:
-        """The tree itself if it is a leaf, else a name for it: what is guarded is written twice."""
+        """Return a leaf as it is, and a name for another tree: a guarded operand is written twice."""
         return tree if isinstance(tree, (Constant, Reference)) else Reference(self.step(tree, "t").name)
 
     def step(self, tree: Tree, prefix: str) -> Step:
@@ -280,8 +280,8 @@ class _Builder:
         return self.inputs[key]
 
 
-def _tell_of_rounded_powers(model: Any) -> None:
-    """Warn where powers in float64, which is what other languages have, leave predictions few digits."""
+def _warn_rounded_powers(model: Any) -> None:
+    """Warn if powers in float64, as other languages have them, leave predictions few digits."""
     raw = [
         f.label for term in model.design.terms for f in term.factors if isinstance(f, RawPolynomial) and f.degree > 1
     ]
@@ -290,7 +290,7 @@ def _tell_of_rounded_powers(model: Any) -> None:
         return
     spread = np.sqrt(solution.tss / solution.weight)
     lost = EPS * float(np.max(np.abs(solution.mean.high) @ np.abs(solution.coef) / np.where(spread > 0, spread, 1.0)))
-    if lost > _WORTH_TELLING:
+    if lost > MAX_SILENT_LOSS:
         warn_at_caller(
             f"The export forms the powers of {raw[0]} in float64, which the model does not: its predictions agree with "
             f"the model's to about {lost:.0e} of the spread of the target. poly() without raw=True has no such loss.",

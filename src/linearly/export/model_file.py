@@ -85,7 +85,7 @@ MODEL_FILE = record(
 
 
 class Saved(NamedTuple):
-    """What is in a model file."""
+    """The contents of a model file."""
 
     estimator: Any
     design: Design
@@ -98,9 +98,9 @@ class Saved(NamedTuple):
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted `linearly.Model` to one JSON file, whole or not at all.
+    """Write a fitted `linearly.Model` to one JSON file, completely or not at all.
 
-    What is to be written is read back first, so a file that was saved can be loaded.
+    The text is read back before it is written, so a file that was saved can be loaded.
     """
     try:
         data = to_bytes(model)
@@ -111,18 +111,17 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
-    """What is in a model file; one that is damaged, hostile or too new is refused, and nothing in it is run."""
+    """Return the contents of a model file; refuse a damaged, hostile or newer one. Nothing in it is run."""
     try:
         return _from_bytes(read_bounded(path, MAX_FILE_BYTES))
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no model file {os.fspath(path)!r}.") from None
     except (ValueError, OSError) as reason:
-        told = str(reason).rstrip(".")
-        raise ValueError(f"{os.fspath(path)!r} cannot be loaded as a model: {told}.") from None
+        raise ValueError(f"{os.fspath(path)!r} cannot be loaded as a model: {str(reason).rstrip('.')}.") from None
 
 
 def to_bytes(model: Any) -> bytes:
-    """The text of a model file."""
+    """Return the text of a model file."""
     for name in ("estimator", "design", "model", "ledger", "n_dropped", "note"):
         if not hasattr(model, name):
             raise InvalidFile(f"only what linearly.fit returned can be saved, and this is {type(model).__name__}")
@@ -256,7 +255,7 @@ def _provenance(model: Any) -> dict[str, Any]:
 
 
 def _rows(estimator: Any) -> int | None:
-    """The rows that a model was fitted to; None where it does not know."""
+    """Return how many rows a model was fitted to; None if it does not know."""
     if hasattr(estimator, "summary_"):
         return int(estimator.summary_.n)
     if hasattr(estimator, "n_rows_"):

@@ -1,4 +1,4 @@
-"""A model as ONNX: a graph from raw columns to predictions, in float64 or float32.
+"""Write a model as an ONNX graph from raw columns to predictions, in float64 or float32.
 
 There is an input for each column, n × 1: floats for numbers, strings for categories of text. The outputs are
 ``prediction`` (n), ``probabilities`` (n × K) where the model has them, and ``known`` (n): false where a value is
@@ -28,7 +28,7 @@ from linearly.export.graph import (
     Tree,
     prediction_graph,
 )
-from linearly.export.parity_check import CLOSE, ParityCheck
+from linearly.export.parity_check import PREDICTION_TOL, ParityCheck
 
 try:
     import onnx
@@ -43,13 +43,30 @@ IR_VERSION = 8
 _OUTPUTS = ("prediction", "probabilities", "known")
 _KINDS = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
 _OPERATORS = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"}
-_CLOSE = {"float64": CLOSE, "float32": 1e-3}
+_TOLERANCE = {"float64": PREDICTION_TOL, "float32": 1e-3}
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64") -> bytes:
-    """The model as the bytes of an ONNX file (opset 17), checked against the model on made-up rows.
+    """Return a model as the bytes of an ONNX file (opset 17), checked against the model on made-up rows.
 
-    With ``path`` it is written there. float32 is what some runtimes want; it is close to the model, not equal.
+    Parameters
+    ----------
+    model : Model
+        What `linearly.fit` returned.
+    path : path-like, optional
+        File to write.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of numbers. Predictions in float32, which some runtimes require, are close to the model's, not equal.
+
+    Returns
+    -------
+    bytes
+        The ONNX file.
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be exported, or the graph does not agree with it.
 
     Examples
     --------
@@ -76,7 +93,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
 
 
 class _Graph:
-    """Collects the nodes; every method gives the name of what it computes, n × 1 unless said."""
+    """Collects the nodes; every method returns the name of what it computes, n × 1 unless stated."""
 
     def __init__(self, graph: PredictionGraph, dtype: str) -> None:
         self.graph, self.dtype = graph, dtype
@@ -245,7 +262,7 @@ class _Graph:
 
 
 def feed(graph: PredictionGraph, columns: dict[str, list[Any]], dtype: str) -> dict[str, Any]:
-    """Raw columns as the inputs of the graph."""
+    """Return raw columns as the inputs of the graph."""
     kinds = {item.column: object if item.kind == "text" else dtype for item in graph.inputs}
     return {name: np.array(columns[name], dtype=kind)[:, None] for name, kind in kinds.items()}
 
@@ -256,4 +273,4 @@ def _check(built: Any, graph: PredictionGraph, model: Any, dtype: str) -> None:
         outputs = ReferenceEvaluator(built).run(None, feed(graph, trial.columns, dtype))
     named = dict(zip((output.name for output in built.graph.output), outputs, strict=True))
     probabilities = named.get("probabilities")
-    trial.compare(named["prediction"].tolist(), probabilities, "ONNX graph", _CLOSE[dtype])
+    trial.compare(named["prediction"].tolist(), probabilities, "ONNX graph", _TOLERANCE[dtype])

@@ -1,9 +1,11 @@
-"""A model as plain Python: the source of `predict(row)` and `predict_proba(row)`, with no import but math."""
+"""Write a model as Python source: `predict(row)` and `predict_proba(row)`, with no import but math."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 from linearly.export.atomic_file import write_atomic
@@ -21,51 +23,7 @@ from linearly.export.graph import (
 )
 from linearly.export.parity_check import ParityCheck
 
-_HEAD = '''"""{title}
-
-predict(row) takes a dict of columns and gives {answer}. It gives None for a row in which a value is missing, not
-finite, or a level that the model has not seen.
-"""
-
-import math
-
-
-def _number(value):
-    value = None if value is None else float(value)
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _level(value, levels, default):
-    return value if value in levels else default if value is not None and value == value else None
-
-
-def _dot(x, weights, constant):
-    return sum((a * b for a, b in zip(x, weights)), constant)
-
-
-'''
-
-_SCORES = """
-
-def _scores(row):
-{inputs}
-    if None in ({names},):
-        return None
-    try:
-{steps}
-    except (ArithmeticError, ValueError):
-        return None
-    return scores if all(map(math.isfinite, scores)) else None
-"""
-
-_FUNCTION = """
-
-def {name}(row):
-    scores = _scores(row)
-    if scores is None:
-        return None
-{body}
-"""
+_MODULE = Template(files("linearly.export").joinpath("python_module.txt").read_text(encoding="utf-8"))
 
 _PREDICTIONS = {
     "number": "scores[0]",
@@ -74,25 +32,50 @@ _PREDICTIONS = {
     "largest": "_LABELS[scores.index(max(scores))]",
 }
 
-_PROBABILITIES = {
+_PROBABILITIES = """
+
+def predict_proba(row):
+    scores = _scores(row)
+    if scores is None:
+        return None
+{parts}
+    return dict(zip(_LABELS, parts))
+"""
+
+_PARTS = {
     "logistic": """\
     small = math.exp(-abs(scores[0]))
     share = 1 / (1 + small)
-    parts = [small * share, share] if scores[0] >= 0 else [share, small * share]
-    return dict(zip(_LABELS, parts))""",
+    parts = [small * share, share] if scores[0] >= 0 else [share, small * share]""",
     "softmax": """\
     top = max(scores)
     parts = [math.exp(s - top) for s in scores]
     total = sum(parts)
-    return dict(zip(_LABELS, [part / total for part in parts]))""",
+    parts = [part / total for part in parts]""",
 }
 
 
 def to_python(model: Any, path: str | os.PathLike[str] | None = None) -> str:
-    """The source of a module with `predict(row)`, and `predict_proba(row)` where the model has probabilities.
+    """Return the source of a module with `predict(row)`, and `predict_proba(row)` if the model has probabilities.
 
-    A row is a dict of columns. The source needs nothing but Python and is checked against the model on made-up rows;
-    with ``path`` it is written there.
+    The source needs nothing but Python, and is checked against the model on made-up rows.
+
+    Parameters
+    ----------
+    model : Model
+        What `linearly.fit` returned.
+    path : path-like, optional
+        File to write.
+
+    Returns
+    -------
+    str
+        Python source; a row is a dict of columns.
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be exported, or the source does not agree with it.
 
     Examples
     --------
@@ -124,19 +107,16 @@ def _check(source: str, model: Any) -> None:
 def _source(graph: PredictionGraph, model: Any) -> str:
     head, labels = graph.head, graph.labels
     title = f"{model.model} model of {model.target}, exported from linearly.".encode("unicode_escape").decode("ascii")
-    parts = [
-        _HEAD.format(title=title.replace('"', "'"), answer=f"one of {len(labels)} labels" if labels else "a number"),
-        *_constants(graph),
-        _SCORES.format(
-            inputs="\n".join(f"    {item.name} = {_read(item)}" for item in graph.inputs),
-            names=", ".join(item.name for item in graph.inputs),
-            steps="\n".join(f"        {line}" for line in _steps(graph)),
-        ),
-        _FUNCTION.format(name="predict", body=f"    return {_PREDICTIONS[head.rule]}"),
-    ]
-    if head.probabilities is not None:
-        parts.append(_FUNCTION.format(name="predict_proba", body=_PROBABILITIES[head.probabilities]))
-    return "".join(parts)
+    source = _MODULE.substitute(
+        title=title.replace('"', "'"),
+        answer=f"one of {len(labels)} labels" if labels else "a number",
+        constants="".join(_constants(graph)),
+        inputs="\n".join(f"    {item.name} = {_read(item)}" for item in graph.inputs),
+        names=", ".join(item.name for item in graph.inputs),
+        steps="\n".join(f"        {line}" for line in _steps(graph)),
+        prediction=_PREDICTIONS[head.rule],
+    )
+    return source + (_PROBABILITIES.format(parts=_PARTS[head.probabilities]) if head.probabilities else "")
 
 
 def _constants(graph: PredictionGraph) -> Iterator[str]:

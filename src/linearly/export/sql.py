@@ -1,4 +1,4 @@
-"""A model as SQL: one SELECT that computes predictions from raw columns, in any dialect that sqlglot writes.
+"""Write a model as one SELECT that computes predictions from raw columns, in any dialect that sqlglot writes.
 
 The query is built as a tree, never as text, so names and labels are quoted by the dialect whatever is in them. It is a
 chain of common table expressions: inputs, steps, scores, answers. A row in which a value is missing, not finite or a
@@ -55,10 +55,32 @@ def to_sql(
     table: str = "data",
     keep: Sequence[str] = (),
 ) -> str:
-    """A SELECT with the column ``prediction``, and ``probability[label]`` for each label where the model has them.
+    """Return a SELECT of ``prediction``, and of ``probability[label]`` per label if the model has probabilities.
 
-    ``table`` holds the raw columns; those named in ``keep`` come along. The text is parsed again and run in SQLite on
-    made-up rows: one that does not agree with the model is an error. With ``path`` it is written there.
+    The text is parsed again and run in SQLite on made-up rows.
+
+    Parameters
+    ----------
+    model : Model
+        What `linearly.fit` returned.
+    path : path-like, optional
+        File to write.
+    dialect : str, default="duckdb"
+        A dialect of sqlglot.
+    table : str, default="data"
+        The table of raw columns.
+    keep : sequence of str, default=()
+        Columns of the table to select as well.
+
+    Returns
+    -------
+    str
+        The query.
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be exported, or the query does not agree with it.
 
     Examples
     --------

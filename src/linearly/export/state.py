@@ -26,11 +26,12 @@ from linearly.dataset.design.serialization import InvalidFile, Record
 from linearly.dataset.rows.array_checks import as_labels
 from linearly.dataset.rows.block import default_names
 from linearly.export.agreement import (
-    agreed_folds,
-    agreed_likelihood,
-    agreed_solution,
-    agreed_training,
-    derived_again,
+    STATE,
+    check_derived,
+    check_folds,
+    check_likelihood,
+    check_solution,
+    check_training,
 )
 from linearly.export.records import (
     AnyFloat,
@@ -69,7 +70,6 @@ from linearly.models.pocket_perceptron import INITS as POCKET_INITS
 from linearly.models.registry import MODELS
 from linearly.models.voted_perceptron import WEIGHTINGS
 
-_STATE = "estimator.state"
 _Fields = Mapping[str, Any]
 _Numbers: Any = list_of(Number)
 
@@ -113,14 +113,14 @@ def _restore_least_squares(estimator: Any, state: Any, sizes: Sizes) -> None:
     if estimator.summary_.n != solution.n:
         raise InvalidFile(f"the solution is of {solution.n} rows, and the summary of {estimator.summary_.n}")
     descended = getattr(estimator, "method", "") == "gradient_descent"
-    solution = agreed_solution(estimator.summary_, solution, f"{_STATE}.solution_", descended=descended)
+    solution = check_solution(estimator.summary_, solution, descended=descended)
     if solution.aliased and solution.null is None:
         problem = RidgeProblem(solution.alpha, solution.centering != "plain", solution.centering == "constant")
         solution = replace(solution, null=problem.solve(estimator.summary_).null)
     LeastSquaresBase._set_from_summary(estimator, solution)
     if hasattr(estimator, "fold_errors_"):
         estimator._average_errors()
-        agreed_folds(estimator, _STATE)
+        check_folds(estimator)
 
 
 _SOLVED: _Fields = {"solution_": SOLUTION, "method_": Literal["gram", "extended", "qr"], "n_passes_": Count}
@@ -154,7 +154,7 @@ _RIDGE = StoredEstimator(
 
 
 def _restore_indicator(estimator: Any, state: Any, sizes: Sizes) -> None:
-    solution = agreed_solution(estimator.summary_.indicator_gram(), state.solution_, f"{_STATE}.solution_")
+    solution = check_solution(estimator.summary_.indicator_gram(), state.solution_)
     estimator.solution_, estimator.multilabel_ = solution, False
     estimator.coef_, estimator.intercept_ = solution.coef.T.copy(), solution.intercept.copy()
     if sizes["K"] == 2:
@@ -163,7 +163,7 @@ def _restore_indicator(estimator: Any, state: Any, sizes: Sizes) -> None:
 
 def _restore_gaussians(*compared: str) -> Callable[[Any, Any, Sizes], None]:
     names = (*compared, "priors_", "means_", "_center", "_constants", "shrinkage_")
-    return lambda estimator, state, sizes: derived_again(estimator, vars(state), names)
+    return lambda estimator, state, sizes: check_derived(estimator, vars(state), names)
 
 
 _SHRUNK: _Fields = {"priors": _Numbers | None, "shrinkage": Number | None}
@@ -234,7 +234,7 @@ def _restore_logistic(estimator: Any, state: Any, sizes: Sizes) -> None:
         raise InvalidFile(
             "columns that are combinations of others need a direction and a center, and no others have them"
         )
-    agreed_likelihood(estimator, _STATE)
+    check_likelihood(estimator)
 
 
 def _given_logistic(estimator: Any) -> _Fields:
@@ -292,12 +292,12 @@ def _restore_online(estimator: Any, state: Any, sizes: Sizes) -> None:
     fitted = {"averaged": estimator.averaged, "intercept": bool(estimator.fit_intercept)}
     estimator._training = resume_training(state.training, **fitted, K=sizes["K"], shuffle=shuffle)
     estimator._set_fitted_attributes()
-    agreed_training(estimator, _STATE)
+    check_training(estimator)
 
 
 def _restore_counts(estimator: Any, state: Any, sizes: Sizes) -> None:
     estimator.mistakes_per_pass_ = list(estimator.mistakes_per_pass_)
-    agreed_training(estimator, _STATE)
+    check_training(estimator)
 
 
 def _given_online(estimator: Any) -> _Fields:
@@ -407,7 +407,7 @@ def restore_estimator(stored: Any, model: str, classes: tuple[Any, ...], names: 
             setattr(estimator, name, value)
     summary = getattr(estimator, "summary_", None)
     if isinstance(summary, ClassGrams) and len(summary.parts) != len(classes):
-        raise InvalidFile(f"{_STATE}.summary_.parts has {len(summary.parts)} entries, not {len(classes)}")
+        raise InvalidFile(f"{STATE}.summary_.parts has {len(summary.parts)} entries, not {len(classes)}")
     if (getattr(estimator, "covariance", "") == "cluster") != hasattr(estimator, "n_clusters_"):
         raise InvalidFile("a clustered covariance, and no other, needs the number of clusters; fit the model anew")
     STORED[stored.name].restore(estimator, stored.state, sizes)

@@ -1,7 +1,7 @@
-"""Self-test vectors: three made-up rows of the design and what the model says of them, checked when a file is loaded.
+"""Test vectors of a model file: three made-up rows of the design and their predictions, checked at load.
 
-The rows are no rows of the data. They lie about the means where the model knows them, and otherwise where its scores
-are of ordinary size.
+The rows are not rows of the data. They lie near the means if the model has them, and otherwise where its scores are of
+moderate size.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linearly.kernels.double_double import to_float64
 Array = NDArray[np.float64]
 
 ROWS = 3
-_CLOSE = 1e-9  # of the size of the scores: another machine may add up in another order
+SCORE_TOL = 1e-9  # of the size of the scores: another machine may add in another order
 
 
 VECTORS = record(
@@ -47,7 +47,7 @@ def check_vectors(vectors: Any, estimator: Any, names: tuple[str, ...]) -> None:
     """Refuse an estimator that does not give the predictions and scores of its test vectors."""
     predictions, scores = _predict(estimator, names, vectors.rows)
     size = max(float(np.abs(vectors.scores).max(initial=0.0)), float(np.abs(scores).max(initial=0.0)), 1e-300)
-    if scores.shape != vectors.scores.shape or not (np.abs(scores - vectors.scores) <= _CLOSE * size).all():
+    if scores.shape != vectors.scores.shape or not (np.abs(scores - vectors.scores) <= SCORE_TOL * size).all():
         raise InvalidFile("the self-test failed: the model does not give the scores that the file expects of it")
     if len(vectors.predictions) != ROWS:
         raise InvalidFile(f"vectors.predictions has {len(vectors.predictions)} entries, not {ROWS}")
@@ -69,7 +69,7 @@ def _predict(estimator: Any, names: tuple[str, ...], rows: Array) -> tuple[NDArr
 
 
 def _clear(scores: Array, size: float) -> NDArray[np.bool_]:
-    """Rows whose class rounding cannot change."""
+    """Return which rows have a class that rounding cannot change."""
     if scores.shape[1] == 1:
         return np.asarray(np.abs(scores[:, 0]) > 1e-6 * size)
     top = np.sort(scores, axis=1)
@@ -77,7 +77,7 @@ def _clear(scores: Array, size: float) -> NDArray[np.bool_]:
 
 
 def typical_values(estimator: Any) -> tuple[Array, Array]:
-    """A value of each column to start from, and how far to go from it."""
+    """Return a typical value of each column, and a typical distance from it."""
     summary = getattr(estimator, "summary_", None)
     if summary is not None:
         return _moments(summary.total() if isinstance(summary, ClassGrams) else summary)

@@ -135,7 +135,7 @@ def test_perceptrons_that_contradict_themselves_are_refused_by_field(tmp_path):
     assert "best_update_ is 0, where error_history_ is not at its lowest" in refused(tmp_path, plain)
 
 
-def test_a_small_lie_about_the_residuals_of_a_float64_solution_is_not_repeated(tmp_path):
+def test_small_error_in_residuals_of_a_float64_solution_is_corrected(tmp_path):
     data = DATA | {"y": 2 * A - B + 1e-7 * RNG.normal(size=N)}
     plain = plain_of(tmp_path, data, method="gram")
     true = ly.glance(ly.load(tmp_path / "model.json")).row(0)
@@ -153,7 +153,7 @@ def test_a_small_lie_about_the_residuals_of_a_float64_solution_is_not_repeated(t
 
 
 @pytest.mark.parametrize("p", [150, 320])
-def test_wide_exact_models_load_and_are_refused_by_field(tmp_path, p):
+def test_wide_extended_models_load_and_are_refused_by_field(tmp_path, p):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(p + 40, p)) + 1e4
     columns = {f"c{j}": X[:, j] for j in range(p)} | {"y": X[:, 0] + rng.normal(size=len(X))}
