@@ -2,10 +2,8 @@
 
 import doctest
 import html.parser
-import json
 import pickle
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from golden_sets import read_golden
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
@@ -34,7 +33,7 @@ from linearly.evaluation.evaluate import Evaluation, evaluate
 from linearly.evaluation.intervals import Area, average, newcombe, wilson, wilson_f1
 from linearly.evaluation.metrics import class_metrics
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "classifiers.json").read_text(encoding="utf-8"))
+GOLDEN = read_golden("classifiers")
 Z = 1.959963984540054
 
 

@@ -1,17 +1,16 @@
 """Durbin-Watson against R (tests/golden/lm.R), against known distributions, and split anywhere."""
 
-import json
 from functools import reduce
 from operator import add
-from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_sets import read_golden
 from scipy import stats
 
 from linearly.inference.durbin_watson import EXACT_BELOW, Differences, durbin_watson, exact_p_value
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "lm.json").read_text())
+GOLDEN = read_golden("lm")
 SERIES = {s["name"]: s for s in GOLDEN["durbin_watson"]}
 
 

@@ -5,7 +5,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from test_r_parity import GOLDEN, assert_as_in_r, case_of
+from golden_sets import LM as GOLDEN
+from golden_sets import assert_as_in_r, case_of
 
 import linearly as ly
 
