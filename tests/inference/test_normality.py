@@ -74,7 +74,7 @@ class TestLaws:
             assert np.mean(p < level) == pytest.approx(level, abs=slack)
 
     @pytest.mark.parametrize("x", [[], [1.0], [2.0] * 20, [0.0] * 20, [np.nan] * 20, [*range(20), np.inf]])
-    def test_nothing_to_say(self, test, x):
+    def test_durbin_watson_of_too_few_rows_is_nan(self, test, x):
         result = test(x)
         assert result.n == len(x)
         assert np.isnan(result.statistic)
