@@ -196,8 +196,8 @@ def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:
 
     from linearly.algorithm.least_squares.solver import RidgeProblem, summarize
     from linearly.inference.diagnostics import breusch_pagan, squared_residuals
-    from linearly.inference.normality import shapiro_wilk
     from linearly.inference.fitted_rows import row_diagnostics
+    from linearly.inference.normality import shapiro_wilk
 
     solution = estimator.solution_
     _, residual, _, weight = row_diagnostics(rows, solution)
