@@ -36,12 +36,12 @@ def test_columns_rows_and_length(table):
     assert all(type(v) in (str, float, int) for row in table for v in row.values())
 
 
-def test_an_unknown_column_is_answered_with_the_known_ones(table):
+def test_unknown_column_raises_with_the_known_names(table):
     with pytest.raises(KeyError, match=r"'slope'; the columns are term, estimate"):
         table["slope"]
 
 
-def test_it_does_not_change(table):
+def test_table_is_immutable(table):
     with pytest.raises(AttributeError, match="does not change"):
         table.title = "Other"
     with pytest.raises(ValueError, match="read-only"):
@@ -52,7 +52,7 @@ def test_it_does_not_change(table):
 
 
 @pytest.mark.parametrize("columns", [{"a": [1, 2], "b": [1]}, {"a": np.zeros((2, 2))}, {"a": np.zeros(())}])
-def test_columns_that_make_no_table_are_refused(columns):
+def test_columns_of_unequal_length_or_two_dimensions_raise(columns):
     with pytest.raises(ValueError, match="of a table"):
         Table(columns)
 
@@ -143,7 +143,7 @@ def test_p_values(p, shown):
     assert "<" not in str(Table({"slope": [1e-17]}))
 
 
-def test_lines_up_whatever_the_script():
+def test_text_aligns_wide_and_combining_characters():
     text = str(Table({"term": ["日本", "e\u0301te\u0301", "line\nbreak"], "estimate": [1.25, -2.5, 3.5]}))
     assert text.splitlines()[2:] == [
         "日本           1.250",
@@ -176,7 +176,7 @@ def test_long_tables_show_both_ends():
     assert len(str(Table({"row": np.arange(40)})).splitlines()) == 42
 
 
-def test_nothing_to_show():
+def test_empty_table_prints_nothing():
     assert str(Table({})) == ""
     assert len(Table({})) == 0
     assert str(Table({"estimate": []})).splitlines() == ["estimate", "--------"]
@@ -203,7 +203,7 @@ class Page(html.parser.HTMLParser):
         self.texts.append(data)
 
 
-def test_html_is_a_table_for_everybody(table):
+def test_html_has_caption_and_scoped_headers(table):
     page = Page(table._repr_html_())
     scopes = [attrs.get("scope") for tag, attrs in page.tags if tag == "th"]
     assert scopes == ["col"] * 4 + ["row"] * 3

@@ -79,7 +79,7 @@ def test_the_right_degree_has_no_bias():
     assert silent.table["variance"].tolist() == pytest.approx([0.0, 0.0], abs=1e-15)
 
 
-def test_elsewhere_than_at_the_rows():
+def test_bias_variance_at_other_points_than_the_rows():
     inside = bias_variance(X, truth=wave, noise=SIGMA, degrees=[5], at=[0.4, 0.5, 0.6], random_state=0)
     outside = bias_variance(X, truth=wave, noise=SIGMA, degrees=[5], at=[1.2], random_state=0)
     assert outside.table["epe"][0] > 10 * inside.table["epe"][0]
@@ -106,7 +106,7 @@ def test_ridge_shrinks_variance_and_adds_bias():
     assert result.best in alphas
 
 
-def test_data_give_what_can_be_known_of_them():
+def test_bias_variance_of_data_estimates_variance_and_error():
     rng = np.random.default_rng(3)
     x = rng.random(600)
     y = wave(x) + SIGMA * rng.normal(size=600)
@@ -125,7 +125,7 @@ def test_data_give_what_can_be_known_of_them():
         assert table["epe"][i] == pytest.approx(loo, rel=0.01)
 
 
-def test_noise_that_is_not_known_is_estimated_and_said():
+def test_bias_variance_estimates_unknown_noise_with_a_note():
     rng = np.random.default_rng(4)
     x = rng.random(300)
     y = wave(x) + SIGMA * rng.normal(size=300)
@@ -153,7 +153,7 @@ def test_a_degree_is_the_same_wherever_x_lies():
     np.testing.assert_allclose(far.table["epe"], near["epe"], rtol=1e-5)
 
 
-def test_seeds_repeat():
+def test_bias_variance_repeats_with_the_same_seed():
     one, same, other = (bias_variance(X, truth=wave, noise=1.0, random_state=seed).table["epe"] for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     assert (one != other).all()
@@ -211,7 +211,7 @@ def test_plot_without_matplotlib_says_what_to_do(known, monkeypatch):
         known.plot()
 
 
-def test_how_it_prints(known):
+def test_bias_variance_prints_its_table(known):
     assert str(known).splitlines()[0].split() == ["degree", "noise", "bias2", "variance", "epe", "train_error"]
     assert repr(known) == str(known)
     assert "<table>" in known._repr_html_()

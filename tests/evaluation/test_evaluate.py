@@ -2,10 +2,8 @@
 
 import doctest
 import html.parser
-import json
 import pickle
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,8 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from golden_sets import read_golden
 from sklearn import metrics as theirs
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_multilabel_classification
 from sklearn.dummy import DummyClassifier
@@ -29,12 +26,10 @@ from sklearn.svm import SVC
 import linearly
 import linearly.models.linear_regression
 from linearly.dataset.rows.block import as_rows
-from linearly.evaluation.accumulators import ClassCounts, Scores
 from linearly.evaluation.evaluate import Evaluation, evaluate
-from linearly.evaluation.intervals import Area, average, newcombe, wilson, wilson_f1
-from linearly.evaluation.metrics import class_metrics
+from linearly.evaluation.intervals import Area, newcombe
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "classifiers.json").read_text(encoding="utf-8"))
+GOLDEN = read_golden("classifiers")
 Z = 1.959963984540054
 
 
@@ -74,7 +69,7 @@ def metric_values(result):
 
 
 @pytest.mark.parametrize("name", ["birthwt", "pima"])
-def test_figures_and_intervals_of_r(name):
+def test_metrics_and_intervals_as_in_r(name):
     expected, logistic = GOLDEN["evaluation"][name], GOLDEN["logistic"][name]
     y = np.array(GOLDEN["data"][name][logistic["response"]])
     y = (y == logistic.get("positive", 1)).astype(int)
@@ -251,70 +246,10 @@ def test_r_squared_at_any_offset_and_scale():
 # --- intervals ------------------------------------------------------------------------------------
 
 
-def test_wilson_where_all_or_none_are_right():
-    assert wilson(1.0, 10, 0.95)[1:3] == pytest.approx((1 - Z**2 / (10 + Z**2), 1.0))
-    assert wilson(0.0, 10, 0.95)[1:3] == pytest.approx((0.0, Z**2 / (10 + Z**2)))
-    assert wilson(0.0, 0, 0.95)[1:3] == (0.0, 1.0)
-
-
-@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 40))
-def test_f1_interval_holds_its_value(tp, fp, fn):
-    union = tp + fp + fn
-    value, low, high, _ = wilson_f1(tp, union, union, 0.95)
-    assert 0 <= low <= value <= high <= 1
-    assert value == pytest.approx(2 * tp / (2 * tp + fp + fn) if union else 0.0)
-
-
-def test_newcombe_holds_separated_classes():
-    low = [newcombe(1.0, n, n, 0.95).low for n in (2, 5, 20, 1000)]
-    assert low == sorted(low)
-    assert low[0] < 0.5
-    assert low[-1] > 0.99
-    assert newcombe(0.0, 5, 8, 0.9).high == pytest.approx(1 - newcombe(1.0, 5, 8, 0.9).low, abs=1e-8)
-
-
-def test_an_average_of_one_is_that_one():
-    part = wilson(0.7, 30, 0.95)
-    assert average([part], None, "")[:3] == pytest.approx(part[:3])
-    together = average([part, part], np.ones((2, 2)), "")
-    assert together[:3] == pytest.approx(part[:3])  # the same rows twice know no more
-    assert average([part, part], None, "").low > together.low
-
-
-def test_a_higher_level_is_a_wider_interval():
-    X, y = load_iris(return_X_y=True)
-    model = GaussianNB().fit(X, y)
-    narrow, wide = (evaluate(model, X, y, level=level).metrics for level in (0.8, 0.99))
-    assert (wide["conf_low"] <= narrow["conf_low"]).all()
-    assert (wide["conf_high"] >= narrow["conf_high"]).all()
-    assert (wide["conf_low"] < wide["value"]).all()
-
-
-def test_intervals_cover_as_often_as_they_say():
-    # 400 data sets of 100 rows: coverage of 95 % has a standard error of 1.1 %.
-    rng = np.random.default_rng(5)
-
-    def figures(n):
-        y = (rng.random(n) < 0.4).astype(int)
-        p = 1 / (1 + np.exp(-(np.log(0.4 / 0.6) + 1.5 * (rng.normal(size=n) + 1.5 * y) - 1.125)))
-        P = np.c_[p, 1 - p]
-        tally = ClassCounts.of(1 - y, (p < 0.5).astype(int), np.ones(n), 2, Scores(P, P[:, :1]))
-        return class_metrics(tally, tally.row_scores[0], [1, 0], 0.95, probable=True).metrics
-
-    truth = figures(400_000)
-    covered = np.zeros(len(truth))
-    for _ in range(400):
-        found = figures(100)
-        covered += (found["conf_low"] <= truth["value"]) & (truth["value"] <= found["conf_high"])
-    share = dict(zip(truth["metric"].tolist(), covered / 400, strict=True))
-    share.pop("calibration_error")  # of an error that is 0 the interval always holds the truth
-    assert all(0.90 <= value <= 0.995 for value in share.values()), share
-
-
 # --- laws -----------------------------------------------------------------------------------------
 
 
-def test_the_note_positive_first_rows_actual():
+def test_confusion_has_the_positive_label_first_and_actual_rows():
     result = told(np.array(["+", "+", "+", "-", "-"]), np.array(["+", "+", "-", "+", "-"]), positive="+")
     assert result.confusion.columns == ("actual", "predicted +", "predicted -")
     assert result.confusion["actual"].tolist() == ["+", "-"]
@@ -326,7 +261,7 @@ def test_the_note_positive_first_rows_actual():
 
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "multilabel", "regression"])
-def test_blocks_add_up_to_the_whole(kind, monkeypatch):
+def test_evaluate_in_blocks_equals_evaluate_in_one_piece(kind, monkeypatch):
     monkeypatch.setattr("linearly.dataset.rows.block.rows_in_block", lambda p: 17)
     rng = np.random.default_rng(6)
     X = rng.normal(size=(200, 3))
@@ -349,7 +284,7 @@ def test_blocks_add_up_to_the_whole(kind, monkeypatch):
         np.testing.assert_allclose(blocks.metrics[name], whole.metrics[name], rtol=1e-10)
 
 
-def test_weight_zero_means_absent_and_scale_does_not_matter():
+def test_evaluate_ignores_rows_of_weight_zero_and_scale_of_weights():
     X, y = load_iris(return_X_y=True)
     model = GaussianNB().fit(X, y)
     w = np.where(np.arange(150) % 5 == 0, 0.0, 1.0)
@@ -362,7 +297,7 @@ def test_weight_zero_means_absent_and_scale_does_not_matter():
 
 
 @pytest.mark.parametrize("far", [1e10, -1e300])
-def test_the_target_of_an_absent_row_may_be_anything(far):
+def test_evaluate_ignores_the_target_of_rows_of_weight_zero(far):
     X, y = np.c_[:6.0], np.array([0.1, 0.9, 2.3, 2.8, 4.1, far])
     w = np.array([1.0, 1, 1, 1, 1, 0])
     model = linearly.LinearRegression().fit(X[:5], y[:5])
@@ -392,7 +327,7 @@ def test_a_correct_calibration_has_no_error():
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
-def test_frames_and_our_own_models(frame):
+def test_evaluate_accepts_frames_and_models_of_linearly(frame):
     X, y = load_diabetes(return_X_y=True)
     data = {f"c{j}": X[:, j] for j in range(X.shape[1])}
     model = linearly.models.linear_regression.LinearRegression().fit(frame(data), y)
@@ -404,7 +339,7 @@ def test_frames_and_our_own_models(frame):
 # --- what is not there ----------------------------------------------------------------------------
 
 
-def test_nothing_predicted_positive_is_zero_and_said():
+def test_precision_without_positive_predictions_is_0_with_a_note():
     result = told(np.array([1, 0, 0, 1]), np.array([0, 0, 0, 0]))
     assert result["precision"] == 0
     assert (row(result, "precision")["conf_low"], row(result, "precision")["conf_high"]) == (0, 1)
@@ -480,7 +415,7 @@ def test_probability_zero_is_counted_and_finite():
     assert any("given probability 0: 1" in note for note in result.notes)
 
 
-def test_a_model_that_knows_one_label():
+def test_evaluate_of_a_model_with_one_label():
     X = np.zeros((4, 1))
     result = evaluate(DummyClassifier().fit(X, ["a"] * 4), X, ["a"] * 4)
     assert result["accuracy"] == 1
@@ -538,7 +473,7 @@ def test_what_is_refused(call, message):
         call(GaussianNB().fit(X, y), X, y)
 
 
-def test_what_is_refused_of_models_and_matrices():
+def test_evaluate_refuses_bad_models_and_matrices():
     X, Y = make_multilabel_classification(n_samples=30, n_classes=3, random_state=0)
     forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
     with pytest.raises(TypeError, match="needs a fitted model with predict, not str"):
@@ -570,7 +505,7 @@ def iris():
     return evaluate(GaussianNB().fit(X, y), X, np.array(y))
 
 
-def test_it_reads_on_one_screen(iris):
+def test_evaluation_prints_on_one_screen(iris):
     text = str(iris)
     assert text.startswith("GaussianNB on 150 rows, 3 labels\n")
     assert repr(iris) == text
@@ -596,7 +531,7 @@ def test_html_is_well_formed(iris):
     assert "rows actual, columns predicted" in iris._repr_html_()
 
 
-def test_metrics_by_name(iris):
+def test_evaluation_getitem_returns_metrics_by_name(iris):
     assert isinstance(iris["accuracy"], float)
     with pytest.raises(KeyError, match="the metrics are accuracy, balanced_accuracy"):
         iris["acuracy"]
@@ -610,7 +545,7 @@ def test_many_labels_are_not_printed_as_a_matrix():
     assert len(result.confusion) == 20
 
 
-def test_an_evaluation_can_be_stored(iris):
+def test_evaluation_can_be_pickled(iris):
     again = pickle.loads(pickle.dumps(iris))
     assert isinstance(again, Evaluation)
     assert str(again) == str(iris)

@@ -1,62 +1,20 @@
 """The same numbers as R: lm, sandwich::vcovHC and vcovCL (tests/golden/lm.R), to 1e-8 or better."""
 
-import json
-import warnings
-from pathlib import Path
-from typing import NamedTuple
-
 import numpy as np
 import pytest
+from golden_sets import LM as GOLDEN
+from golden_sets import assert_as_in_r, case_of
 
 from linearly.algorithm.least_squares.sandwich import clustered_meat
 from linearly.dataset.rows.block import as_rows
-from linearly.exceptions import PrecisionWarning
 from linearly.models.linear_regression import LinearRegression
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "lm.json").read_text())
 METHODS = ("auto", "gram", "qr", "extended")
-
-
-class Case(NamedTuple):
-    """A data set and what R says about it; `golden[kind]` holds the numbers of one kind of fit."""
-
-    name: str
-    golden: dict
-    X: np.ndarray
-    y: np.ndarray
-
-    def fit(self, kind="fit", **parameters):
-        """The model that R calls fit, weighted, zero_weighted, no_intercept or rank_deficient."""
-        weight = self.golden[kind].get("weights")
-        if kind == "rank_deficient":
-            copy = np.column_stack([self.X, self.X[:, 0]])
-            with pytest.warns(np.exceptions.RankWarning, match=f"^'x{self.X.shape[1]}': "):
-                return LinearRegression(**parameters).fit(copy, self.y)
-        model = LinearRegression(fit_intercept=kind != "no_intercept", **parameters)
-        with warnings.catch_warnings():
-            if parameters.get("method") == "gram":  # it may say that ten digits are not sure; eight are asked for here
-                warnings.simplefilter("ignore", PrecisionWarning)
-            return model.fit(self.X, self.y, sample_weight=weight)
-
-
-def case_of(name):
-    golden = GOLDEN["data"][name]
-    data = {column: np.array(values, dtype=np.float64) for column, values in golden["data"].items()}
-    X = np.column_stack([data[feature] for feature in golden["features"]])
-    return Case(name, golden, X, data[golden["response"]])
 
 
 @pytest.fixture(params=list(GOLDEN["data"]))
 def case(request):
     return case_of(request.param)
-
-
-def assert_as_in_r(actual, expected, rel=1e-8):
-    """Equal to `rel`; what R leaves out (null) is not compared."""
-    actual, expected = np.asarray(actual, dtype=np.float64), np.array(expected, dtype=np.float64)
-    known = ~np.isnan(expected)
-    assert actual.shape == expected.shape
-    np.testing.assert_allclose(actual[known], expected[known], rtol=rel, atol=0)
 
 
 def assert_same_covariance(actual, expected, rel=1e-8):

@@ -1,17 +1,16 @@
 """The same numbers as R through the front door: formulas, weights of 0, gaps, aliased terms (tests/golden/sets.R)."""
 
-import json
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from golden_sets import read_golden
 
 import linearly as ly
 from linearly.inference.difference import chow
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "sets.json").read_text())
+GOLDEN = read_golden("sets")
 TERMS = ("estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high")
 
 

@@ -1,17 +1,16 @@
 """Durbin-Watson against R (tests/golden/lm.R), against known distributions, and split anywhere."""
 
-import json
 from functools import reduce
 from operator import add
-from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_sets import read_golden
 from scipy import stats
 
 from linearly.inference.durbin_watson import EXACT_BELOW, Differences, durbin_watson, exact_p_value
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "lm.json").read_text())
+GOLDEN = read_golden("lm")
 SERIES = {s["name"]: s for s in GOLDEN["durbin_watson"]}
 
 
@@ -57,7 +56,7 @@ def test_series_as_in_r(name):
         assert exact_p_value(result.statistic, eigenvalues(Q)) == pytest.approx(s["exact"], rel=1e-9)
 
 
-def test_where_pan_cancels_the_exact_value_stays_exact():
+def test_exact_p_value_is_accurate_where_pan_cancels():
     # dwtest(exact = TRUE) says 0.3589 here. The inversion formula in 30 digits says 0.33553254437634933.
     s = SERIES["airquality"]
     assert exact_p_value(s["statistic"], eigenvalues(basis(s["X"].values()))) == pytest.approx(
@@ -108,7 +107,7 @@ def test_normal_approximation_has_the_moments_of_the_exact_one():
 
 
 @pytest.mark.parametrize("n", [20, 150])
-def test_scale_and_sign_do_not_matter_and_reversal_does_not_either(n):
+def test_durbin_watson_is_invariant_to_scale_sign_and_reversal(n):
     Q = basis([np.arange(n)])
     r = residuals(np.cumsum(np.random.default_rng(n).normal(size=n)), Q)
     expected = durbin_watson(r, Q)
@@ -120,7 +119,7 @@ def test_scale_and_sign_do_not_matter_and_reversal_does_not_either(n):
 
 
 @pytest.mark.parametrize("cuts", [[1], [2], [3, 4], [1, 2, 3, 4, 5], [40], [119], [118], [1, 119], list(range(1, 120))])
-def test_split_anywhere(cuts):
+def test_differences_add_up_wherever_rows_are_split(cuts):
     rng = np.random.default_rng(4)
     Q = basis(rng.normal(size=(3, 120)))
     r = residuals(np.cumsum(rng.normal(size=120)), Q)
@@ -134,14 +133,14 @@ def test_split_anywhere(cuts):
         np.testing.assert_allclose(parts.turns, whole.turns, atol=1e-12 * np.abs(whole.turns).max())
 
 
-def test_statistic_alone_needs_no_basis():
+def test_differences_without_basis_have_a_statistic():
     r = np.array([1.0, -1.0, 2.0, -2.0])
     assert (Differences.of(r[:1]) + Differences.of(r[1:])).statistic == 29.0 / 10.0
     with pytest.raises(ValueError, match="at least one row"):
         Differences.of([])
 
 
-def test_nothing_to_say():
+def test_durbin_watson_of_too_few_rows_is_nan():
     constant = np.full((3, 1), 3**-0.5)
     assert np.isnan(durbin_watson(np.zeros(3), constant)).tolist() == [True, True, False]
     assert np.isnan(durbin_watson([1.0, -1.0], np.full((2, 1), 0.5**0.5)).p_value)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import linearly as ly
-from linearly.inference.likelihood import likelihood_ratio
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 2))
@@ -20,7 +19,7 @@ each = pytest.mark.parametrize(("ask", "estimator", "y"), ASKS)
 
 
 @each
-def test_weights_that_were_forgotten_are_asked_for(ask, estimator, y):
+def test_rows_without_the_weights_of_the_fit_raise(ask, estimator, y):
     model = estimator().fit(X, y, sample_weight=WEIGHT)
     with pytest.raises(ValueError, match=rf"{ask.__name__} takes those of the fit: they have no weights.*Pass sample"):
         ask(model, X, y)
@@ -73,7 +72,7 @@ def test_rows_in_another_order_container_or_with_absent_ones_are_those_of_the_fi
 @pytest.mark.parametrize("far", [0.0, 1e6])
 @pytest.mark.parametrize("size", [1e-120, 1.0, 1e120])
 @pytest.mark.parametrize("method", ["gram", "qr", "extended"])
-def test_rows_of_any_size_and_origin_are_known_again(method, size, far):
+def test_rows_of_the_fit_are_recognized_at_any_scale_and_offset(method, size, far):
     data, y = X * size + far * size, Y * size
     ly.augment(ly.LinearRegression(method=method).fit(data, y), data, y)
     exact = data @ [1.0, 2.0]
@@ -88,7 +87,7 @@ def test_a_sum_of_models_takes_the_rows_of_both():
 
 
 @pytest.mark.parametrize("model", [ly.LinearRegression(alpha=2.0), ly.RidgeCV()])
-def test_penalised_fits_know_their_rows_too(model):
+def test_rows_of_a_penalised_fit_are_recognized(model):
     model.fit(X, Y)
     ly.augment(model, X, Y)
     with pytest.raises(ValueError, match="other rows than the fit"):
@@ -96,7 +95,7 @@ def test_penalised_fits_know_their_rows_too(model):
 
 
 @pytest.mark.parametrize("how", [{"alpha": 1.0}, {"bias_reduction": "firth"}, {"covariance": "HC0"}])
-def test_other_logistic_fits_know_their_rows_too(how):
+def test_rows_of_other_logistic_fits_are_recognized(how):
     model = ly.LogisticRegression(**how).fit(X, LABELS, sample_weight=WEIGHT)
     ly.augment(model, X, LABELS, sample_weight=WEIGHT)
     with pytest.raises(ValueError, match="Pass sample_weight"):
@@ -108,12 +107,6 @@ def test_resampled_residuals_are_those_of_the_fit():
     model.sample_coefficients(2, "residuals", X=X, y=Y, random_state=0)
     with pytest.raises(ValueError, match="sample_coefficients takes those of the fit"):
         model.sample_coefficients(2, "residuals", X=X[:40], y=Y[:40], random_state=0)
-
-
-def test_a_negative_likelihood_ratio_raises_and_rounding_does_not():
-    assert likelihood_ratio(-10.0, -10.0 + 1e-9) == 0.0
-    with pytest.raises(ValueError, match="The smaller model fits better"):
-        likelihood_ratio(-10.0, -9.9)
 
 
 @pytest.mark.parametrize("plot", [ly.plot_residuals, ly.plot_qq, ly.plot_scale_location, ly.plot_leverage])

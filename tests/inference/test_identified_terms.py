@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from golden_sets import read_golden
 
 import linearly as ly
 from linearly.algorithm.separability.decide import separability, tied_rows
 from linearly.cli.main import main
 from linearly.models.separation import unbounded_terms
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "identified.json").read_text())
+GOLDEN = read_golden("identified")
 CARS, ENDOMETRIAL = (pd.DataFrame(GOLDEN[name]) for name in ("mtcars", "endometrial"))
 UNKNOWN = ["std_error", "statistic", "p_value", "conf_low", "conf_high"]
 SUM = ["hp", "wt", "tot"]

@@ -1,10 +1,8 @@
 """Tests of normality against R (tests/golden/lm.R) and against their own symmetries."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from golden_sets import read_golden
 from scipy import stats
 
 from linearly.inference.normality import (
@@ -12,10 +10,11 @@ from linearly.inference.normality import (
     anderson_darling,
     evenly_spaced,
     lilliefors,
+    normality_verdict,
     shapiro_wilk,
 )
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "lm.json").read_text())
+GOLDEN = read_golden("lm")
 SAMPLES = [(name, s["fit"]["residuals"], s["tests"]) for name, s in GOLDEN["data"].items()]
 SAMPLES += [(s["name"], s["x"], s) for s in GOLDEN["normality"]]
 TESTS = {"shapiro_wilk": shapiro_wilk, "lilliefors": lilliefors, "anderson_darling": anderson_darling}
@@ -75,7 +74,7 @@ class TestLaws:
             assert np.mean(p < level) == pytest.approx(level, abs=slack)
 
     @pytest.mark.parametrize("x", [[], [1.0], [2.0] * 20, [0.0] * 20, [np.nan] * 20, [*range(20), np.inf]])
-    def test_nothing_to_say(self, test, x):
+    def test_durbin_watson_of_too_few_rows_is_nan(self, test, x):
         result = test(x)
         assert result.n == len(x)
         assert np.isnan(result.statistic)
@@ -119,3 +118,12 @@ def test_close_to_scipy():
 def test_lilliefors_with_millions_of_rows_is_as_in_r(D, n, p):
     # nortest 1.0.4 on qnorm(((1:2e7) - 0.5) / 2e7) followed by thousands of copies of 0.3.
     assert _lilliefors_p_value(D, n) == pytest.approx(p, rel=1e-10)
+
+
+@pytest.mark.parametrize(("n", "tested"), [(7, False), (8, True), (5000, True), (5001, False)])
+def test_normality_verdict_is_shapiro_wilk_from_8_to_5000_rows(n, tested):
+    r = np.random.default_rng(n).normal(size=n)
+    verdict = normality_verdict(r)
+    assert (verdict is not None) == tested
+    if tested:
+        assert verdict == ("shapiro_wilk", *shapiro_wilk(r))

@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,10 +9,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from conftest import require
+from golden_sets import read_golden
 
 import linearly as ly
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "robust.json").read_text())
+GOLDEN = read_golden("robust")
 DATA = {name: np.array(values) for name, values in GOLDEN["data"].items()}
 X = np.column_stack([DATA["x1"], DATA["x2"]])
 G = 48

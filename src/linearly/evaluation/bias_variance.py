@@ -1,6 +1,7 @@
-"""`bias_variance`: expected prediction error = noise + bias² + variance, against the complexity of a model (S3).
+"""Split the expected prediction error of a model into noise, bias² and variance, against its complexity.
 
-Refits are cheap because they are read off summaries (see `Family`): data sets with the same x are targets of one Gram.
+Refits are cheap because they are solved from summaries (see `ModelFamily`): data sets with the same x are targets of
+one Gram.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _TARGETS_AT_ONCE = 64
-_FEWEST_RESAMPLES = 20
+MIN_RESAMPLES = 20
 
 
 @single_threaded_blas()
@@ -39,36 +40,59 @@ def bias_variance(
     resamples: int = 200,
     random_state: Any = None,
 ) -> BiasVariance:
-    """Noise, bias² and variance of polynomial fits of each degree, or of ridge fits with each penalty.
-
-    Where the truth is known, pass it: ``bias_variance(x, truth=f, noise=sd)`` draws ``resamples`` sets of targets
-    ``f(x) + noise`` and fits each. ``epe`` is measured on targets drawn afresh, to be compared with the sum of the
-    three.
-
-    Where there are only data, ``bias_variance(x, y)`` refits on bootstrap samples of the rows and predicts those that
-    each leaves out. The spread of these predictions is ``variance``; the squared error of their mean is ``epe``, since
-    the mean of the refits is as good as a fit to all rows but that one. Noise and bias² come only as a sum. To part
-    them the noise must be known (``noise=sd``); else it is the residual variance of the most flexible fit, which a
-    note says. Rows are drawn, not only targets: x varies too, which few rows and high degrees feel at the ends.
+    """Estimate noise, bias² and variance of polynomial fits of each degree, or of ridge fits with each penalty.
 
     Parameters
     ----------
-    x : one column of numbers, or features (n × p) with ``alphas``.
-    y : what was observed. Leave it out where ``truth`` is given.
-    truth : function of x, the mean of y.
-    noise : standard deviation of y about its mean.
-    degrees : polynomial degrees to fit, 0 … 10 by default.
-    alphas : ridge penalties to fit, instead of degrees.
-    degree : with ``alphas`` and one column: fit a polynomial of this degree, in Legendre polynomials of x scaled to
-        [−1, 1].
-    at : where predictions are judged; at x by default. For a known truth only.
-    resamples : how many sets of targets or bootstrap samples.
-    random_state : seed or generator of the draws.
+    x : array-like of shape (n_rows,) or (n_rows, n_features)
+        One column of numbers, or features with `alphas`.
+    y : array-like of shape (n_rows,), optional
+        Observed targets. Leave it out if `truth` is given.
+    truth : callable, optional
+        Function of x that returns the mean of y.
+    noise : float, optional
+        Standard deviation of y about its mean. Required with `truth`.
+    degrees : sequence of int, optional
+        Polynomial degrees to fit, 0 to 10 by default.
+    alphas : sequence of float, optional
+        Ridge penalties to fit, instead of degrees.
+    degree : int, optional
+        With `alphas` and one column: fit a polynomial of this degree, in Legendre polynomials of x scaled to [-1, 1].
+    at : array-like, optional
+        Where predictions are judged, with `truth` only; at x by default.
+    resamples : int, default=200
+        Number of sets of targets or of bootstrap samples, at least 20.
+    random_state : int, RandomState or None, optional
+        Seed or generator of the draws.
 
     Returns
     -------
     BiasVariance
-        With ``table``: a row for each degree or alpha, ``noise, bias2, variance, epe, train_error``; and ``plot()``.
+        A table with one row per degree or alpha, the best of them, and a plot.
+
+    Raises
+    ------
+    ValueError
+        If neither or both of `y` and `truth` are given, or if another argument is out of range.
+
+    See Also
+    --------
+    cross_validate : Prediction error alone, of any model of linearly.
+
+    Notes
+    -----
+    With `truth`, sets of targets ``truth(x) + noise`` are drawn and each is fitted. ``epe`` is measured on other draws,
+    to be compared with the sum of noise, bias² and variance.
+
+    With data only, the model is refitted to bootstrap samples of the rows and predicts those that each leaves out. The
+    spread of these predictions is ``variance``. The squared error of their mean is ``epe``: the mean of the refits is
+    as good as a fit to all rows but that one. Noise and bias² come only as a sum. To separate them the noise must
+    be known; otherwise it is the residual variance of the most flexible fit, and a note says so. Rows are drawn, not
+    only targets, so x varies too, which matters at the ends for few rows and high degrees.
+
+    References
+    ----------
+    .. [1] Hastie, Tibshirani, Friedman (2009), The Elements of Statistical Learning, section 7.3.
 
     Examples
     --------
@@ -78,8 +102,8 @@ def bias_variance(
     >>> result.best
     3
     """
-    if not isinstance(resamples, (int, np.integer)) or resamples < _FEWEST_RESAMPLES:
-        raise ValueError(f"resamples must be a whole number from {_FEWEST_RESAMPLES} on, not {resamples!r}.")
+    if not isinstance(resamples, (int, np.integer)) or resamples < MIN_RESAMPLES:
+        raise ValueError(f"resamples must be a whole number from {MIN_RESAMPLES} on, not {resamples!r}.")
     if noise is not None and not 0 <= noise < np.inf:
         raise ValueError(f"noise must be a standard deviation, a number from 0 on, not {noise!r}.")
     if (truth is None) == (y is None):
@@ -99,14 +123,23 @@ def bias_variance(
 
 @dataclass(frozen=True, repr=False)
 class BiasVariance:
-    """What `bias_variance` found.
+    """The result of `bias_variance`.
 
     Attributes
     ----------
-    table : Table with a row for each complexity (``degree`` or ``alpha``): ``noise, bias2, variance``, their sum as
-        measured on new rows ``epe``, and the error on the rows of the fit ``train_error``.
-    complexity : "degree" or "alpha".
-    resamples : how many refits each row is from.
+    table : Table
+        One row per ``degree`` or ``alpha``: ``noise, bias2, variance``, their sum as measured on new rows ``epe``, and
+        the error on the rows of the fit ``train_error``.
+    complexity : {"degree", "alpha"}
+        What the rows of the table differ in.
+    resamples : int
+        Number of refits behind each row.
+    best : int or float
+        The degree or alpha with the smallest expected prediction error.
+
+    See Also
+    --------
+    bias_variance : Return this result.
     """
 
     table: Table
@@ -115,11 +148,11 @@ class BiasVariance:
 
     @property
     def best(self) -> Any:
-        """The degree or alpha with the smallest expected prediction error."""
+        """Return the degree or alpha with the smallest expected prediction error."""
         return self.table.row(int(np.argmin(self.table["epe"])))[self.complexity]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The curves against complexity, growing to the right, on matplotlib axes."""
+        """Draw the errors against complexity, which grows to the right, and return the matplotlib axes."""
         if ax is None:
             try:
                 import matplotlib.pyplot as plt
@@ -138,7 +171,7 @@ class BiasVariance:
         if self.complexity == "alpha":
             ax.set_xscale("symlog" if (at == 0).any() else "log")
             ax.invert_xaxis()
-        # One wild high degree must not flatten the rest of the picture.
+        # One wild high degree must not flatten the other curves.
         ax.set_ylim(0, 1.05 * float(min(self.table["epe"].max(), 6 * np.median(self.table["epe"]))) or 1.0)
         ax.axvline(self.best, color="C3", alpha=0.2, lw=4)
         ax.set_xlabel("polynomial degree" if self.complexity == "degree" else "alpha (complexity grows to the right)")
@@ -164,7 +197,7 @@ def _from_truth(
     if at is not None:
         where = family.design(at)
         mean_at = _targets(truth(np.asarray(at)), len(where))
-    # At each point Σ(ŷ − truth) and Σ(ŷ − truth)² over resamples; and squared errors on fresh and on training targets.
+    # Σ(ŷ − truth) and Σ(ŷ − truth)² at each point over resamples; squared errors on fresh and on training targets.
     L, m = len(family.levels), len(where)
     first, second = np.zeros((L, m)), np.zeros((L, m))
     fresh, training = np.zeros(L), np.zeros(L)

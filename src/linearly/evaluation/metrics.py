@@ -102,9 +102,7 @@ def class_metrics(
         notes.append(f"Balanced accuracy is over the labels that occur, without {absent}.")
     calibration = None
     if probable:
-        metrics |= _losses(tally.losses, level)
-        if tally.impossible:
-            notes.append(f"Rows whose label was given probability 0: {tally.impossible}; log-loss counts it as 2e-16.")
+        metrics |= _losses(tally, level, "Rows whose label was given probability 0", notes)
     areas: list[Interval] = []
     if rows is not None:
         truth = rows.actual[:, None] == np.arange(1 if K == 2 else K)
@@ -172,9 +170,7 @@ def multilabel_metrics(
     )
     notes = list(rates.notes)
     if probable:
-        metrics |= _losses(tally.losses, level)
-        if tally.impossible:
-            notes.append(f"Labels given probability 0 wrongly: {tally.impossible}; log-loss counts it as 2e-16.")
+        metrics |= _losses(tally, level, "Labels given probability 0 wrongly", notes)
     areas: list[Interval] = []
     if rows is not None:
         areas, ranked = _rank_metrics(rows.actual == 1, rows.score, rows.weight, level, alone=False)
@@ -237,8 +233,12 @@ def _macro(rates: Rates, f1: Array, precision: Array | None = None, recall: Arra
     }
 
 
-def _losses(sums: Array, level: float) -> dict[str, Interval]:
-    log_loss, brier = (RowMean.of(part).interval(level) for part in sums)
+def _losses(
+    tally: ClassCounts | MultilabelCounts, level: float, impossible: str, notes: list[str]
+) -> dict[str, Interval]:
+    if tally.impossible:
+        notes.append(f"{impossible}: {tally.impossible}; log-loss counts it as 2e-16.")
+    log_loss, brier = (RowMean.of(part).interval(level) for part in tally.losses)
     return {"log_loss": log_loss, "brier_score": brier}
 
 

@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 SHAPIRO_ROWS = 5000  # the most rows for which Royston's approximation of the Shapiro-Wilk p-value was made
 MIN_VERDICT_ROWS = 8  # fewer rows say next to nothing about a distribution
 
-# Coefficients of log p (of log(1 − p) below 0.34) in Anderson and Darling's modified A², and of p in Lilliefors' z, each
-# for statistics up to a limit.
+# Polynomials of statistics up to a limit: log p (log(1 − p) below 0.34) in Anderson and Darling's A², and p in
+# Lilliefors' z.
 _ANDERSON_DARLING_P = (
     (0.2, [-13.436, 101.14, -223.73]),
     (0.34, [-8.318, 42.796, -59.938]),

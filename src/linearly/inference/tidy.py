@@ -383,19 +383,16 @@ def error_variance(model: Any) -> Table:
     """
     model = unwrap_estimator(model)
     solution = require_solution(model)
-    maximum, unbiased = solution.rss / solution.n, solution.sigma2
-    parts = [
-        {
-            "sigma2_mle": [maximum[t]],
-            "sigma2_unbiased": [unbiased[t]],
-            "sigma_mle": [np.sqrt(maximum[t])],
-            "sigma_unbiased": [np.sqrt(unbiased[t])],
-            "n": [solution.n],
-            "df_residual": [degrees(solution.dof)],
-        }
-        for t in range(len(maximum))
-    ]
-    return _stack_targets(model, parts)
+    maximum, unbiased, k = solution.rss / solution.n, solution.sigma2, len(solution.rss)
+    columns = {
+        "sigma2_mle": maximum,
+        "sigma2_unbiased": unbiased,
+        "sigma_mle": np.sqrt(maximum),
+        "sigma_unbiased": np.sqrt(unbiased),
+        "n": np.full(k, solution.n),
+        "df_residual": np.full(k, degrees(solution.dof)),
+    }
+    return Table({"target": target_names(model, k), **columns} if k > 1 else columns)
 
 
 @single_threaded_blas()
