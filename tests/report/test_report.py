@@ -581,7 +581,7 @@ def test_a_sample_is_seeded_fair_and_the_same_for_all_blocks():
     rows = as_rows(X)
 
     def of(block):
-        return Sample.of(20, random_keys(block.number(np.arange(len(block)))), block, lambda kept: block.X[kept])
+        return Sample.of(20, random_keys(block.global_index(np.arange(len(block)))), block, lambda kept: block.X[kept])
 
     whole_sample = of(rows.block(0, 1000))
     parts = of(rows.block(0, 300)) + (of(rows.block(300, 301)) + of(rows.block(301, 1000)))
