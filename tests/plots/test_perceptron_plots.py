@@ -13,15 +13,12 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from linearly.inference.tidy import augment
 from linearly.models.averaged_perceptron import AveragedPerceptron
 from linearly.models.batch_perceptron import BatchPerceptron
-from linearly.models.linear_regression import LinearRegression
 from linearly.models.perceptron import Perceptron
 from linearly.models.pocket_perceptron import PocketPerceptron
 from linearly.models.voted_perceptron import VotedPerceptron
 from linearly.plots.perceptron_plots import plot_boundary, plot_mistakes, plot_pocket_errors
-from linearly.plots.regression_plots import plot_leverage, plot_qq, plot_residuals, plot_scale_location
 
 FAMILY = (Perceptron, AveragedPerceptron, VotedPerceptron, BatchPerceptron, PocketPerceptron)
 
@@ -52,7 +49,7 @@ def fitted(Model, X, y):
 
 @pytest.mark.parametrize("Model", FAMILY)
 @pytest.mark.parametrize("K", [2, 3])
-def test_the_boundary_rings_what_is_wrong(Model, K):
+def test_plot_boundary_rings_rows_on_the_wrong_side(Model, K):
     X, y = blobs(K)
     model = fitted(Model, X, y)
     _, ax = plt.subplots()
@@ -84,7 +81,7 @@ def test_the_boundary_of_an_arrow_table_has_its_names():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("density", "symmetry")
 
 
-def test_mistakes_say_whether_they_ended():
+def test_plot_mistakes_title_says_whether_mistakes_ended():
     X, y = blobs(noise=0.1)
     model = Perceptron().fit(X, y)
     ax = plot_mistakes(model)
@@ -96,7 +93,7 @@ def test_mistakes_say_whether_they_ended():
     assert said(plot_mistakes(model)) == f"Perceptron: {last} mistakes in the last of 50 passes"
 
 
-def test_the_pocket_never_rises():
+def test_plot_pocket_errors_running_minimum_never_rises():
     X, y = blobs()
     model = PocketPerceptron(100).fit(X, y)
     ax = plot_pocket_errors(model)
@@ -107,7 +104,7 @@ def test_the_pocket_never_rises():
     assert said(ax) == f"PocketPerceptron: {wrong} errors in the pocket, first after update {model.best_update_}"
 
 
-def test_what_cannot_be_drawn_is_said():
+def test_perceptron_plots_raise_for_other_models():
     X, y = blobs()
     model = AveragedPerceptron().fit(X, y)
     with pytest.raises(ValueError, match="two features; X has 1 features"):
@@ -121,59 +118,9 @@ def test_what_cannot_be_drawn_is_said():
             draw(PocketPerceptron())
 
 
-def test_missing_matplotlib_is_named(monkeypatch):
+def test_plot_without_matplotlib_names_the_extra(monkeypatch):
     X, y = blobs()
     model = AveragedPerceptron().fit(X, y)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'linearly\[cli\]'"):
         plot_mistakes(model)
-
-
-# --- regression -----------------------------------------------------------------------------------
-
-
-def dots(ax):
-    """The points of the picture, as they were drawn."""
-    (cloud,) = [line for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata()) > 1]
-    return cloud.get_xydata()
-
-
-def straight(bent=0.0, uneven=0.0):
-    rng = np.random.default_rng(7)
-    x = rng.uniform(1, 3, size=200)
-    y = 2 * x + bent * (x - 2) ** 2 + (1 + uneven * (x - 1)) * rng.normal(size=200)
-    return x[:, None], y
-
-
-def test_residual_pictures_show_what_augment_says():
-    X, y = straight()
-    model = LinearRegression().fit(X, y)
-    table = augment(model, X, y)
-    np.testing.assert_allclose(dots(plot_residuals(model, X, y)), np.c_[table["fitted"], table["residual"]])
-    size = np.sqrt(np.abs(table["standardized_residual"]))
-    np.testing.assert_allclose(dots(plot_scale_location(model, X, y)), np.c_[table["fitted"], size])
-    np.testing.assert_allclose(dots(plot_qq(model, X, y))[:, 1], np.sort(table["standardized_residual"]))
-    pairs = np.c_[table["leverage"], table["standardized_residual"]]
-    np.testing.assert_allclose(dots(plot_leverage(model, X, y)), pairs)
-
-
-def test_residual_pictures_say_what_is_wrong_and_only_then():
-    X, y = straight()
-    model = LinearRegression().fit(X, y)
-    for plot, message in (
-        (plot_residuals, "No clear bend"),
-        (plot_qq, "Close to the line"),
-        (plot_scale_location, "No clear change of the spread"),
-        (plot_leverage, "No row moves the fit"),
-    ):
-        assert message in said(plot(model, X, y))
-    X, y = straight(bent=4.0)
-    assert "bend up at both ends" in said(plot_residuals(LinearRegression().fit(X, y), X, y))
-    X, y = straight(uneven=4.0)
-    assert "The spread grows" in said(plot_scale_location(LinearRegression().fit(X, y), X, y))
-    y = y + np.random.default_rng(1).exponential(30, size=200)
-    assert "lean to one side" in said(plot_qq(LinearRegression().fit(X, y), X, y))
-    X[5], y[5] = 20.0, -100.0
-    ax = plot_leverage(LinearRegression().fit(X, y), X, y)
-    assert "1 row alone moves the fit" in said(ax)
-    assert "5" in [text.get_text() for text in ax.texts]

@@ -21,10 +21,9 @@ from linearly.api import fit
 from linearly.dataset.rows.block import InMemoryRows, as_rows
 from linearly.report.classifier_page import describe_odds
 from linearly.report.facts import facts
-from linearly.report.page_parts import align_decimals, format_count, format_number, format_p
+from linearly.report.page_parts import align_decimals, format_number
 from linearly.report.regression_findings import findings
 from linearly.report.render import render, write_report
-from linearly.report.row_sample import Sample, random_keys
 
 HOSTILE = '<script>alert("1")</script> & $x$ \'"'
 LARGEST = 400_000  # bytes of a page
@@ -133,20 +132,20 @@ every = pytest.mark.parametrize("name", CASES)
 
 
 @every
-def test_facts_are_plain_data(name):
+def test_facts_survive_json(name):
     _, _, found, _ = made(name)
     again = json.loads(json.dumps(found, allow_nan=False))
     assert again == found
 
 
 @pytest.mark.parametrize("name", ["categories", "three", "pocket"])
-def test_the_page_is_made_of_the_facts_alone(name):
+def test_render_needs_only_the_facts(name):
     _, _, found, page = made(name)
     assert render(json.loads(json.dumps(found))) == page
 
 
 @every
-def test_the_page_is_one_small_file_that_asks_for_nothing(name):
+def test_page_is_one_small_file_without_requests(name):
     page = made(name)[3]
     assert len(page.encode()) <= LARGEST
     assert "http://" not in page
@@ -161,7 +160,7 @@ def test_the_page_is_one_small_file_that_asks_for_nothing(name):
 
 
 @every
-def test_the_policy_allows_its_own_style_and_script_only(name):
+def test_page_policy_allows_only_its_own_style_and_script(name):
     import base64
     import hashlib
 
@@ -179,7 +178,7 @@ def test_the_policy_allows_its_own_style_and_script_only(name):
 
 
 @every
-def test_the_page_can_be_read_without_seeing_it(name):
+def test_page_is_accessible_to_screen_readers(name):
     reader = Reader(made(name)[3])
     ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -209,14 +208,14 @@ def test_the_page_is_valid_html(name):
 
 
 @every
-def test_nothing_is_left_unsaid(name):
+def test_page_has_no_nan_none_or_wrong_plural(name):
     words = " ".join(Reader(made(name)[3]).texts["main"])
     assert not re.findall(r"\b(?:nan|inf|1 rows|1 columns|no rows)\b|[{}]", words)
     before_parameters = words.partition("Parameters")[0]
     assert not re.findall(r"\b(?:None|True|False)\b", before_parameters)
 
 
-def test_the_same_model_and_rows_give_the_same_bytes(tmp_path):
+def test_report_is_reproducible_byte_for_byte(tmp_path):
     for name in ("linear", "qda"):
         model, data = CASES[name]()
         paths = [tmp_path / f"{name}-{i}.html" for i in (1, 2)]
@@ -226,7 +225,7 @@ def test_the_same_model_and_rows_give_the_same_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["linear", "logistic"])
-def test_hostile_names_stay_text(kind):
+def test_page_escapes_hostile_names(kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     noisy = X[:, 0] + rng.normal(size=80)
@@ -249,7 +248,7 @@ def test_hostile_names_stay_text(kind):
 # --- the numbers ----------------------------------------------------------------------------------
 
 
-def test_terms_and_statistics_are_the_librarys():
+def test_page_terms_and_statistics_equal_tidy_and_glance():
     model, _, found, page = made("linear")
     table, row = ly.tidy(model.estimator), ly.glance(model.estimator).row(0)
     assert found["terms"]["estimate"] == table["estimate"].tolist()
@@ -262,7 +261,7 @@ def test_terms_and_statistics_are_the_librarys():
     assert format_number(row["sigma"]) in words["tbody"][1]
 
 
-def test_residual_tests_are_the_librarys():
+def test_facts_tests_equal_residual_tests():
     model, data, found, _ = made("linear")
     X, y = data.drop(columns="progression"), data["progression"]
     plain = ly.LinearRegression().fit(X, y)
@@ -278,7 +277,7 @@ def test_residual_tests_are_the_librarys():
     np.testing.assert_allclose([test["p_value"] for test in found["tests"]], table["p_value"], rtol=1e-8)
 
 
-def test_influence_is_what_a_fit_without_the_rows_says():
+def test_facts_influence_equals_a_fit_without_the_rows():
     model, data, found, _ = made("linear")
     influence = found["influence"]
     table = ly.augment(ly.LinearRegression().fit(data.drop(columns="progression"), data["progression"]),
@@ -295,7 +294,7 @@ def test_influence_is_what_a_fit_without_the_rows_says():
     assert ly.vif(model.estimator)["vif"].tolist() == found["vif"]["vif"]
 
 
-def test_figures_of_merit_and_odds_ratios_are_the_librarys():
+def test_page_metrics_and_odds_ratios_equal_the_api():
     model, data, found, page = made("logistic")
     evaluation = model.evaluate(data)
     assert found["evaluation"]["metrics"]["value"] == evaluation.metrics["value"].tolist()
@@ -313,14 +312,14 @@ def test_figures_of_merit_and_odds_ratios_are_the_librarys():
 @pytest.mark.parametrize(
     ("spread", "said"), [(0.997, "0.997"), (1.0004, "1.0004"), (1.0, "1"), (1.04, "1.04"), (0.25, "0.25"), (31.4, "31")]
 )
-def test_a_standard_deviation_near_one_is_not_called_one(spread, said):
+def test_describe_odds_deviation_near_one_keeps_its_digits(spread, said):
     # Beside it stands the odds ratio of one unit, exp(9.5), which is another number unless the deviation is 1.
     words = describe_odds(9.5, spread, "it", 2.0, 3.0)
     assert words.startswith(f"{said} more, a standard deviation, multiplies the odds by ")
     assert (format_number(np.exp(9.5), 3) in words) == (spread == 1)
 
 
-def test_perceptron_stands_beside_its_bound():
+def test_page_of_perceptron_states_the_mistake_bound():
     model, data, found, page = made("perceptron")
     X, y = data[["a", "b"]], data["side"]
     bound = ly.mistake_bound(X, y)
@@ -360,7 +359,7 @@ def test_separated_coefficients_are_not_called_estimates():
     assert "not an estimate" in words
 
 
-def test_regions_are_the_models():
+def test_facts_regions_equal_predictions():
     model, _, found, _ = made("qda")
     plane = found["plane"]
     points = pd.DataFrame(plane["points"], columns=plane["names"])
@@ -572,25 +571,6 @@ def test_facts_do_not_depend_on_the_blocks(kind):
     assert len(render(one).encode()) <= LARGEST
 
 
-def test_a_sample_is_seeded_fair_and_the_same_for_all_blocks():
-    keys = random_keys(np.arange(100_000))
-    assert np.array_equal(keys[500:600], random_keys(np.arange(500, 600)))
-    assert 0 <= keys.min() < keys.max() < 1
-    assert np.histogram(keys, 10, (0, 1))[0] == pytest.approx(np.full(10, 10_000), rel=0.05)
-    X = np.arange(1000.0)[:, None]
-    rows = as_rows(X)
-
-    def of(block):
-        return Sample.of(20, random_keys(block.number(np.arange(len(block)))), block, lambda kept: block.X[kept])
-
-    whole_sample = of(rows.block(0, 1000))
-    parts = of(rows.block(0, 300)) + (of(rows.block(300, 301)) + of(rows.block(301, 1000)))
-    assert np.array_equal(whole_sample.rows, parts.rows)
-    assert np.array_equal(parts.values[:, 0], parts.rows)
-    assert parts.places[0] == f"row {parts.rows[0]}"
-    assert np.array_equal(np.sort(parts.rows), parts.in_order().rows)
-
-
 # --- the live refit -------------------------------------------------------------------------------
 
 
@@ -790,7 +770,7 @@ def test_the_refit_shows_only_where_scripts_run():
 # --- files, notebooks, refusals -------------------------------------------------------------------
 
 
-def test_a_report_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_report_is_written_atomically(tmp_path, monkeypatch):
     model, data, _, page = made("categories")
     path = tmp_path / "report.html"
     model.report(path, data)
@@ -819,7 +799,7 @@ def test_a_bare_estimator_has_a_report_too(tmp_path):
         write_report(model, X, tmp_path / "lda.html")
 
 
-def test_what_has_no_report_is_refused():
+def test_facts_raises_for_unsupported_models():
     X, y = load_iris(return_X_y=True)
     rows = as_rows(X, y)
     with pytest.raises(ValueError, match="level must lie between 0 and 1"):
@@ -837,7 +817,7 @@ def test_what_has_no_report_is_refused():
         facts(KMeans(2, n_init=1).fit(X), rows)
 
 
-def test_a_level_is_kept_everywhere():
+def test_page_uses_one_confidence_level():
     model, data, _, _ = made("categories")
     found = facts(model, model.design_rows(data), level=0.8)
     assert found["terms"]["conf_low"] == ly.tidy(model.estimator, level=0.8)["conf_low"].tolist()
@@ -846,7 +826,7 @@ def test_a_level_is_kept_everywhere():
     assert "95 %" not in page
 
 
-def test_without_jinja_the_extra_is_named(monkeypatch):
+def test_render_without_jinja2_names_the_extra(monkeypatch):
     from linearly.report import texts as module
 
     module.environment.cache_clear()
@@ -864,25 +844,6 @@ def test_a_notebook_shows_the_summary():
 
 
 # --- numbers in words -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (0.0, "0"), (1.0, "1"), (-0.5, "−0.5"), (1234.4, "1\u202f234"), (0.00012346, "0.0001235"), (2e-5, "2.000e−5"),
-        (12345678.0, "1.235e7"), (None, "–"), (float("nan"), "–"),
-    ],
-)  # fmt: skip
-def test_numbers_are_told(value, said):
-    assert format_number(value) == said
-
-
-def test_columns_of_numbers_are_aligned():
-    assert align_decimals([1.5, -0.25, None]) == ["1.500", "−0.250", "–"]
-    assert align_decimals([1.0, 20.0]) == ["1", "20"]
-    assert align_decimals([1e9, 1e-9]) == ["1.000e9", "1.000e−9"]
-    assert (format_p(1e-9), format_p(0.01234), format_p(0.5), format_p(None)) == ("< 0.0001", "0.0123", "0.50", "–")
-    assert format_count(53940) == "53\u202f940"
 
 
 def test_a_fit_that_chance_explains_is_not_called_fine():

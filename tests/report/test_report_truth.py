@@ -21,11 +21,8 @@ from linearly.cli.group import cli
 from linearly.demos import wine
 from linearly.demos.story import Story
 from linearly.plots.classifier_plots import plot_calibration, plot_coefficients, plot_roc
-from linearly.plots.regression_plots import draw_leverage, draw_qq, draw_scale_location
-from linearly.plots.style import shorten_names
 from linearly.report.classifier_page import describe_mistakes
 from linearly.report.facts import facts
-from linearly.report.page_parts import format_factor
 from linearly.report.render import page_of, render
 from linearly.report.texts import Texts
 
@@ -285,7 +282,7 @@ def test_levels_are_held_against_a_named_one():
         ("aabbcc", "bbbacc", "3 mistakes in all: most often (2) a was taken for b."),
     ],
 )
-def test_mistakes_are_counted_in_words(said, predicted, words):
+def test_describe_mistakes_counts_them_in_words(said, predicted, words):
     labels = sorted(set(said))
     pairs = list(zip(said, predicted, strict=True))
     counts = [[pairs.count((actual, other)) for other in labels] for actual in labels]
@@ -300,55 +297,7 @@ def test_one_column_has_no_others_and_several_have_intervals():
     assert "The intervals of 2 terms in all leave out 0." in told(reported(data, "y")[1], "coefficients")
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [(1.0021, "1.0021"), (0.99985, "0.99985"), (1.0, "1"), (2.5, "2.5"), (None, "–")],
-)
-def test_a_factor_near_one_is_not_one(value, said):
-    assert format_factor(value) == said
-
-
 # --- pictures -------------------------------------------------------------------------------------
-
-
-def test_outliers_at_both_ends_are_heavy_tails():
-    values = np.sort(np.r_[np.random.default_rng(0).normal(size=150), 30.0, -70.0])
-    ax = draw_qq(None, values / values.std())
-    assert "have heavy tails" in ax.get_title(loc="left")
-    leaning = np.random.default_rng(0).exponential(size=150) - 1
-    assert "lean to one side" in draw_qq(None, leaning).get_title(loc="left")
-
-
-def test_the_picture_of_the_spread_does_not_contradict_the_test():
-    rng = np.random.default_rng(0)
-    fitted = np.linspace(-1, 1, 200)
-    residual = rng.normal(size=200) * (2 - fitted)
-    assert "The spread falls" in draw_scale_location(None, fitted, residual, ("Breusch-Pagan", 0.01)).get_title("left")
-    message = draw_scale_location(None, fitted, residual, ("Breusch-Pagan", 0.27)).get_title("left")
-    assert " ".join(message.split()) == "The spread seems to fall, but Breusch-Pagan finds no change"
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_names_of_rows_do_not_cover_each_other(seed):
-    leverage, residual, cooks = np.full(20, 0.02), np.zeros(20), np.zeros(20)
-    leverage[:3] = 0.1 + 0.002 * np.random.default_rng(seed).normal(size=3)
-    residual[:3], cooks[:3] = [2.0, 2.1, 1.95], [0.3, 0.2, 0.1]
-    ax = draw_leverage(None, leverage, residual, cooks, np.arange(380, 400), 3)
-    ax.figure.draw_without_rendering()
-    boxes = [text.get_window_extent() for text in ax.texts if text.get_text().startswith("38")]
-    assert len(boxes) == 3
-    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
-
-
-def test_names_of_rows_do_not_cover_the_rings_of_others():
-    leverage, residual, cooks = np.full(20, 0.02), np.zeros(20), np.zeros(20)
-    leverage[:2], residual[:2], cooks[:2] = [0.0336, 0.0365], [-3.17, -2.9], [0.03, 0.02]
-    leverage[2] = 0.064
-    ax = draw_leverage(None, leverage, residual, cooks, np.arange(380, 400), 3)
-    ax.figure.draw_without_rendering()
-    centres = ax.transData.transform(np.column_stack([leverage[:2], residual[:2]]))
-    boxes = [text.get_window_extent() for text in ax.texts if text.get_text() in ("380", "381")]
-    assert not any(box.contains(*centre) for box in boxes for centre in centres)
 
 
 def test_only_lines_that_are_drawn_are_explained():
@@ -378,12 +327,6 @@ def test_the_title_of_coefficients_is_not_cut():
     ax = plot_coefficients(model)
     ax.figure.draw_without_rendering()
     assert ax._left_title.get_window_extent().x1 <= ax.figure.bbox.width
-
-
-def test_long_names_stay_different():
-    names = ["the same long beginning of a column, the " + end for end in ("first", "second", "third")]
-    assert len(set(shorten_names(names, 28))) == 3
-    assert all(len(name) <= 28 for name in shorten_names(names, 28))
 
 
 def test_labels_alike_are_neither_best_nor_worst():

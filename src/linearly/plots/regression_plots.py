@@ -1,4 +1,4 @@
-"""Pictures of what a regression leaves over: is it bent, normal, even, and does a row weigh too much?
+"""Plots of residuals: against fitted values, normal quantiles and leverage.
 
 Every function draws on the axes it is given, or on new ones, and returns them. The rows, and
 `sample_weight` if there was one, must be those of the fit.
@@ -24,65 +24,147 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 SIZE = (5.4, 4.1)
-_MOST_DRAWN = 5000
-_CLEAR = 3.0  # standard errors from which on a bend or a trend is called one
-_BEYOND = 0.5  # standard deviations by which an end of heavy tails is off the line
-_NAMED = 3  # rows that get their number
-STRONG = 0.5  # Cook's distance from which on a row moves the fit
+STRONG = 0.5  # Cook's distance from which on a row changes the fit
+_MAX_DRAWN = 5000
+_MIN_T = 3.0  # standard errors from which on a bend or a trend is called one
+_MIN_BEYOND = 0.5  # standard deviations by which an end of heavy tails is off the line
+_N_NUMBERED = 3  # rows that get their number
 
 
 def plot_residuals(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
-    """Residuals against fitted values: a trend that bends is evidence against a straight line."""
-    told = _rows(model, X, y, sample_weight)
-    return draw_residuals(ax, told["fitted"], told["residual"])
+    """Plot residuals against fitted values.
+
+    A trend that bends is evidence against a straight line.
+
+    Parameters
+    ----------
+    model : estimator or Model
+        Fitted least-squares model of one target.
+    X : array-like of shape (n_rows, n_features), or data
+        Rows of the fit; for a `Model`, data with the target.
+    y : array-like of shape (n_rows,), optional
+        Target of the rows; not for a `Model`.
+    ax : matplotlib Axes, optional
+        Axes to draw on; new ones by default.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the fit, if it had any.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes; their title says whether the residuals bend.
+    """
+    rows = augment(model, X, y, sample_weight)
+    return draw_residuals(ax, rows["fitted"], rows["residual"])
 
 
 def plot_qq(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
-    """Standardised residuals against what normal ones would be: points off the line are evidence against normality."""
-    return draw_qq(ax, _rows(model, X, y, sample_weight)["standardized_residual"])
+    """Plot standardised residuals against normal quantiles.
+
+    Points off the line are evidence against normality.
+
+    Parameters
+    ----------
+    model : estimator or Model
+        Fitted least-squares model of one target.
+    X : array-like of shape (n_rows, n_features), or data
+        Rows of the fit; for a `Model`, data with the target.
+    y : array-like of shape (n_rows,), optional
+        Target of the rows; not for a `Model`.
+    ax : matplotlib Axes, optional
+        Axes to draw on; new ones by default.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the fit, if it had any.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes; their title says how the residuals differ from normal ones.
+    """
+    return draw_qq(ax, augment(model, X, y, sample_weight)["standardized_residual"])
 
 
 def plot_scale_location(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
-    """The size of residuals against fitted values: a line that rises or falls is evidence of unequal variance."""
-    told = _rows(model, X, y, sample_weight)
-    return draw_scale_location(ax, told["fitted"], told["standardized_residual"])
+    """Plot the size of residuals against fitted values.
+
+    A line that rises or falls is evidence of unequal variance.
+
+    Parameters
+    ----------
+    model : estimator or Model
+        Fitted least-squares model of one target.
+    X : array-like of shape (n_rows, n_features), or data
+        Rows of the fit; for a `Model`, data with the target.
+    y : array-like of shape (n_rows,), optional
+        Target of the rows; not for a `Model`.
+    ax : matplotlib Axes, optional
+        Axes to draw on; new ones by default.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the fit, if it had any.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes; their title says whether the spread changes.
+    """
+    rows = augment(model, X, y, sample_weight)
+    return draw_scale_location(ax, rows["fitted"], rows["standardized_residual"])
 
 
 def plot_leverage(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
-    """Standardised residuals against leverage, with the lines from which on a row alone moves the fit."""
-    told = _rows(model, X, y, sample_weight)
+    """Plot standardised residuals against leverage, with contours of Cook's distance.
+
+    A row beyond the contours changes the fit on its own.
+
+    Parameters
+    ----------
+    model : estimator or Model
+        Fitted least-squares model of one target.
+    X : array-like of shape (n_rows, n_features), or data
+        Rows of the fit; for a `Model`, data with the target.
+    y : array-like of shape (n_rows,), optional
+        Target of the rows; not for a `Model`.
+    ax : matplotlib Axes, optional
+        Axes to draw on; new ones by default.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the fit, if it had any.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes; their title says how many rows change the fit.
+    """
+    rows = augment(model, X, y, sample_weight)
     solution = unwrap_estimator(model).solution_
+    leverage, standardized, cooks = (rows[name] for name in ("leverage", "standardized_residual", "cooks_distance"))
     k = int(solution.rank) + int(solution.has_intercept)
-    number = np.arange(len(told["fitted"]))
-    return draw_leverage(ax, told["leverage"], told["standardized_residual"], told["cooks_distance"], number, k)
+    return draw_leverage(ax, leverage, standardized, cooks, np.arange(len(rows)), k)
 
 
 def draw_residuals(ax: Axes | None, fitted: Array, residual: Array) -> Axes:
-    """Residuals against fitted values."""
+    """Draw residuals against fitted values."""
     ax = style.axes(ax, SIZE)
     ax.axhline(0, color=GREY, linewidth=1, linestyle=":")
-    x, y = _few(fitted, residual)
-    style.dots(ax, x, y)
+    _draw_dots(ax, fitted, residual)
     _draw_trend(ax, fitted, residual)
     t = curvature_t(fitted, residual)
     message = "No clear bend"
     if not np.isfinite(t):
         message = "Residuals against fitted values"
-    elif abs(t) > _CLEAR:
+    elif abs(t) > _MIN_T:
         message = f"The residuals bend {'up' if t > 0 else 'down'} at both ends: a straight line misses something"
     return style.frame(ax, message, "fitted value", "residual")
 
 
 def draw_qq(ax: Axes | None, standardized: Array) -> Axes:
-    """Quantiles of the residuals against those of the normal distribution."""
+    """Draw quantiles of the residuals against those of the normal distribution."""
     ax = style.axes(ax, SIZE)
     values = np.sort(standardized[np.isfinite(standardized)])
     n = len(values)
     expected = ndtri((np.arange(1, n + 1) - 0.5) / max(n, 1))
     reach = 1.08 * max(float(np.abs(expected).max(initial=1.0)), 1.0)
     ax.plot([-reach, reach], [-reach, reach], color=GREY, linewidth=1, linestyle=":")
-    x, y = _few(expected, values)
-    style.dots(ax, x, y)
+    _draw_dots(ax, expected, values)
     p = anderson_darling(values).p_value if n >= 8 and np.ptp(values) > 0 else np.nan
     message = "Residuals against normal ones"
     if p >= 0.05:
@@ -93,11 +175,11 @@ def draw_qq(ax: Axes | None, standardized: Array) -> Axes:
 
 
 def _shape_of(values: Array, expected: Array) -> str:
-    """How sorted residuals that are not normal differ from what normal ones would be."""
+    """Return how sorted residuals that are not normal differ from normal quantiles."""
     skew = float((values**3).mean() / (values**2).mean() ** 1.5)
     tails = float((values**4).mean() / (values**2).mean() ** 2)
     # A few outliers make any skewness: residuals lean only if one end falls short of the line.
-    if min(expected[0] - values[0], values[-1] - expected[-1]) > _BEYOND:
+    if min(expected[0] - values[0], values[-1] - expected[-1]) > _MIN_BEYOND:
         return "have heavy tails"
     return "lean to one side" if abs(skew) > 0.7 else "have heavy tails" if tails > 3.5 else "are not normal"
 
@@ -105,18 +187,17 @@ def _shape_of(values: Array, expected: Array) -> str:
 def draw_scale_location(
     ax: Axes | None, fitted: Array, standardized: Array, test: tuple[str, float] | None = None
 ) -> Axes:
-    """The root of the size of residuals against fitted values; `test` is one of equal variance, and its p-value."""
+    """Draw the root of the size of residuals; `test` is the name and the p-value of a test of equal variance."""
     ax = style.axes(ax, SIZE)
     known = np.isfinite(standardized)
     fitted, size = fitted[known], np.sqrt(np.abs(standardized[known]))
-    x, y = _few(fitted, size)
-    style.dots(ax, x, y)
+    _draw_dots(ax, fitted, size)
     _draw_trend(ax, fitted, size)
-    t = _slope(fitted, size)
+    t = _polynomial_t(fitted, size, 1)
     message = "No clear change of the spread"
     if not np.isfinite(t):
         message = "Size of residuals against fitted values"
-    elif abs(t) > _CLEAR:
+    elif abs(t) > _MIN_T:
         message = f"The spread {'grows' if t > 0 else 'falls'} with the fitted value"
         if test is not None and test[1] >= 0.05:
             message = f"The spread seems to {'grow' if t > 0 else 'fall'}, but {test[0]} finds no change"
@@ -127,13 +208,12 @@ def draw_scale_location(
 def draw_leverage(
     ax: Axes | None, leverage: Array, standardized: Array, cooks: Array, number: NDArray[Any], k: int
 ) -> Axes:
-    """Residuals against leverage, contours of Cook's distance for k coefficients, and the numbers of the worst rows."""
+    """Draw residuals against leverage, contours of Cook's distance for k coefficients, and the worst rows' numbers."""
     ax = style.axes(ax, SIZE)
     known = np.isfinite(standardized) & np.isfinite(leverage)
     leverage, standardized, cooks, number = leverage[known], standardized[known], cooks[known], number[known]
     ax.axhline(0, color=GREY, linewidth=1, linestyle=":")
-    x, y = _few(leverage, standardized)
-    style.dots(ax, x, y)
+    _draw_dots(ax, leverage, standardized)
     right, top = _reach(leverage, standardized)
     for distance, along, edge in cook_lines(leverage, standardized, k):
         for sign in (1, -1):
@@ -142,32 +222,28 @@ def draw_leverage(
             along[-1], min(edge[-1], top), f" {distance:g}", color=BLACK, fontsize=style.SMALL, va="center",
             clip_on=False,
         )  # fmt: skip
-    worst = np.argsort(-cooks, kind="stable")[:_NAMED]
+    worst = np.argsort(-cooks, kind="stable")[:_N_NUMBERED]
     places = {i: (float(leverage[i] / right), float((standardized[i] / top + 1) / 2)) for i in worst.tolist()}
     taken = [(x - 0.013, y - 0.015, x + 0.013, y + 0.015) for x, y in places.values()]  # by the rings themselves
-    for i, at in places.items():
-        strong = cooks[i] > STRONG
-        ax.plot(
-            leverage[i], standardized[i], marker="o", markersize=7, linestyle="", markerfacecolor="none",
-            color=VERMILION if strong else BLUE,
-        )  # fmt: skip
-        aside = _beside(at, str(number[i]), taken)
+    for i, place in places.items():
+        point, name = (leverage[i], standardized[i]), str(number[i])
+        colour = VERMILION if cooks[i] > STRONG else BLUE
+        ax.plot(*point, marker="o", markersize=7, linestyle="", markerfacecolor="none", color=colour)
+        offset = _free_offset(place, name, taken)
         ax.annotate(
-            str(number[i]), (leverage[i], standardized[i]), xytext=aside,
-            textcoords="offset points", fontsize=style.SMALL, color=BLACK, ha="left" if aside[0] > 0 else "right",
+            name, point, xytext=offset, textcoords="offset points", fontsize=style.SMALL, color=BLACK,
+            ha="left" if offset[0] > 0 else "right",
         )  # fmt: skip
-    ax.set_xlim(0, right)
-    ax.set_ylim(-top, top)
-    strong = np.flatnonzero(cooks > STRONG)
+    ax.set(xlim=(0, right), ylim=(-top, top))
+    n_strong = int((cooks > STRONG).sum())
     message = "No row moves the fit on its own"
-    if len(strong):
-        several = style.count(len(strong), "row alone moves", "rows alone move")
-        message = f"{several} the fit: beyond the dashed line"
+    if n_strong:
+        message = f"{style.count(n_strong, 'row alone moves', 'rows alone move')} the fit: beyond the dashed line"
     return style.frame(ax, message, "leverage", "standardised residual")
 
 
 def cook_lines(leverage: Array, standardized: Array, k: int) -> list[tuple[float, Array, Array]]:
-    """The Cook's distances whose contours cross the picture, each with its contour."""
+    """Return the Cook's distances whose contours cross the plot, each with its contour."""
     right, top = _reach(leverage, standardized)
     along = np.linspace(right / 200, min(right, 0.999), 200)
     # D = r² h / (k (1 − h)), solved for r.
@@ -176,13 +252,13 @@ def cook_lines(leverage: Array, standardized: Array, k: int) -> list[tuple[float
 
 
 def _reach(leverage: Array, standardized: Array) -> tuple[float, float]:
-    """How far the axes of leverage and of residuals go."""
+    """Return the limits of the axes of leverage and of residuals."""
     known = np.isfinite(standardized) & np.isfinite(leverage)
     return 1.12 * float(leverage[known].max(initial=0.02)), 1.25 * float(np.abs(standardized[known]).max(initial=2.0))
 
 
-def _beside(at: tuple[float, float], text: str, taken: list[tuple[float, float, float, float]]) -> tuple[int, int]:
-    """By how many points a name is moved from its own so that it covers no other; `at` is in shares of the axes."""
+def _free_offset(at: tuple[float, float], text: str, taken: list[tuple[float, float, float, float]]) -> tuple[int, int]:
+    """Return an offset in points at which a number covers no other; `at` is in shares of the axes."""
     point = 0.0038  # of the height; widths are those of letters of 8.5 points
     wide, high = 0.018 * len(text), 11 * point
     for right, up in ((6, 4), (6, -12), (-6, 4), (-6, -12), (6, 18), (6, -26), (-6, 18), (-6, -26)):
@@ -196,19 +272,13 @@ def _beside(at: tuple[float, float], text: str, taken: list[tuple[float, float, 
     return 6, 4
 
 
-def _rows(model: Any, X: Any, y: Any, sample_weight: Any) -> dict[str, Array]:
-    """What `augment` says of the rows of the fit; others are refused."""
-    table = augment(model, X, y, sample_weight)
-    return {name: np.asarray(table[name], dtype=np.float64) for name in table.columns}
-
-
-def _few(x: Array, y: Array) -> tuple[Array, Array]:
-    step = -(-len(x) // _MOST_DRAWN) or 1
-    return x[::step], y[::step]
+def _draw_dots(ax: Axes, x: Array, y: Array) -> None:
+    step = -(-len(x) // _MAX_DRAWN) or 1
+    style.dots(ax, x[::step], y[::step])
 
 
 def _draw_trend(ax: Axes, x: Array, y: Array) -> None:
-    """Means of neighbouring rows, where there are enough of them for a line."""
+    """Draw means of neighbouring rows if there are enough of them for a line."""
     if len(x) < 20:
         return
     order = np.argsort(x, kind="stable")
@@ -217,30 +287,19 @@ def _draw_trend(ax: Axes, x: Array, y: Array) -> None:
 
 
 def curvature_t(x: Array, y: Array) -> float:
-    """How clearly y bends with x: the t statistic of x² beside 1 and x."""
-    spread = float(x.std())
-    if len(x) < 8 or spread == 0:
-        return float("nan")
-    z = (x - x.mean()) / spread
-    return _last_t(np.column_stack([np.ones_like(z), z, z**2]), y)
+    """Return how clearly y bends with x: the t statistic of x² beside 1 and x."""
+    return _polynomial_t(x, y, 2)
 
 
-def _slope(x: Array, y: Array) -> float:
-    """The t statistic of x beside 1."""
+def _polynomial_t(x: Array, y: Array, degree: int) -> float:
+    """Return the t statistic of the highest power of x in a polynomial fit; NaN if it is not determined."""
     spread = float(x.std()) if len(x) else 0.0
     if len(x) < 8 or spread == 0:
         return float("nan")
-    return _last_t(np.column_stack([np.ones_like(x), (x - x.mean()) / spread]), y)
-
-
-def _last_t(Z: Array, y: Array) -> float:
-    Q, R = np.linalg.qr(Z)
-    if abs(R[-1, -1]) < 1e-9 * len(y) ** 0.5:
-        return float("nan")
+    Q, R = np.linalg.qr(((x - x.mean()) / spread)[:, None] ** np.arange(degree + 1))
     c = Q.T @ y
     rss = float(((y - Q @ c) ** 2).sum())
-    if rss <= 0:
+    if abs(R[-1, -1]) < 1e-9 * len(y) ** 0.5 or rss <= 0:
         return float("nan")
-    b = np.linalg.solve(R, c)
-    error = np.sqrt(rss / (len(y) - Z.shape[1])) / abs(R[-1, -1])
-    return float(b[-1] / error)
+    # R is triangular: the last coefficient is c / r, its standard error σ / |r|.
+    return float(c[-1] / R[-1, -1] / (np.sqrt(rss / (len(y) - degree - 1)) / abs(R[-1, -1])))

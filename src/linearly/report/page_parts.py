@@ -21,7 +21,7 @@ _MARKS = ("bad", "look", "good")  # the worst first
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a reader must know before trusting the model, and what to do about it."""
+    """Something to know before trusting the model, and what to do about it."""
 
     mark: str  # good, look or bad
     sentence: str
@@ -32,17 +32,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and the parts below it."""
 
     name: str
     title: str
     parts: list[Part] = field(default_factory=list)
-    scripted: bool = False  # whether it means nothing without the script
+    scripted: bool = False  # whether it is hidden without the script
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a report says, before it is HTML."""
+    """The contents of a report, before they are HTML."""
 
     title: str
     fitted: list[str]
@@ -53,35 +53,13 @@ class Page:
 
     @property
     def actions(self) -> list[tuple[str, str]]:
-        """What to do next, and the section that says why."""
+        """What to do next, and the name of the section that says why."""
         return [(finding.action, finding.where) for finding in self.findings if finding.action]
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings with the worst first, otherwise in their order."""
     return sorted(findings, key=lambda finding: _MARKS.index(finding.mark))
-
-
-def evaluate_call(facts: Facts) -> str:
-    """Return the command, or the call, that evaluates a model on other rows."""
-    return "linearly evaluate MODEL NEW_DATA" if facts.get("commands") else "model.evaluate(new_rows)"
-
-
-def predict_call(facts: Facts) -> str:
-    """Return the command, or the call, that predicts other rows."""
-    return "linearly predict MODEL NEW_DATA" if facts.get("commands") else "model.predict(new_rows)"
-
-
-def option(facts: Facts, name: str, value: Any) -> str:
-    """Return a model or a parameter as an option of the command line, or as an argument in Python."""
-    if not facts.get("commands"):
-        return f'{name}="{value}"' if isinstance(value, str) else f"{name}={value!r}"
-    return f"--{name} {value}" if name in ("model", "alpha") else f"--param {name}={value}"
-
-
-def clustered_option(facts: Facts) -> str:
-    """Return how to request standard errors clustered by a column."""
-    return "--groups COLUMN" if facts.get("commands") else 'covariance="cluster" with groups='
 
 
 def metrics_by_name(evaluation: Facts) -> dict[str, Facts]:
@@ -107,7 +85,7 @@ def describe_term(facts: Facts, term: str, effect: str, estimate: str) -> str:
 
 
 def text(*sentences: str) -> Part:
-    """A paragraph."""
+    """Return a paragraph."""
     return {"kind": "text", "text": " ".join(sentence for sentence in sentences if sentence)}
 
 
@@ -120,7 +98,7 @@ def table(
     left: Sequence[int] = (),
     small: bool = False,
 ) -> Part:
-    """A table whose first column heads its rows; `words` are the columns that hold sentences, `left` single words."""
+    """Return a table whose first column heads its rows; `words` are columns of sentences, `left` of single words."""
     unmarked = {"mark": "", "shade": ""}
     return {
         "kind": "table",
@@ -134,36 +112,36 @@ def table(
 
 
 def figure(svg: str, caption: str) -> Part:
-    """A picture and the sentence under it."""
+    """Return a figure with its caption."""
     return {"kind": "figure", "svg": svg, "caption": caption}
 
 
-def grid(*figures: Part | None) -> Part:
-    """Pictures side by side where there is room."""
-    return {"kind": "grid", "figures": [part for part in figures if part is not None]}
+def grid(*figures: Part) -> Part:
+    """Return figures side by side where there is room."""
+    return {"kind": "grid", "figures": list(figures)}
 
 
 def format_number(value: float | None, n: int = 4) -> str:
-    """A number to n digits, written out from a ten-thousandth up to ten millions, with a true minus."""
+    """Return a number to n digits, without an exponent from 1e-4 up to 1e7, with a minus sign."""
     if value is None or not math.isfinite(value):
         return NOTHING
     size = abs(value)
     if size and not 1e-4 <= size < 1e7:
         return f"{value:.{n - 1}e}".replace("-", "−").replace("e+0", "e").replace("e−0", "e−")
     if size >= 10 ** (n - 1):
-        return f"{value:,.0f}".replace("-", "−").replace(",", THIN)
+        return _typeset(f"{value:,.0f}")
     return f"{value:.{n}g}".replace("-", "−")
 
 
 def format_count(n: float | None) -> str:
-    """A count, in groups of three digits; with decimals only where it is a sum of weights."""
+    """Return a count in groups of three digits; with decimals only if it is a sum of weights."""
     if n is None:
         return NOTHING
-    return f"{n:,.0f}".replace("-", "−").replace(",", THIN) if float(n).is_integer() else format_number(n, 6)
+    return _typeset(f"{n:,.0f}") if float(n).is_integer() else format_number(n, 6)
 
 
 def align_decimals(values: Sequence[float | None], n: int = 3) -> list[str]:
-    """Numbers of one column with as many decimals as the smallest needs for n digits; or each for itself."""
+    """Return the numbers of a column with as many decimals as the smallest needs for n digits; or each on its own."""
     known = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
     if not known or max(known) >= 1e7 or min(known) < 1e-4 or max(known) / min(known) > 1e5:
         return [format_number(value, n + 1) for value in values]
@@ -172,44 +150,46 @@ def align_decimals(values: Sequence[float | None], n: int = 3) -> list[str]:
     decimals = max(0, n - 1 - math.floor(math.log10(min(known))))
     decimals = min(decimals, max(0, 7 - math.floor(math.log10(max(known)))))
     return [
-        NOTHING
-        if value is None or not math.isfinite(value)
-        else f"{value:,.{decimals}f}".replace("-", "−").replace(",", THIN)
-        for value in values
+        NOTHING if value is None or not math.isfinite(value) else _typeset(f"{value:,.{decimals}f}") for value in values
     ]
 
 
+def _typeset(number: str) -> str:
+    """Return a number with a minus sign and thin spaces between groups of digits."""
+    return number.replace("-", "−").replace(",", THIN)
+
+
 def digits(value: float | None) -> str:
-    """Whole digits, rounded down."""
+    """Return a number of digits, rounded down."""
     return NOTHING if value is None else str(int(value))
 
 
 def format_p(p: float | None) -> str:
-    """A p-value."""
+    """Return a p-value."""
     if p is None or not math.isfinite(p):
         return NOTHING
     return "< 0.0001" if p < 1e-4 else f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
 
 
 def interval(low: float | None, high: float | None, n: int = 3) -> str:
-    """From low to high."""
+    """Return "low to high"."""
     return NOTHING if low is None or high is None else f"{format_number(low, n)} to {format_number(high, n)}"
 
 
 def format_factor(value: float | None) -> str:
-    """A factor to three digits, and to two of what it differs from 1: 1.0021 is not 1."""
+    """Return a factor to three digits, and to two of its difference from 1: 1.0021 is not 1."""
     if value is None or not 1e-9 < abs(value - 1) < 0.05:
         return format_number(value, 3)
     return f"{value:.{1 - math.floor(math.log10(abs(value - 1)))}f}"
 
 
 def factor_interval(low: float | None, high: float | None) -> str:
-    """From low to high, of factors."""
+    """Return "low to high" of factors."""
     return NOTHING if low is None or high is None else f"{format_factor(low)} to {format_factor(high)}"
 
 
 def join_names(names: Sequence[Any], most: int = 5) -> str:
-    """a, b and c; or a, b, c and 7 more."""
+    """Return "a, b and c", or "a, b, c and 7 more"."""
     shown = [str(name) for name in names[:most]]
     if len(names) > most:
         return f"{', '.join(shown)} and {len(names) - most} more"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from linearly.plots.regression_plots import STRONG, curvature_t
 from linearly.report.figures import to_array
-from linearly.report.page_parts import Facts, Finding, clustered_option, join_names, metrics_by_name, sort_findings
+from linearly.report.page_parts import Facts, Finding, join_names, metrics_by_name, sort_findings
 from linearly.report.texts import Texts
 
 FAILS = 0.05  # p-values below are called a failure
@@ -40,7 +40,7 @@ def good(facts: Facts, texts: Texts) -> list[str]:
 
 def findings(facts: Facts) -> list[Finding]:
     """Return what speaks for and against the fit, the worst first, and what to do."""
-    texts = Texts(facts, clustered_option=clustered_option(facts))
+    texts = Texts(facts)
     found = sort_findings(
         [
             *_fit_findings(facts, texts),

@@ -1,4 +1,4 @@
-"""From facts to one HTML page that needs nothing else: no network, no script, no font but the reader's own."""
+"""Render facts as one self-contained HTML page: no network, and no script but its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linearly.formatting import visible
 from linearly.inference.unwrap import unwrap_estimator
 from linearly.report.classifier_page import classifier_page
 from linearly.report.facts import facts
-from linearly.report.page_parts import Page
+from linearly.report.page_parts import Facts, Page
 from linearly.report.regression_page import regression_page
 from linearly.report.svg import drawing
 from linearly.report.texts import TEMPLATES, environment
@@ -28,34 +28,41 @@ def write_report(
 
     Parameters
     ----------
-    model : a fitted `Model` or estimator.
-    data : what ``model.rows`` takes, or `Rows`; they have the target. Most often the rows of the fit.
-    path : file to write; it appears whole or not at all.
-    no_rows : leave out every value of a single row: samples, influential rows, witnesses.
-    level : confidence level of all intervals.
-    commands : give advice as commands of the command line, not as Python.
-    held_out : data like ``data`` that the fit has not seen. The page leads with the figures on them.
-    training : whether ``data`` are the rows of the fit; None if that is not known. A regression finds out by itself.
+    model : Model or estimator
+        Fitted model.
+    data : data or Rows
+        What ``model.design_rows`` takes, with the target; usually the rows of the fit. Rows for an estimator.
+    path : str or path
+        File to write; it is replaced only when the page is complete.
+    no_rows : bool, default=False
+        Whether to leave out every value of a single row: samples, influential rows, witnesses.
+    level : float, default=0.95
+        Confidence level of all intervals.
+    commands : bool, default=False
+        Whether to give advice as commands of the command line, not as Python.
+    held_out : data or Rows, optional
+        Data that were not part of the fit. The page leads with the metrics on them.
+    training : bool, optional
+        Whether ``data`` are the rows of the fit; None if unknown. A regression finds out by itself.
     """
-    rows = data if is_rows(data) else _rows(model, data)
-    other = held_out if held_out is None or is_rows(held_out) else _rows(model, held_out)
+    rows, other = _as_rows(model, data), None if held_out is None else _as_rows(model, held_out)
     found = facts(model, rows, level=level, no_rows=no_rows, held_out=other, training=training)
     write_page(Path(path), render(found | {"commands": commands}))
 
 
-def render(found: dict[str, Any]) -> str:
-    """The page that facts make."""
+def render(found: Facts) -> str:
+    """Return the HTML page of facts."""
     return render_page(page_of(found), found)
 
 
-def page_of(found: dict[str, Any]) -> Page:
-    """What the page of these facts says, before it is HTML."""
+def page_of(found: Facts) -> Page:
+    """Return the contents of the page of facts, before they are HTML."""
     with drawing():
         return regression_page(found) if found["kind"] == "regression" else classifier_page(found)
 
 
-def render_page(page: Page, found: dict[str, Any]) -> str:
-    """A page as HTML; of the facts it takes the name of the model and the version."""
+def render_page(page: Page, found: Facts) -> str:
+    """Return a page as HTML, with the name of the model and the version from the facts."""
     templates = environment(autoescape=True)
     style, script = (_source(name) for name in ("page.css", "refit.js"))
     policy = [
@@ -71,7 +78,9 @@ def render_page(page: Page, found: dict[str, Any]) -> str:
     return visible(html)
 
 
-def _rows(model: Any, data: Any) -> Any:
+def _as_rows(model: Any, data: Any) -> Any:
+    if is_rows(data):
+        return data
     if unwrap_estimator(model) is model:
         raise TypeError(
             "A report on a bare estimator takes Rows with targets, as linearly.dataset.rows.block.as_rows(X, y) "
@@ -81,7 +90,7 @@ def _rows(model: Any, data: Any) -> Any:
 
 
 def write_page(path: Path, page: str) -> None:
-    """The whole page or, if anything fails, the file that was there before."""
+    """Write a page; if anything fails, the file that was there before stays."""
     write_atomic(path, page.encode("utf-8"))
 
 

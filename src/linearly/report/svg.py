@@ -1,7 +1,7 @@
-"""From a matplotlib figure to SVG that lives inside a page: small, without style attributes, in the page's colours.
+"""Turn a matplotlib figure into small SVG for a page, without style attributes and in the page's colours.
 
-A strict content security policy forbids style attributes, so they become plain attributes. Colours of `look` become
-classes, which the page's style sheet sets for light and dark. Identifiers are those of the figure alone.
+A strict content security policy forbids style attributes, so they become plain attributes. Colours of `style` become
+classes, which the page's style sheet sets for light and dark. Identifiers are unique to the figure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-INKS = {
+_COLOUR_CLASSES = {
     style.BLACK: "ink",
     "#444444": "line",
     style.GREY: "grey",
@@ -40,7 +40,6 @@ INKS = {
     style.VERMILION: "vermilion",
     "#FFFFFF": "paper",
 }
-_CLASS = {colour.lower(): name for colour, name in INKS.items()}
 _NUMBERS = {"d", "x", "y", "transform", "points", "width", "height", "r", "cx", "cy"}
 _DEFAULTS = {("opacity", "1"), ("stroke-linejoin", "miter"), ("stroke-linejoin", "round"), ("stroke-linecap", "butt")}
 _SCALE = 4 / 3  # pixels to the point: as large as it would print
@@ -58,16 +57,16 @@ _SETTINGS: Any = {
 
 
 def drawing() -> AbstractContextManager[None]:
-    """Settings of matplotlib under which figures for a page are drawn; they are put back afterwards."""
+    """Return a context with the settings of matplotlib for figures of a page."""
     try:
         import matplotlib as mpl
     except ImportError as error:
         raise ImportError("Reports need matplotlib: pip install 'linearly[cli]'") from error
-    return _settled(mpl.rc_context(_SETTINGS))
+    return _with_settings(mpl.rc_context(_SETTINGS))
 
 
 @contextmanager
-def _settled(settings: AbstractContextManager[None]) -> Iterator[None]:
+def _with_settings(settings: AbstractContextManager[None]) -> Iterator[None]:
     with settings, warnings.catch_warnings():
         # Letters that matplotlib's font lacks are written all the same: the page is read in the reader's own font.
         warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
@@ -75,7 +74,7 @@ def _settled(settings: AbstractContextManager[None]) -> Iterator[None]:
 
 
 def inline(figure: Figure, name: str, title: str, description: str) -> str:
-    """The figure as an <svg> element with a title and a description for those who do not see it."""
+    """Return a figure as an <svg> element with a title and a description for screen readers."""
     text = io.StringIO()
     _join_dots(figure)
     layout = figure.get_layout_engine()
@@ -84,14 +83,11 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
         figure.set_layout_engine(None)
     figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
     root = ElementTree.fromstring(visible(text.getvalue()))  # XML holds no control characters
-    referred: dict[str, str] = {}
-    for element in root.iter():
-        for value in element.attrib.values():
-            for found in re.findall(r"url\(#([^)]+)\)|^#(.+)$", value):
-                identifier = found[0] or found[1]
-                referred.setdefault(identifier, f"{name}-{len(referred)}")
-    body = "".join(_written(child, referred) for child in root)
-    box = _short(root.attrib["viewBox"])
+    values = (value for element in root.iter() for value in element.attrib.values())
+    targets = [url or link for value in values for url, link in re.findall(r"url\(#([^)]+)\)|^#(.+)$", value)]
+    ids = {target: f"{name}-{i}" for i, target in enumerate(dict.fromkeys(targets))}
+    body = "".join(_write(child, ids) for child in root)
+    box = _shorten(root.attrib["viewBox"])
     width, height = (round(_SCALE * float(side)) for side in box.split()[2:])
     look = "figure wide" if width > _WIDE else "figure"
     return (
@@ -122,67 +118,63 @@ def _join_dots(figure: Figure) -> None:
             line.remove()
 
 
-def _written(element: ElementTree.Element, referred: dict[str, str]) -> str:
+def _write(element: ElementTree.Element, ids: dict[str, str]) -> str:
+    """Return an element and its children as text, without those that draw nothing."""
     tag = element.tag.rpartition("}")[2]
     if tag in ("metadata", "style"):
         return ""
-    attributes = dict(_attributes(element, referred))
-    inside = "".join(_written(child, referred) for child in element)
+    attributes = dict(_attributes(element, ids))
+    inside = "".join(_write(child, ids) for child in element)
     if tag == "g" and not attributes:
         return inside
-    unseen = tag == "path" and attributes.get("fill") == "none" == attributes.get("stroke", "none")
-    if (tag in ("g", "defs") and not inside) or (unseen and "class" not in attributes):
+    invisible = tag == "path" and attributes.get("fill") == "none" == attributes.get("stroke", "none")
+    if (tag in ("g", "defs") and not inside) or (invisible and "class" not in attributes):
         return ""
     if tag in ("text", "tspan"):
         inside = escape(element.text or "", quote=False) + inside
-    told = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
-    return f"<{tag}{told}/>" if tag in _EMPTY and not inside else f"<{tag}{told}>{inside}</{tag}>"
+    written = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
+    return f"<{tag}{written}/>" if tag in _EMPTY and not inside else f"<{tag}{written}>{inside}</{tag}>"
 
 
-def _attributes(element: ElementTree.Element, referred: dict[str, str]) -> Iterator[tuple[str, str]]:
-    classes = []
-    declared: dict[str, str] = {}
+def _attributes(element: ElementTree.Element, ids: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the attributes of an element: styles as plain attributes, colours of the page as classes."""
+    tag = element.tag.rpartition("}")[2]
     for key, value in element.attrib.items():
         key = key.rpartition("}")[2]
-        if key == "style":
-            declared = dict(_style(value))
-        elif key == "id":
-            if value in referred:
-                yield "id", referred[value]
+        if key == "id" and value in ids:
+            yield "id", ids[value]
         elif key in ("href", "clip-path"):
-            yield key, re.sub(r"#([^)]+)", lambda found: "#" + referred[found[1]], value)
-        elif (key, value) not in _DEFAULTS and not value.startswith("rotate(-0 "):
-            yield key, _short(value) if key in _NUMBERS else value
-    for key, value in declared.items():
-        colour = _CLASS.get(value.lower()) if key in ("fill", "stroke") else None
-        if colour is not None and not (colour == "paper" and element.tag.endswith("text")):
+            yield key, re.sub(r"#([^)]+)", lambda found: "#" + ids[found[1]], value)
+        elif key not in ("id", "style") and (key, value) not in _DEFAULTS and not value.startswith("rotate(-0 "):
+            yield key, _shorten(value) if key in _NUMBERS else value
+    styles, classes = dict(_styles(element.get("style", ""))), []
+    for key, value in styles.items():
+        colour = _COLOUR_CLASSES.get(value.upper()) if key in ("fill", "stroke") else None
+        if colour is not None and not (colour == "paper" and tag == "text"):
             classes.append(f"{key[0]}-{colour}")
         elif (key, value) not in _DEFAULTS:
             yield key, value
     # matplotlib leaves out a black fill; what is drawn by <use> takes the fill from there.
-    shape = element.tag.endswith(("}text", "}use", "}path")) and "id" not in element.attrib
-    if shape and declared and "fill" not in declared:
+    if tag in ("text", "use", "path") and "id" not in element.attrib and styles and "fill" not in styles:
         classes.append("f-ink")
     if classes:
         yield "class", " ".join(classes)
 
 
-def _style(text: str) -> Iterator[tuple[str, str]]:
+def _styles(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the declarations of a style attribute; of a font, its size and weight."""
     for part in text.split(";"):
         key, _, value = (piece.strip() for piece in part.partition(":"))
         if key == "font":
-            size = re.search(r"([\d.]+)px", value)
-            if size:
-                yield "font-size", size[1]
-            if "bold" in value:
-                yield "font-weight", "bold"
-        elif key and key not in ("font-family",):
+            yield from (("font-size", size) for size in re.findall(r"([\d.]+)px", value)[:1])
+            yield from [("font-weight", "bold")] if "bold" in value else []
+        elif key and key != "font-family":
             yield key, value
 
 
-def _short(numbers: str) -> str:
-    """Two decimals are a hundredth of a point; a dot is a line of next to no length, which printers need."""
-    told = re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), numbers)
-    told = re.sub(r"(?<![\d.])-0(?![\d.])", "0", told)
-    told = re.sub(r"M (\S+) (\S+)\s*L \1 \2\s*", r"M\1 \2h.01", told)
-    return re.sub(r"\s*([MLQCZz])\s*", r"\1", re.sub(r"\s+", " ", told)).strip()
+def _shorten(numbers: str) -> str:
+    """Return coordinates with two decimals; a dot becomes a line of nearly no length, which printers need."""
+    short = re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), numbers)
+    short = re.sub(r"(?<![\d.])-0(?![\d.])", "0", short)
+    short = re.sub(r"M (\S+) (\S+)\s*L \1 \2\s*", r"M\1 \2h.01", short)
+    return re.sub(r"\s*([MLQCZz])\s*", r"\1", re.sub(r"\s+", " ", short)).strip()

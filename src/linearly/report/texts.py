@@ -29,15 +29,9 @@ class Texts:
 
     def __init__(self, facts: Facts, **more: Any) -> None:
         self._sources = _load_sources("common") | _load_sources(facts["kind"])
-        self.variables = {
-            **facts,
-            "option": lambda name, value: page_parts.option(facts, name, value),
-            "evaluate_call": page_parts.evaluate_call(facts),
-            "predict_call": page_parts.predict_call(facts),
-            **more,
-        }
-        if facts.get("held_out"):
-            self.variables["held_out_rows"] = self("held_out_rows")
+        self.variables = {"commands": False, **facts, **more, "option": self._option}
+        for name in ("evaluate_call", "predict_call", "clustered_option", "held_out_rows"):
+            self.variables[name] = self(name)
 
     def __call__(self, key: str, **more: Any) -> str:
         """Return the sentence of a key such as "fit.lead"."""
@@ -56,6 +50,12 @@ class Texts:
         """Return a finding: its mark, sentence, action and section."""
         filled = {name: self._fill(source, more) for name, source in self._find(f"findings.{key}").items()}
         return Finding(**filled, key=key)
+
+    def _option(self, name: str, value: Any) -> str:
+        """Return a model or a parameter as an option of the command line, or as an argument in Python."""
+        if not self.variables["commands"]:
+            return f'{name}="{value}"' if isinstance(value, str) else f"{name}={value!r}"
+        return f"--{name} {value}" if name in ("model", "alpha") else f"--param {name}={value}"
 
     def _find(self, key: str) -> Any:
         source: Any = self._sources
