@@ -619,7 +619,7 @@ class Model:
 
     def _combine(self, other: Any, combine: Callable[[Any, Any], Any]) -> Self:
         if not isinstance(other, Model):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         self._check_same_design(other)
         ledger = combine(self.ledger, other.ledger)
         one, two = self._with_levels_of(other), other._with_levels_of(self)
