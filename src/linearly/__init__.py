@@ -1,21 +1,22 @@
 """Linear models with standard errors, proofs and reports, from ten rows to a cluster.
 
-The public API, loaded when first used:
+The public API. Each name is imported when it is first used:
 
-    fit  Model  load                                        frames, files, formulas: raw data in, evidence out
+    fit  Model  load                                        fit data frames, files and formulas
     LinearRegression  RidgeCV                               least squares and ridge
     LinearDiscriminantAnalysis  QuadraticDiscriminantAnalysis  LeastSquaresClassifier
     LogisticRegression                                      two classes or K, penalised or not
     Perceptron  BatchPerceptron  PocketPerceptron  VotedPerceptron  AveragedPerceptron
-    tidy  glance  augment  evaluate                         tables: per term, per model, per row; how good
-    residual_tests  vif  error_variance  compare_models        are the assumptions met, does a term matter
+    tidy  glance  augment  evaluate                         tables per term, per model, per row; metrics
+    residual_tests  vif  error_variance  compare_models     checks of assumptions, comparisons of models
     odds_ratios  profile_intervals  likelihood_ratio_tests  for logistic regression
-    separability  error_floor  mistake_bound                proofs that hold in exact arithmetic
-    cross_validate  bias_variance                           how good on rows not seen; noise + bias² + variance
-    diff                                                    what changed between two fitted models
-    scan                                                    rows in files larger than memory, for any fit
-    polynomial_features  digit_features  spam_features               columns to fit on
-    plot_boundary  plot_coefficients  plot_roc …             pictures, on the axes you give them
+    separability  error_floor  mistake_bound                proofs in exact arithmetic
+    cross_validate  bias_variance                           prediction error on rows left out
+    diff                                                    differences of two fitted models
+    scan                                                    rows of files larger than memory
+    polynomial_features  digit_features  spam_features      columns to fit on
+    plot_boundary  plot_coefficients  plot_roc …            plots on Matplotlib axes
+    show_versions                                           versions for a bug report
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Any
 
 from linearly.models import from_inference
 
-# Each public name and the module that defines it, listed once: in the stub, for type checkers too.
+# Public names and their modules are listed once, in the stub, which type checkers read, too.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _HOMES = {name: module for module, name in re.findall(r"^from (\S+) import \(?\s*(\w+)", _STUB, flags=re.MULTILINE)}
 

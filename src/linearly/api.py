@@ -1,12 +1,15 @@
-"""The front door: `fit` takes data as people have them, and gives a `Model` that takes such data too.
+"""`fit` data as people have them, and get a `Model` that predicts, prints, saves and reports itself.
 
-model = ly.fit("carseats.csv", target="Sales")
-model = ly.fit(frame, formula="Sales ~ . + Income:Advertising", model="ridge")
-model.predict("new.parquet", out="answers.parquet")
+    model = ly.fit("carseats.csv", target="Sales")
+    model = ly.fit(frame, formula="Sales ~ . + Income:Advertising", model="ridge")
+    model.predict("new.parquet", out="predictions.parquet")
+
+Methods import evaluation, inference, export and reports when they are called, so that a fit starts quickly.
 """
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -33,7 +36,7 @@ from linearly.models.base import check_same_settings
 from linearly.models.estimability import NotEstimable
 from linearly.models.registry import MODELS, classifies, estimator_of
 
-_FEW_LABELS = 20  # however few rows there are
+_MAX_LABELS = 20  # that are accepted however few rows there are
 
 if TYPE_CHECKING:
     from linearly.evaluation.evaluate import Evaluation
@@ -59,25 +62,54 @@ def fit(
 
     Parameters
     ----------
-    data : a pandas, polars, Arrow or Dask data frame, a Spark DataFrame, a dict of columns, a path, a glob, a list of
-        paths, a directory, an open file, or anything with an Arrow stream.
-    target : the column to predict; all other columns are features unless ``features`` names them.
-    formula : instead of target and features, as in R: ``"Sales ~ . + Income:Advertising + log(Price)"``.
-    model : "auto" is linear for a numeric target and logistic for labels; or one of "linear", "ridge", "logistic",
-        "lda", "qda", "least-squares", "perceptron", "batch", "pocket", "voted", "averaged".
-    weight : a column of row weights; a row of weight 0 is absent. In linear and ridge models they are analytic, as in
-        R's lm: the variance of a row is σ²/w. In all others a row of weight 2 counts as two rows. Robust covariances
-        (``covariance="HC0"`` … ``"cluster"``) take weights as those of a sample: each row is one observation, and all
-        weights times a constant change nothing.
-    groups : a column that says which rows belong together, for a linear or logistic model with
-        ``covariance="cluster"``, which it implies. It is no feature unless ``features`` or ``formula`` names it.
-    missing : rows with missing values are an "error", or are left out ("drop").
-    unseen : a level that comes only at prediction is an "error", or counts as the "reference". With ``like``, a level
-        that the model does not have is an "error", or is added ("extend"); the two models can be added then too.
-    na_values : texts that stand for missing values, such as ``["-", "?"]``; the model reads new data so too.
-    like : a model whose columns, levels and labels these data are to be read with, so that the two can be added; rows
-        with missing values are met as it does, unless ``missing="drop"`` asks otherwise.
-    params : passed on to the estimator, such as ``alpha=1.0``.
+    data : data frame, dict, path, file or table
+        A pandas, polars, Arrow, Dask or Spark data frame, a dict of columns, a path, a glob, a list of paths, a
+        directory, an open file, or anything with an Arrow stream.
+    target : str, default=None
+        Column to predict. All other columns are features unless `features` names them.
+    formula : str, default=None
+        Formula as in R, instead of `target` and `features`: ``"Sales ~ . + Income:Advertising + log(Price)"``.
+    model : str, default="auto"
+        One of "linear", "ridge", "logistic", "lda", "qda", "least-squares", "perceptron", "batch", "pocket", "voted"
+        and "averaged"; "auto" is linear for a numeric target and logistic for labels.
+    features : sequence of str, default=None
+        Columns to predict from.
+    weight : str, default=None
+        Column of row weights; a row of weight 0 is absent. In linear and ridge models they are analytic, as in R's
+        ``lm``: the variance of a row is σ²/w. In all others a row of weight 2 counts as two rows. For robust
+        covariances (``covariance="HC0"`` … ``"cluster"``) they are sampling weights: each row is one observation, and a
+        common factor of all weights changes nothing.
+    groups : str, default=None
+        Column that says which rows belong together, for a linear or logistic model with ``covariance="cluster"``, which
+        it implies. It is not a feature unless `features` or `formula` names it.
+    missing : {"error", "drop"}, default="error"
+        Whether rows with missing values raise an error or are left out.
+    unseen : {"error", "reference", "extend"}, default="error"
+        Whether a level that first occurs in a prediction raises an error or counts as the reference level. With `like`,
+        a level that its model does not have raises an error, or is added ("extend"); the two models can then be added,
+        too.
+    na_values : sequence of str, default=()
+        Texts that stand for missing values, such as ``["-", "?"]``, here and in predictions.
+    like : Model, default=None
+        Model whose columns, levels and labels are used, so that the two can be added. Its treatment of missing values
+        applies, unless ``missing="drop"``.
+    **params
+        Parameters of the estimator, such as ``alpha=1.0``.
+
+    Returns
+    -------
+    Model
+        The fitted model, which takes the same kinds of data.
+
+    Raises
+    ------
+    ValueError
+        If a column is unknown, values are missing, or a parameter is invalid.
+
+    See Also
+    --------
+    load : Read a saved model.
+    scan : Rows of files for the estimators.
 
     Examples
     --------
@@ -91,7 +123,7 @@ def fit(
     """
     markers = as_markers(na_values)
     if like is not None:
-        _refuse_beside_like(like, (target, formula, features, weight, groups), missing, unseen)
+        _check_like(like, (target, formula, features, weight, groups), missing, unseen)
         design, note = replace(like.design, na_values=markers or like.design.na_values), ""
         tables = read_as(data, design)
         if unseen == "extend":
@@ -111,29 +143,53 @@ def fit(
         params = _with_clusters(chosen, params)
     if classifies(chosen):
         design = design.with_labels()
-    design = fit_design(_as_read_by(chosen, design), tables)
-    _refuse_namesakes(design)
+    design = fit_design(_with_powers_for(chosen, design), tables)
+    _check_unique_terms(design)
     if like is None:
-        for told in check_no_numeric_text(design, tables, certain=model != "auto"):
-            warn_at_caller(told, UserWarning)
+        for message in check_no_numeric_text(design, tables, certain=model != "auto"):
+            warn_at_caller(message, UserWarning)
         if model == "auto":
-            _refuse_nearly_unique(design, tables)
-    _refuse_one_class(design)
-    estimator = _unfitted(chosen, params, design)
-    plain = DesignRows(tables, design if like is None else design.being_fitted())
-    rows = FingerprintingRows(cache_in_memory(plain) if MODELS[chosen].iterates else plain)
+            _check_labels_repeat(design, tables)
+    _check_several_classes(design)
+    estimator = _unfitted_estimator(chosen, params, design)
+    design_rows = DesignRows(tables, design if like is None else design.being_fitted())
+    rows = FingerprintingRows(cache_in_memory(design_rows) if MODELS[chosen].iterates else design_rows)
     estimator.fit(rows, **({} if design.groups is None else {"groups": design.groups}))
     return Model(estimator, design, chosen, ledger=rows.ledger, n_dropped=rows.rows.n_dropped, note=note)
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """The model that `Model.save` wrote; damaged or hostile files are refused, and nothing in them is run."""
+    """Read a model that `Model.save` wrote. Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File to read.
+
+    Returns
+    -------
+    Model
+        The model, ready to predict, print and merge.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, inconsistent or not a model file.
+
+    Examples
+    --------
+    >>> import linearly as ly, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.json")
+    >>> ly.fit({"x": [0.0, 1.0, 2.0], "y": [1.0, 3.0, 5.0]}, target="y").save(path)
+    >>> ly.load(path)
+    <linearly.Model linear: y on 1 columns>
+    """
     from linearly.export.model_file import read
 
     saved = read(path)
     return Model(
         saved.estimator,
-        _as_read_by(saved.model, saved.design),
+        _with_powers_for(saved.model, saved.design),
         saved.model,
         ledger=saved.ledger,
         n_dropped=saved.n_dropped,
@@ -151,7 +207,7 @@ def design_for(
     missing: str = "error",
     unseen: str = "error",
 ) -> Design:
-    """The design that is asked for by a target or a formula, nothing learnt of the rows yet."""
+    """Return the design of a target or a formula, before it is fitted to rows."""
     if (target is None) == (formula is None):
         raise ValueError('Say what to predict: either target="column" or formula="column ~ terms", one of the two.')
     if formula is None:
@@ -178,8 +234,8 @@ def design_for(
     return replace(design, weight=weight, groups=groups, missing=missing)
 
 
-def _refuse_beside_like(like: Any, design: tuple[Any, ...], missing: str, unseen: str) -> None:
-    """Refuse what is no model, and what is asked for beside it though the model brings it."""
+def _check_like(like: Any, design: tuple[Any, ...], missing: str, unseen: str) -> None:
+    """Raise if `like` is not a model, or is combined with arguments that it determines."""
     if not isinstance(like, Model):
         raise TypeError(f"like= takes a fitted Model, not {type(like).__name__}; ly.load(path) reads one.")
     if any(part is not None for part in design):
@@ -209,13 +265,13 @@ def _choose(model: str, design: Design) -> tuple[str, str]:
     return model, ""
 
 
-def _as_read_by(model: str, design: Design) -> Design:
-    """The design with powers as a model reads them: least squares has a use for what float64 cannot hold of them."""
+def _with_powers_for(model: str, design: Design) -> Design:
+    """Return the design with the precision of powers that a model can use: extended for least squares only."""
     return replace(design, extended_powers=not classifies(model))
 
 
 def _like_params(like: Model, params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a model, changed as asked; of ridge with an alpha of its own and without, what both have."""
+    """Return the parameters of a model with some changed; only what both have if one is ridge with a given alpha."""
     known: dict[str, Any] = like.estimator.get_params()
     if not params.keys() <= known.keys():
         known = {name: value for name, value in known.items() if name == "fit_intercept"}
@@ -223,7 +279,7 @@ def _like_params(like: Model, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_clusters(model: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters with a clustered covariance, which groups are for; models that have none are refused."""
+    """Return the parameters with a clustered covariance; raise for models without standard errors."""
     if "covariance" not in estimator_of(model, params).get_params():
         raise ValueError(
             f"groups= is for clustered standard errors, and model {model!r} has none. Leave it out, or choose "
@@ -232,8 +288,8 @@ def _with_clusters(model: str, params: dict[str, Any]) -> dict[str, Any]:
     return {"covariance": "cluster"} | params
 
 
-def _unfitted(model: str, params: dict[str, Any], design: Design) -> Any:
-    """The estimator that is asked for, without a constant where the formula has none."""
+def _unfitted_estimator(model: str, params: dict[str, Any], design: Design) -> Any:
+    """Return the unfitted estimator, without an intercept if the formula has none."""
     estimator = estimator_of(model, params)
     if not design.intercept and "fit_intercept" not in params:
         if not hasattr(estimator, "fit_intercept"):
@@ -244,7 +300,7 @@ def _unfitted(model: str, params: dict[str, Any], design: Design) -> Any:
     return estimator
 
 
-def _refuse_one_class(design: Design) -> None:
+def _check_several_classes(design: Design) -> None:
     assert design.target is not None
     if len(design.target.classes) == 1:
         raise ValueError(
@@ -253,20 +309,20 @@ def _refuse_one_class(design: Design) -> None:
         )
 
 
-def _refuse_namesakes(design: Design) -> None:
-    """Refuse two terms of one name, which no table could tell apart."""
-    seen = {"Intercept"} if design.intercept else set()
+def _check_unique_terms(design: Design) -> None:
+    """Raise if two terms have the same name."""
+    names = {"Intercept"} if design.intercept else set()
     for name in design.names:
-        if name in seen:
+        if name in names:
             raise ValueError(f"Two terms would be called {name!r}: rename the column of that name, or leave it out.")
-        seen.add(name)
+        names.add(name)
 
 
-def _refuse_nearly_unique(design: Design, tables: Tables) -> None:
-    """Refuse labels of which most rows have one of their own, unless a classifier was asked for."""
+def _check_labels_repeat(design: Design, tables: Tables) -> None:
+    """Raise if most rows have a label of their own."""
     assert design.target is not None
     K, name = len(design.target.classes), design.target.factor.label
-    if K <= _FEW_LABELS:
+    if K <= _MAX_LABELS:
         return
     rows = tables.select([name]).reduce(lambda chunk: len(chunk) - int(chunk.frame[name].null_count()))
     if rows < 2 * K:
@@ -277,17 +333,44 @@ def _refuse_nearly_unique(design: Design, tables: Tables) -> None:
 
 
 class Model:
-    """A fitted estimator together with the design that makes numbers of users' columns.
+    """A fitted estimator together with the design that turns columns into numbers.
+
+    `fit` and `load` return models. Two models of the same design add and subtract: ``a + b`` is the model of the rows
+    of both, and ``a - b`` is the model without the rows of b.
 
     Attributes
     ----------
-    estimator : the fitted scikit-learn estimator.
-    design : columns, levels and terms.
-    model : the name it was asked for by.
-    names : the columns of the design, as in the tables of coefficients.
-    ledger : fingerprints of the blocks it has learnt from; they keep the same rows from being added twice.
-    n_dropped : rows left out because of missing values.
-    note : how ``model="auto"`` was decided.
+    estimator : estimator
+        The fitted scikit-learn estimator.
+    design : Design
+        Columns, levels and terms.
+    model : str
+        Name of the model, such as "linear".
+    names : tuple of str
+        Columns of the design, as in the tables of coefficients.
+    target : str
+        Column that is predicted.
+    classes : tuple
+        Labels in order; empty for a regression.
+    ledger : BlockLedger
+        Fingerprints of the fitted blocks; they prevent the same rows from being added twice.
+    n_dropped : int
+        Rows left out because of missing values.
+    note : str
+        How ``model="auto"`` was decided.
+
+    See Also
+    --------
+    fit : Fit a model to data.
+    load : Read a saved model.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> first = ly.fit({"x": [0.0, 1.0, 2.0], "y": [1.0, 3.1, 4.9]}, target="y")
+    >>> second = ly.fit({"x": [3.0, 4.0], "y": [7.0, 9.0]}, like=first)
+    >>> (first + second).estimator.coef_.round(2).tolist()
+    [1.99]
     """
 
     def __init__(
@@ -312,22 +395,33 @@ class Model:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the design."""
+        """Columns of the design."""
         return self.design.names
 
     @property
     def target(self) -> str:
-        """What is predicted."""
+        """Column that is predicted."""
         assert self.design.target is not None
         return self.design.target.factor.label
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """The labels, in order; none for a regression."""
+        """Labels in order; empty for a regression."""
         return () if not classifies(self.model) else tuple(self.estimator.classes_.tolist())
 
     def design_rows(self, data: Any) -> DesignRows:
-        """The rows of data that has the target too, as numbers."""
+        """Return the rows of data with the target as numbers.
+
+        Parameters
+        ----------
+        data : data frame, dict, path or table
+            Data with the columns of the design and the target.
+
+        Returns
+        -------
+        DesignRows
+            Rows that estimators take.
+        """
         tables, design = read_as(data, self.design), self.design
         if design.groups is not None and (design.missing != "drop" or design.groups not in tables.schema):
             design = replace(design, groups=None)  # they are for the fit; but rows without a group were dropped there
@@ -337,21 +431,33 @@ class Model:
         self, data: Any, *, out: str | os.PathLike[str] | None = None, keep: Sequence[str] = (),
         escape_formulas: bool = False,
     ) -> Any:  # fmt: skip
-        """Predictions, one for each row, in order; a row with missing values gets NaN (or None) if those are dropped.
+        """Return predictions, one per row in order, or write them to a file.
 
-        For a Dask data frame they are a Dask series with its index, or with ``keep`` a data frame. For a Spark
-        DataFrame, whose rows have no order, they are a column ``prediction`` beside its columns or those of ``keep``.
-        Both are computed where the rows are, when they are asked for.
+        Parameters
+        ----------
+        data : data frame, dict, path or table
+            Data with the features.
+        out : str or path-like, default=None
+            File to write, ending in .csv or .parquet. Predictions are written chunk by chunk, with probabilities if the
+            model has them.
+        keep : sequence of str, default=()
+            Columns of the data to write or return beside the predictions.
+        escape_formulas : bool, default=False
+            Whether to write ``'=1+1`` into a CSV file for a label or kept text such as ``=1+1``, which spreadsheets
+            would take for a formula.
 
-        With ``out``, a path ending in .csv or .parquet, they are written there chunk by chunk, with probabilities where
-        the model has them and the columns named in ``keep``, and the number of rows is returned. A label or a kept text
-        such as ``=1+1`` is a formula to a spreadsheet: ``escape_formulas=True`` writes ``'=1+1`` into a CSV file.
+        Returns
+        -------
+        ndarray of shape (n_rows,), int, or a column on the cluster
+            Predictions; if missing values are dropped, those of such rows are NaN or None. With `out`, the number of
+            rows. For a Dask data frame, a Dask series with its index, or a data frame if `keep` names columns. For a
+            Spark DataFrame, whose rows have no order, a column ``prediction`` beside its columns or those of `keep`.
         """
         if out is None:
             if escape_formulas:
                 raise ValueError("escape_formulas is about a CSV file. Name one with out=, or leave it out.")
             with NotEstimable():
-                return self._answered(data, self.estimator.predict, {"prediction": self._example()}, keep)
+                return self._apply(data, self.estimator.predict, {"prediction": self._example()}, keep)
         from linearly.dataset.files.locations import check_not_overwriting
         from linearly.dataset.files.writers import write_tables
 
@@ -362,30 +468,65 @@ class Model:
     def iter_predictions(
         self, data: Any, *, keep: Sequence[str] = (), watch: Callable[[Chunk], None] | None = None
     ) -> Iterator[Mapping[str, Any]]:
-        """What `predict` writes, chunk by chunk: columns kept, predictions, probabilities where the model has them.
+        """Return what `predict` writes, chunk by chunk.
 
-        ``watch`` is shown each chunk of the data before it is answered.
+        Parameters
+        ----------
+        data : data frame, dict, path or table
+            Data with the features.
+        keep : sequence of str, default=()
+            Columns of the data to yield beside the predictions.
+        watch : callable, default=None
+            Called with each chunk of the data before it is predicted.
+
+        Returns
+        -------
+        iterator of mappings
+            Columns kept, ``prediction``, and ``probability[label]`` if the model has probabilities.
         """
 
-        def seen(chunk: Chunk) -> Chunk:
+        def predict_chunk(chunk: Chunk) -> Mapping[str, Any]:
             if watch is not None:
                 watch(chunk)
-            return chunk
+            return self._predict_chunk(chunk, keep)
 
-        return (self._table(seen(chunk), keep) for chunk in self._new_tables(data, keep))
+        return map(predict_chunk, self._new_tables(data, keep))
 
     def predict_proba(self, data: Any) -> Any:
-        """Probabilities, rows × labels in the order of ``classes``; columns ``probability[label]`` on a cluster."""
+        """Return the probabilities of the labels.
+
+        Parameters
+        ----------
+        data : data frame, dict, path or table
+            Data with the features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), or columns on the cluster
+            Probabilities in the order of ``classes``; columns ``probability[label]`` on a cluster.
+        """
         if not hasattr(self.estimator, "predict_proba"):
             raise ValueError(f"model {self.model!r} has scores but no probabilities: choose logistic, lda or qda.")
         kinds = {f"probability[{label}]": np.zeros(1) for label in self.classes}
         with NotEstimable():
-            return self._answered(data, self.estimator.predict_proba, kinds)
+            return self._apply(data, self.estimator.predict_proba, kinds)
 
     def predict_interval(self, data: Any, level: float = 0.95, kind: str = "confidence") -> Any:
-        """A Table ``fit, low, high`` for linear and ridge models; every row keeps its place, as in `predict`.
+        """Return predictions of a linear or ridge model with their intervals.
 
-        For rows on a cluster they are columns there.
+        Parameters
+        ----------
+        data : data frame, dict, path or table
+            Data with the features.
+        level : float, default=0.95
+            Confidence level, between 0 and 1.
+        kind : {"confidence", "prediction"}, default="confidence"
+            An interval for the mean of the target, or for a new value.
+
+        Returns
+        -------
+        Table, or columns on the cluster
+            Columns ``fit``, ``low`` and ``high``, one row per row in order.
         """
         if not hasattr(self.estimator, "predict_interval"):
             raise ValueError(f"model {self.model!r} has no intervals for its predictions: choose linear or ridge.")
@@ -398,35 +539,50 @@ class Model:
             return np.column_stack([table[name] for name in names])
 
         with NotEstimable():
-            found = self._answered(data, ends, dict.fromkeys(names, np.zeros(1)))
+            found = self._apply(data, ends, dict.fromkeys(names, np.zeros(1)))
         return Table(dict(zip(names, found.T, strict=True))) if isinstance(found, np.ndarray) else found
 
     def evaluate(self, data: Any, *, positive: Any = None, level: float = 0.95) -> Evaluation:
-        """How good the model is on data that has the target."""
+        """Return how good the model is on data with the target.
+
+        Parameters
+        ----------
+        data : data frame, dict, path or table
+            Data with the features and the target.
+        positive : label, default=None
+            Class that counts as positive.
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        Evaluation
+            Tables of metrics with intervals.
+        """
         from linearly.evaluation.evaluate import evaluate
 
         return evaluate(self.estimator, self.design_rows(data), positive=positive, level=level)
 
     def summary(self) -> Summary:
-        """The fit on one screen."""
+        """Return the fit on one screen."""
         from linearly.inference.summaries import model_summary
 
         return model_summary(self.estimator, self.target)
 
     def tidy(self, *, level: float = 0.95) -> Table:
-        """A row for each term."""
+        """Return a table with one row per term; see `linearly.tidy`."""
         from linearly.inference.tidy import tidy
 
         return tidy(self.estimator, level=level)
 
     def glance(self) -> Table:
-        """One row for the model."""
+        """Return a table with one row for the model; see `linearly.glance`."""
         from linearly.inference.tidy import glance
 
         return glance(self.estimator)
 
     def augment(self, data: Any) -> Table:
-        """A row for each row of the data that the model was fitted to."""
+        """Return a table with one row per row of the fitted data; see `linearly.augment`."""
         from linearly.inference.tidy import augment
 
         return augment(self.estimator, self.design_rows(data))
@@ -438,34 +594,43 @@ class Model:
         save(self, path)
 
     def report(self, path: str | os.PathLike[str], data: Any, **options: Any) -> None:
-        """Write one self-contained page about the model on these data."""
+        """Write a self-contained HTML page about the model on these data.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write.
+        data : data frame, dict, path or table
+            Data with the features and the target.
+        **options
+            Options of the report.
+        """
         from linearly.report.render import write_report
 
         write_report(self, data, path, **options)
 
     def __add__(self, other: Any) -> Self:
-        """The model of both sets of rows, without either; refused where they share a block of rows."""
-        if not isinstance(other, Model):
-            return NotImplemented
-        self._refuse_other_design(other)
-        ledger = self.ledger + other.ledger
-        one, two = self._with_levels_of(other), other._with_levels_of(self)
-        return one._like(one.estimator + two.estimator, ledger, self.n_dropped + other.n_dropped)
+        """Return the model of the rows of both, without reading either; raise if they share a block of rows."""
+        return self._combine(other, operator.add)
 
     def __sub__(self, other: Any) -> Self:
-        """The model without the other's rows; refused where they were never part of it."""
-        if not isinstance(other, Model):
-            return NotImplemented
-        self._refuse_other_design(other)
-        ledger = self.ledger - other.ledger
-        one, two = self._with_levels_of(other), other._with_levels_of(self)
-        return one._like(one.estimator - two.estimator, ledger, self.n_dropped - other.n_dropped)
+        """Return the model without the other's rows; raise if they were never part of it."""
+        return self._combine(other, operator.sub)
 
-    def _like(self, estimator: Any, ledger: BlockLedger, n_dropped: int) -> Self:
-        return type(self)(estimator, self.design, self.model, ledger=ledger, n_dropped=n_dropped, note=self.note)
+    def _combine(self, other: Any, combine: Callable[[Any, Any], Any]) -> Self:
+        if not isinstance(other, Model):
+            return NotImplemented  # type: ignore[no-any-return]
+        self._check_same_design(other)
+        ledger = combine(self.ledger, other.ledger)
+        one, two = self._with_levels_of(other), other._with_levels_of(self)
+        n_dropped = combine(self.n_dropped, other.n_dropped)
+        return one._with(combine(one.estimator, two.estimator), one.design, ledger, n_dropped)
+
+    def _with(self, estimator: Any, design: Design, ledger: BlockLedger, n_dropped: int) -> Self:
+        return type(self)(estimator, design, self.model, ledger=ledger, n_dropped=n_dropped, note=self.note)
 
     def _with_levels_of(self, other: Model) -> Self:
-        """The model with the levels that only the other has, no row of which it has seen."""
+        """Return the model with the levels that only the other has, for which it has no rows."""
         if self.design.covers(other.design):
             return self
         names = {name: j for j, name in enumerate(self.names)}
@@ -476,10 +641,9 @@ class Model:
                 setattr(estimator, name, add_zero_columns(getattr(estimator, name), columns))
         estimator.n_features_in_ = len(columns)
         estimator.feature_names_in_ = np.array(other.names, dtype=object)
-        design = replace(self.design, terms=other.design.terms)
-        return type(self)(estimator, design, self.model, ledger=self.ledger, n_dropped=self.n_dropped, note=self.note)
+        return self._with(estimator, replace(self.design, terms=other.design.terms), self.ledger, self.n_dropped)
 
-    def _refuse_other_design(self, other: Model) -> None:
+    def _check_same_design(self, other: Model) -> None:
         if self.model != other.model:
             raise ValueError(f"These are models of two kinds: {self.model} and {other.model}.")
         covered = self.design.covers(other.design) or other.design.covers(self.design)
@@ -506,22 +670,22 @@ class Model:
     def _new_rows(self, data: Any) -> Rows:
         return DesignRows(self._new_tables(data), self.design.without_target())
 
-    def _answered(
-        self, data: Any, ask: Callable[[Rows], NDArray[Any]], kinds: Mapping[str, Any], keep: Sequence[str] = ()
+    def _apply(
+        self, data: Any, method: Callable[[Rows], NDArray[Any]], kinds: Mapping[str, Any], keep: Sequence[str] = ()
     ) -> Any:
-        """What is asked of the estimator: an array for rows that are here, columns beside them for rows elsewhere."""
+        """Return an array for rows in this process, and columns beside their rows on a cluster."""
         tables: Any = self._new_tables(data, keep)
-        asked = PredictChunk(self.design.without_target(), ask)
+        predict_chunk = PredictChunk(self.design.without_target(), method)
         if hasattr(tables, "with_predictions"):
-            return tables.with_predictions(asked, kinds, keep)
-        return np.concatenate([asked(chunk) for chunk in tables])
+            return tables.with_predictions(predict_chunk, kinds, keep)
+        return np.concatenate([predict_chunk(chunk) for chunk in tables])
 
     def _example(self) -> NDArray[Any]:
-        """A prediction, by its kind: those of rows that are dropped are missing."""
+        """Return predictions of the type that all have; if rows are dropped, theirs are missing."""
         example: NDArray[Any] = self.estimator.classes_ if self.classes else np.zeros(1)
         return example.astype(object) if self.classes and self.design.missing == "drop" else example
 
-    def _table(self, chunk: Chunk, keep: Sequence[str]) -> Mapping[str, Any]:
+    def _predict_chunk(self, chunk: Chunk, keep: Sequence[str]) -> Mapping[str, Any]:
         columns: dict[str, Any] = {name: chunk.frame[name].to_arrow() for name in keep}
         design = self.design.without_target()
         columns["prediction"] = PredictChunk(design, self.estimator.predict)(chunk)

@@ -13,18 +13,18 @@ from typing import Any
 
 from numpy.exceptions import RankWarning
 
-# One or several in a list; not those within names and quotes.
+# One number or a list of them; not those within names and quotes.
 _NUMBERS = re.compile(r"(?<![\w'\"])[-+]?\d[\d.]*(?:e[-+]?\d+)?(?:(?:, | and )\d[\d.]*(?:e[-+]?\d+)?)*")
 
 _shown: set[tuple[Any, ...]] = set()
 
 
 class CovarianceNotAvailableError(ValueError, AttributeError):
-    """A covariance that this fit has not: an AttributeError too, so that `hasattr` says so."""
+    """The fit has no covariance. It is also an AttributeError, so that ``hasattr(model, "covariance_")`` is False."""
 
 
 class FewClustersWarning(UserWarning):
-    """Clustered standard errors rest on few clusters, and are too small."""
+    """Clustered standard errors are based on few clusters, and are too small."""
 
 
 class NotEstimableWarning(UserWarning):
@@ -32,34 +32,41 @@ class NotEstimableWarning(UserWarning):
 
 
 class PrecisionWarning(UserWarning):
-    """Fewer digits can be trusted than one would expect of a float64."""
+    """Fewer digits are correct than float64 suggests."""
 
 
 class SeparationWarning(UserWarning):
-    """The classes can be separated by a hyperplane, so maximum likelihood has no finite solution."""
+    """A hyperplane separates the classes, so maximum likelihood has no finite solution."""
 
 
 class UncenteredColumnsWarning(UserWarning):
-    """Columns lie so far from zero that a perceptron hardly learns from what they vary."""
+    """The mean of a column is so large compared with its spread that a perceptron learns little from it."""
 
 
 def warn_at_caller(message: str, category: type[Warning]) -> None:
     """Warn at the first line on the stack that is not this package's.
 
-    Python's default filter shows a text once per line. It compares texts with the numbers in them, and forgets what it
-    has shown whenever filters change, as they do where a library catches warnings. So where that filter applies, what
-    was shown is remembered here, whatever the numbers.
+    Python's default filter shows a text once per line. But it compares texts including their numbers, and forgets what
+    it has shown whenever filters change, as they do when a library catches warnings. So if that filter applies, the
+    texts shown are remembered here, without their numbers.
+
+    Parameters
+    ----------
+    message : str
+        Text of the warning.
+    category : type
+        Class of the warning.
     """
     frame, level = sys._getframe(1), 2
-    while _inside(frame.f_globals.get("__name__", "")) and frame.f_back is not None:
+    # contextlib: our context managers decorate functions.
+    while frame.f_globals.get("__name__", "").partition(".")[0] in ("linearly", "contextlib") and frame.f_back:
         frame, level = frame.f_back, level + 1
     action = _action(message, category, frame)
     if action == "ignore":
         return
     if action == "default":
-        # The code tells statements of an interactive session apart, all of which are line 1 of "<stdin>".
-        place = frame.f_code.co_filename, frame.f_code, frame.f_lineno
-        shown = (*place, category, _NUMBERS.sub("0", message))
+        # The code object distinguishes statements of an interactive session, all of which are line 1 of "<stdin>".
+        shown = frame.f_code.co_filename, frame.f_code, frame.f_lineno, category, _NUMBERS.sub("0", message)
         if shown in _shown:
             return
         _shown.add(shown)
@@ -67,11 +74,11 @@ def warn_at_caller(message: str, category: type[Warning]) -> None:
 
 
 def _action(message: str, category: type[Warning], frame: FrameType) -> str:
-    """What the filters in force say of a warning at a line."""
+    """Return the action of the filters in force for a warning at a line."""
     module = frame.f_globals.get("__name__") or "<string>"
     for action, text, kind, where, line in warnings.filters:
         if (
-            (action, kind, line) != ("always", RankWarning, 0)  # NumPy asks for that itself, before any -W
+            (action, kind, line) != ("always", RankWarning, 0)  # NumPy adds this filter itself, before any -W
             and issubclass(category, kind)
             and _matches(text, message)
             and _matches(where, module)
@@ -82,9 +89,5 @@ def _action(message: str, category: type[Warning], frame: FrameType) -> str:
 
 
 def _matches(pattern: Any, text: str) -> bool:
-    """Whether a part of a filter allows a text; the filters that Python starts with have texts for patterns."""
+    """Return whether a part of a filter allows a text; the filters that Python starts with have texts for patterns."""
     return pattern is None or (pattern == text if isinstance(pattern, str) else pattern.match(text) is not None)
-
-
-def _inside(module: str) -> bool:
-    return module.partition(".")[0] in ("linearly", "contextlib")  # our context managers decorate functions

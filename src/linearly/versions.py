@@ -1,4 +1,4 @@
-"""What runs here, for a bug report."""
+"""Versions of linearly and its dependencies, for a bug report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from importlib import metadata
 
 
 def show_versions() -> None:
-    """Print the versions of linearly and what it stands on, and which kernels run."""
+    """Print the versions of linearly and its dependencies, and which kernels are in use.
+
+    Examples
+    --------
+    >>> import linearly as ly
+    >>> ly.show_versions()  # doctest: +ELLIPSIS
+    linearly      ...
+    """
     import linearly
     from linearly.dataset.rows.reduce import n_threads
     from linearly.kernels import kernels_in_use

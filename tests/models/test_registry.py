@@ -1,5 +1,6 @@
 """The table of models: every entry names an estimator whose docstring has the sections and the card that all have."""
 
+import doctest
 import importlib
 import inspect
 import re
@@ -11,6 +12,8 @@ from linearly.models.registry import MODELS, classifies, estimator_of
 
 SECTIONS = ["Parameters", "Attributes", "See Also", "Notes", "References", "Examples"]
 CARD = ["Model", "Objective", "Summary", "Optimizer", "Passes"]
+
+DEFINING_MODULES = {entry.module for entry in MODELS.values()}
 
 each_model = pytest.mark.parametrize("model", MODELS)
 
@@ -40,6 +43,13 @@ def test_notes_of_a_docstring_hold_the_card(model):
 def test_docstring_describes_every_parameter(model):
     doc = inspect.getdoc(estimator_class(model)).partition("\nParameters\n")[2].partition("\nAttributes\n")[0]
     assert sorted(re.findall(r"^(\w+) : ", doc, flags=re.M)) == sorted(estimator_class(model)._get_param_names())
+
+
+@pytest.mark.parametrize("module", ["linearly.api", "linearly.models.least_squares_base", *sorted(DEFINING_MODULES)])
+def test_examples_of_a_module_run(module):
+    failed, attempted = doctest.testmod(importlib.import_module(module))
+    assert attempted > 0
+    assert failed == 0
 
 
 @each_model

@@ -148,7 +148,7 @@ class LogisticRegression(ScoreClassifier):
     >>> import linearly as ly
     >>> model = ly.LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 0, 1])
     >>> print(f"{model.intercept_[0]:.3f} + {model.coef_[0, 0]:.3f} x")
-    -2.597 + 1.045 x
+    -2.804 + 1.090 x
     """
 
     # fmt: off

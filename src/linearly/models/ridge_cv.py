@@ -98,7 +98,7 @@ class RidgeCV(LeastSquaresBase):
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> ly.RidgeCV(alphas=[0.01, 0.1, 1.0, 10.0]).fit(X, y).alpha_
-    0.1
+    0.01
     """
 
     def __init__(self, alphas: Any = None, *, cv: Any = 5, fit_intercept: bool = True) -> None:
