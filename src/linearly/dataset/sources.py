@@ -1,4 +1,4 @@
-"""Sources: whatever users have their columns in, as `Tables`."""
+"""Turn whatever users have their data in into `Tables`: frames, dicts, files, streams and tables on a cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from linearly.dataset.rows.tables import FrameTables, Tables
 
 
 def as_tables(data: Any) -> Tables:
-    """Tables of a data frame, a dict of columns, files, a stream of Arrow batches, or a table on a cluster."""
+    """Return the tables of a data frame, a dict of columns, files, Arrow batches or a table on a cluster."""
     if isinstance(data, dict):
         return FrameTables(frame_of(data))
     if all(hasattr(data, name) for name in ("reduce", "select", "schema")) and not is_frame(data):
@@ -54,16 +54,17 @@ def as_tables(data: Any) -> Tables:
 
 
 def read_as(data: Any, design: Design) -> Tables:
-    """Tables of data, with text and missing values read as a design has them."""
+    """Return the tables of data, with text columns and markers of missing values as a design has them."""
     return without_markers(as_tables(data).with_text(design.text_columns), design.na_values)
 
 
 def frame_of(columns: dict[str, Any]) -> Any:
-    """A data frame of a dict of columns, by the first library at hand."""
+    """Return a data frame of a dict of columns, by pyarrow or pandas, whichever is installed."""
     for name, values in columns.items():
         ordered = hasattr(values, "__len__") and not isinstance(values, (str, bytes, dict, set, frozenset))
         if not ordered or getattr(values, "ndim", 1) != 1:
-            raise ValueError(f"Column {name!r} must be a list or an array, one value a row, not {_kind(values)}.")
+            kind = type(values).__name__ + (f" of shape {values.shape}" if hasattr(values, "shape") else "")
+            raise ValueError(f"Column {name!r} must be a list or an array, one value a row, not {kind}.")
     lengths = {str(name): len(values) for name, values in columns.items()}
     if len(lengths) < len(columns):
         raise ValueError(f"Two columns have one name: {', '.join(map(repr, columns))}. Rename one of them.")
@@ -81,7 +82,7 @@ def frame_of(columns: dict[str, Any]) -> Any:
 
 
 def _plain_table(data: Any) -> Any:
-    """A table of an Arrow table or record batch, whose views of text are plain text."""
+    """Return an Arrow table of a table or record batch, with views of text as text."""
     import pyarrow as pa
 
     from linearly.dataset.files.read_units import plain_views
@@ -89,13 +90,8 @@ def _plain_table(data: Any) -> Any:
     return pa.table([plain_views(column) for column in data.columns], names=data.schema.names)
 
 
-def _kind(values: Any) -> str:
-    kind = type(values).__name__
-    return f"{kind} of shape {values.shape}" if hasattr(values, "shape") else kind
-
-
 def _pandas_arrow(pa: Any, values: Any) -> Any:
-    """A column of pandas, its categories in their order."""
+    """Return a pandas column as an Arrow column, with its categories in their order."""
     if not hasattr(values, "categories"):
         return pa.array(values, from_pandas=True)
     categories: Any = values.categories
@@ -129,22 +125,45 @@ def scan(
     missing: str = "error",
     na_values: Sequence[str] = (),
 ) -> DesignRows:
-    """Rows of files that may be larger than memory, for the `fit` of any estimator.
+    """Return the rows of files that may be larger than memory, for the `fit` of any estimator.
+
+    Numbers are read unchanged. A text column becomes one column for each of its sorted levels but the first, and a text
+    target becomes labels. Finding the levels takes a pass over the text columns.
 
     Parameters
     ----------
-    source : a path, a glob, a directory, a list of paths, an open binary file, "-" for standard input, or a URL of a
-        filesystem that pyarrow knows (s3://, gs://, hdfs://). Parquet, CSV (also .gz, .zst) and Arrow files are told
-        apart by their first bytes. Directories year=2024/region=eu below the given one are columns. Anything that
-        gives Arrow batches is taken too, and so are data frames.
-    target : the column to predict.
-    features : the columns to predict it from; all others by default. Columns that are not needed are not read.
-    weight : a column of row weights.
-    missing : rows with missing values are an "error", or are left out ("drop").
-    na_values : texts that stand for missing values, such as ``["-", "?"]``, besides empty cells and NA in CSV files.
+    source : path, glob, directory, list of paths, open binary file, "-", URL, data frame or stream of Arrow batches
+        Parquet, CSV (also .gz, .zst, .bz2) and Arrow files are recognised by their first bytes. "-" is standard input.
+        URLs may be of any filesystem that pyarrow supports (s3://, gs://, hdfs://). Directories such as
+        year=2024/region=eu below the given one are columns.
+    target : str
+        Column to predict.
+    features : list of str, optional
+        Columns to predict it from; all others by default. Columns that are not needed are not read.
+    weight : str, optional
+        Column of row weights.
+    missing : {"error", "drop"}, default="error"
+        Whether rows with missing values raise or are left out.
+    na_values : list of str, default=()
+        Texts that count as missing values, such as ``["-", "?"]``, in addition to empty cells and NA in CSV files.
 
-    Numbers are read as they are. Text columns become a column for each level but the first, in the order of sorting,
-    and so do the labels of a text target; learning the levels takes a pass over those columns.
+    Returns
+    -------
+    DesignRows
+        Rows of numbers, which are read in each pass of a fit.
+
+    Raises
+    ------
+    ValueError
+        If a column does not exist or cannot be encoded, or a file cannot be read.
+    FileNotFoundError
+        If no file matches.
+    ImportError
+        If pyarrow is not installed.
+
+    See Also
+    --------
+    fit : Fit a model to a file, a frame or a formula in one call.
 
     Examples
     --------

@@ -5,6 +5,7 @@ import datetime
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
@@ -747,9 +748,8 @@ def test_the_sentinel_would_see_an_execution(tmp_path):
     ],
 )
 def test_refusals_say_what_to_do(warm, formula, message):
-    with pytest.raises(ValueError, match=r".") as refusal:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         formula_design(formula, warm)
-    assert str(refusal.value).startswith(message)
 
 
 def test_long_formulas_of_honest_people_are_read(warm):

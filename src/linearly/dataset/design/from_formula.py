@@ -1,7 +1,6 @@
-"""Formulas as in R: "Sales ~ . + Income:Advertising + C(region) + poly(age, 3) + log(price)".
+"""Turn a formula as in R into a `Design`: "Sales ~ . + Income:Advertising + C(region) + poly(age, 3) + log(price)".
 
-The text is cut into pieces and checked for size first. What the signs do is worked out by `signs`, what stands between
-them is read by `expression` and becomes a factor here, and the answer is a `Design`. Nothing is ever given to Python.
+The package `formula` parses the text; names and calls become factors here. Nothing is run as Python.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ from linearly.dataset.rows.tables import known_columns
 
 Schema = Mapping[str, nw.dtypes.DType]
 
-MAX_FORMULA_LENGTH = 10_000  # characters; an expression that is written anew may be somewhat longer
+MAX_FORMULA_LENGTH = 10_000  # characters; an expression that is formatted again may be longer
 
 _CATEGORY = ("C", "factor", "as.factor")
 _TREATMENT = ("Treatment", "contr.treatment")
-_CENTRED = ("center", "scale", "standardize")
-_WHOLE_TERM = (*_CATEGORY, *_CENTRED, "poly")
+_SCALING = ("center", "scale", "standardize")
+_TERM_FUNCTIONS = (*_CATEGORY, *_SCALING, "poly")
 
 
 def formula_design(text: str, schema: Schema, *, unseen: str = "error", without: Sequence[str] = ()) -> Design:
-    """The design that a formula means for columns of these kinds; `.` is all of them but the target and `without`."""
+    """Return the design of a formula for columns of a schema; `.` is all columns but the target and `without`."""
     tokens = tokenize(text, MAX_FORMULA_LENGTH)
-    left, right = _sides(text, tokens)
+    left, right = _split_sides(text, tokens)
     target = _target(parse_tokens(left), schema)
     variables = _Variables(schema, unseen, [*target.factor.required_columns, *without])
     total = expand_terms(text, right, variables)
     intercept = total.intercept is not False
-    terms = _coded(variables.terms(total.terms), intercept)
+    terms = _with_coding(variables.terms(total.terms), intercept)
     if not terms:
         raise ValueError(f"The formula {text!r} has no term to learn from: name a column after the ~.")
     design = Design(terms, target, None, intercept, formula=text)
@@ -62,7 +61,7 @@ def formula_design(text: str, schema: Schema, *, unseen: str = "error", without:
     return design
 
 
-def _sides(text: str, tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
+def _split_sides(text: str, tokens: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
     middles = [i for i, token in enumerate(tokens) if token.text == "~"]
     if len(middles) != 1:
         raise ValueError(f"A formula has one ~, between the target and the terms; {text[:60]!r} has {len(middles)}.")
@@ -79,13 +78,13 @@ def _target(tree: Expression, schema: Schema) -> Target:
         target = target_of(tree.name, schema)
         assert target is not None
         return target
-    if isinstance(tree, Call) and tree.function in _WHOLE_TERM:
+    if isinstance(tree, Call) and tree.function in _TERM_FUNCTIONS:
         raise ValueError(f"The target cannot be {tree}: give a column, or a plain expression such as log(y).")
     return Target(ExpressionTerm(_numeric(tree, schema)))
 
 
 class _Variables:
-    """The factors of a formula in order of appearance, each once."""
+    """The factors of a formula, numbered in order of appearance."""
 
     def __init__(self, schema: Schema, unseen: str, taken: Sequence[str]) -> None:
         self.schema, self.unseen = schema, unseen
@@ -106,8 +105,10 @@ class _Variables:
         return {self._column(name): None for name in self.remaining}
 
     def terms(self, keys: Terms) -> tuple[Term, ...]:
-        """Terms in R's order: by the number of their factors, then as they appeared."""
-        return tuple(Term(tuple(self._settled(number) for number in sorted(key))) for key in sorted(keys, key=len))
+        """Return the terms in R's order: by the number of factors, then by appearance."""
+        return tuple(
+            Term(tuple(self._checked_factor(number) for number in sorted(key))) for key in sorted(keys, key=len)
+        )
 
     def label(self, key: Key) -> str:
         """Return a term as R writes it."""
@@ -115,7 +116,7 @@ class _Variables:
         return ":".join(labels[number] for number in sorted(key))
 
     def _column(self, name: str) -> Key:
-        # A column of no use matters only if it stays: `. - date` is fine.
+        # A column that cannot be used raises only if it stays: `. - date` is valid.
         try:
             return self._enter(factor_of(name, self.schema[name], self.unseen))
         except ValueError as refusal:
@@ -128,7 +129,7 @@ class _Variables:
             self.factors.append(factor)
         return frozenset([self._number[label]])
 
-    def _settled(self, number: int) -> Factor:
+    def _checked_factor(self, number: int) -> Factor:
         factor = self.factors[number]
         if isinstance(factor, ValueError):
             raise factor
@@ -140,15 +141,15 @@ class _Variables:
         if isinstance(tree, Call):
             if tree.function in _CATEGORY:
                 return self._category(tree)
-            if tree.function in _CENTRED:
-                _refuse_options(tree, 1, ())
+            if tree.function in _SCALING:
+                _check_arguments(tree, 1, ())
                 return ScaledTerm(_numeric(tree.arguments[0], self.schema), tree.function != "center")
             if tree.function == "poly":
                 return _polynomial(tree, self.schema)
         return ExpressionTerm(_numeric(tree, self.schema))
 
     def _category(self, call: Call) -> Factor:
-        _refuse_options(call, 2, ("reference",))
+        _check_arguments(call, 2, ("reference",))
         column = call.arguments[0]
         if not isinstance(column, Name):
             raise ValueError(f"{call.function}() takes a column, not {column}.")
@@ -156,16 +157,16 @@ class _Variables:
         plain = factor_of(column.name, self.schema[column.name], self.unseen)
         given = [*call.arguments[1:], *(value for _, value in call.options)]
         if given:
-            self._refer(column.name, _reference(given, call))
+            self._set_reference(column.name, _reference_level(given, call))
         return plain if isinstance(plain, Category) else NumericCategory(plain.name, unseen=self.unseen)
 
-    def _refer(self, name: str, reference: Level) -> None:
+    def _set_reference(self, name: str, reference: Level) -> None:
         if self.references.setdefault(name, reference) != reference:
             both = f"{self.references[name]!r} and {reference!r}"
             raise ValueError(f"Column {name!r} is given two reference levels, {both}: a column has one.")
 
 
-def _reference(given: Sequence[Expression], call: Call) -> Level:
+def _reference_level(given: Sequence[Expression], call: Call) -> Level:
     choice = given[0]
     if len(given) == 1 and isinstance(choice, Call) and choice.function in _TREATMENT:
         inside = [*choice.arguments, *(value for name, value in choice.options if name in ("reference", "base"))]
@@ -180,7 +181,7 @@ def _reference(given: Sequence[Expression], call: Call) -> Level:
 
 
 def _polynomial(call: Call, schema: Schema) -> Factor:
-    _refuse_options(call, 2, ("degree", "raw"))
+    _check_arguments(call, 2, ("degree", "raw"))
     options = dict(call.options)
     if len(call.arguments) == 2 and "degree" in options:
         raise ValueError(f"{call} gives the degree twice.")
@@ -195,7 +196,7 @@ def _polynomial(call: Call, schema: Schema) -> Factor:
     return RawPolynomial(expression, int(degree)) if raw else OrthogonalPolynomial(expression, int(degree))
 
 
-def _refuse_options(call: Call, most: int, known: Sequence[str]) -> None:
+def _check_arguments(call: Call, most: int, known: Sequence[str]) -> None:
     if not 1 <= len(call.arguments) <= most:
         raise ValueError(f"{call.function}() takes {'one argument' if most == 1 else 'one or two arguments'}: {call}.")
     for name, _ in call.options:
@@ -205,7 +206,7 @@ def _refuse_options(call: Call, most: int, known: Sequence[str]) -> None:
 
 
 def _numeric(tree: Expression, schema: Schema) -> Expression:
-    check_numeric(tree, _WHOLE_TERM)
+    check_numeric(tree, _TERM_FUNCTIONS)
     known_columns(columns_of(tree), dict(schema))
     for name in columns_of(tree):
         if not isinstance(factor_of(name, schema[name]), Numeric):
@@ -213,25 +214,25 @@ def _numeric(tree: Expression, schema: Schema) -> Expression:
     return tree
 
 
-def _coded(terms: Sequence[Term], intercept: bool) -> tuple[Term, ...]:
-    """The terms with their coding: a category leaves out its reference where the rest of its term is there before.
+def _with_coding(terms: Sequence[Term], intercept: bool) -> tuple[Term, ...]:
+    """Return the terms with their coding: a category omits its reference if earlier terms span the rest of its term.
 
-    That is R's rule. "There" means that an earlier term spans it: one with the same numeric factors and at least the
-    same categories, or the intercept where nothing is left.
+    That is R's rule. An earlier term spans it if it has the same numeric factors and at least the same categories; the
+    intercept spans a term without other factors.
     """
-    there: dict[frozenset[str], dict[frozenset[str], None]] = {}  # by numeric factors: the categories
+    spanned: dict[frozenset[str], dict[frozenset[str], None]] = {}  # by numeric factors: the categories
     if intercept:
-        there[frozenset()] = {frozenset(): None}
+        spanned[frozenset()] = {frozenset(): None}
     coded = []
     for term in terms:
         labels = [factor.label for factor in term.factors]
         categories = frozenset(f.label for f in term.factors if isinstance(f, Category))
-        before = there.setdefault(frozenset(labels) - categories, {})
-        full = tuple(label in categories and not _spanned(categories - {label}, before) for label in labels)
+        before = spanned.setdefault(frozenset(labels) - categories, {})
+        full = tuple(label in categories and not _is_spanned(categories - {label}, before) for label in labels)
         coded.append(replace(term, full=full))
         before[categories] = None
     return tuple(coded)
 
 
-def _spanned(categories: frozenset[str], before: Mapping[frozenset[str], None]) -> bool:
+def _is_spanned(categories: frozenset[str], before: Mapping[frozenset[str], None]) -> bool:
     return categories in before or any(categories <= others for others in before)

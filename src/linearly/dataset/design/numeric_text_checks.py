@@ -1,4 +1,4 @@
-"""Doubts about text: a column of it that was meant for numbers is refused before it becomes a level for each number."""
+"""Raise for text columns that were meant for numbers, before each number becomes a level."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _ZERO_FIRST = re.compile(r"0\d\d+")  # not 07, which may well be a month
 
 
 def check_no_numeric_text(design: Design, tables: Tables, *, certain: bool = True) -> list[str]:
-    """Refuse columns of text that were meant for numbers; return what is to be said of codes such as 00501.
+    """Raise for text columns that were meant for numbers; return warnings about codes such as 00501.
 
-    A target is refused only if it is not `certain` that it holds labels. C(column) in a formula, or a categorical
-    column, makes it certain that a column holds levels.
+    A target raises only if it is not `certain` that it contains labels. C(column) in a formula, or a categorical
+    column, makes it certain that a column contains levels.
     """
-    remarks, schema = [], tables.schema
+    warnings, schema = [], tables.schema
     for name, levels in {factor.name: factor.levels for factor in design.categories}.items():
-        found = _doubted(name, levels, schema)
-        if found is None or _insisted(name, design.formula):
+        found = _detect(name, levels, schema)
+        if found is None or _is_declared_category(name, design.formula):
             continue
         if found.code:
             if found.words or found.marked:
                 other = (*found.words, *found.marked)[0]
-                told = f"{found}. {shown(other)} is a level like the others"
-                remarks.append(f"Column {name!r} is text, and becomes {len(levels)} levels: {told}.")
+                reason = f"{found}. {shown(other)} is a level like the others"
+                warnings.append(f"Column {name!r} is text, and becomes {len(levels)} levels: {reason}.")
             continue
         raise ValueError(
             f"Column {name!r} is text and would become {len(levels)} levels, though {found}. {found.remedy}, leave the "
@@ -40,24 +40,24 @@ def check_no_numeric_text(design: Design, tables: Tables, *, certain: bool = Tru
         )
     integers = [term.plain for term in design.terms if term.plain and schema[term.plain].is_integer()]
     for name, cell in leading_zeros(tables, integers).items():
-        remarks.append(
+        warnings.append(
             f"Column {name!r} is read as numbers, but has leading zeros ({shown(cell)}): a code, not a quantity. Leave "
             f"it out, or write C({_in_formula(name)}) in a formula to have its levels."
         )
     target = design.target
     if target is not None and target.labels and not certain:
         name = target.factor.required_columns[0]
-        found = _doubted(name, target.classes, schema, integers=True)
+        found = _detect(name, target.classes, schema, integers=True)
         if found is not None and not found.code:
             raise ValueError(
                 f"The target {name!r} is text, though {found}. {found.remedy}; or, if these are labels, choose "
                 'model="logistic".'
             )
-    return remarks
+    return warnings
 
 
 def leading_zeros(tables: Any, columns: Sequence[str]) -> dict[str, str]:
-    """Columns of integers that the first rows of a text file write with leading zeros, each with such a cell."""
+    """Return the integer columns that the first rows of a text file write with leading zeros, each with such a cell."""
     while hasattr(tables, "tables"):
         tables = tables.tables
     files: Any = getattr(tables, "files", ())
@@ -66,18 +66,18 @@ def leading_zeros(tables: Any, columns: Sequence[str]) -> dict[str, str]:
     return {name: cell for name, cell in found if cell is not None}
 
 
-def _doubted(
+def _detect(
     name: str, levels: tuple[Level, ...], schema: Mapping[str, Any], *, integers: bool = False
 ) -> NumericTextReport | None:
-    """Why a column of text is doubted. Plain `integers` are not: people write them as text to have them as levels."""
+    """Return why a text column seems to contain numbers. Integers may be levels: they count only with `integers`."""
     found = detect_numeric_text(levels) if levels and schema.get(name) == nw.String else None
     if found is None or found.words or found.marked or found.code or integers:
         return found
     return None if all(str(level).lstrip("+-").isdigit() for level in levels) else found
 
 
-def _insisted(name: str, formula: str | None) -> bool:
-    """Whether the formula says C(column)."""
+def _is_declared_category(name: str, formula: str | None) -> bool:
+    """Return whether the formula contains C(column)."""
     return formula is not None and bool(re.search(rf"\b(?:C|factor)\(\s*`?{re.escape(name)}`?\s*[,)]", formula))
 
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import ipc
 
-from linearly.dataset.files.locations import Location, StoredFile, read_already, unpacked
-from linearly.dataset.files.parquet_pages import ReaderPool, columns_of, decodable_columns, decoded, opened
+from linearly.dataset.files.locations import Location, StoredFile, decompressed_stream, read_already
+from linearly.dataset.files.parquet_pages import ReaderPool, columns_of, decodable_columns, decoded, local_descriptor
 from linearly.dataset.files.read_units import (
     TableFile,
     Unit,
@@ -45,7 +45,7 @@ class ParquetTable(TableFile):
         self.readers = ReaderPool() if readers is None else readers
         with (
             raise_with_name(f"{self.name} is not a Parquet file, or was cut short"),
-            pq.ParquetFile(location.whole()) as file,
+            pq.ParquetFile(location.random_access()) as file,
         ):
             self.metadata = file.metadata
             schema = self._stored = file.schema_arrow
@@ -99,7 +99,7 @@ class ParquetTable(TableFile):
         columns = decodable_columns(self.metadata, self._stored, self._columns, group, wanted)
         if columns:
             step = rows if rows * len(wanted) <= _WHOLE else max(rows_in_chunk(wanted), _PART // len(wanted))
-            with opened(self.location) as file:
+            with local_descriptor(self.location) as file:
                 if file is not None:
                     yield from decoded(file, columns, wanted, rows, step, self.readers)
 
@@ -108,7 +108,7 @@ class ParquetTable(TableFile):
         # Without a buffer a whole row group of compressed bytes is held; pre_buffer would hold all row groups.
         buffer = max(2**14, min(2**20, _BUFFERED // len(wanted))) if isinstance(self.location, StoredFile) else 0
         with pq.ParquetFile(
-            self.location.whole(), metadata=self.metadata, pre_buffer=False, buffer_size=buffer
+            self.location.random_access(), metadata=self.metadata, pre_buffer=False, buffer_size=buffer
         ) as file:
             if rows * len(wanted) <= _WHOLE and all(map(pa.types.is_primitive, wanted.types)):
                 yield file.read_row_group(group, wanted.names, use_threads=together)
@@ -123,7 +123,7 @@ class ParquetTable(TableFile):
             return rows_in_chunk(wanted)
         # Reading one row gives the dictionaries, and so the longest value; the size of the group gives the average.
         with pq.ParquetFile(
-            self.location.whole(), metadata=self.metadata, read_dictionary=texts, pre_buffer=False
+            self.location.random_access(), metadata=self.metadata, read_dictionary=texts, pre_buffer=False
         ) as file:
             first = next(file.iter_batches(1, [group], texts, use_threads=False))
         return _rows_of_text(first, rows_in_chunk(wanted), self.metadata.row_group(group).total_byte_size // rows)
@@ -141,7 +141,7 @@ class ArrowTable(TableFile):
     def _reader(self, columns: list[str] | None = None) -> Any:
         fields = None if columns is None else sorted(self.schema.get_field_index(name) for name in columns)
         return ipc.open_file(
-            self.location.whole(), options=ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+            self.location.random_access(), options=ipc.IpcReadOptions(included_fields=fields, use_threads=False)
         )
 
     @cached_property
@@ -210,7 +210,7 @@ def arrow_stream(location: Location) -> BatchStream:
     """Return the stream of a file, or of standard input, in the Arrow stream format."""
 
     def batches() -> tuple[pa.Schema, Iterable[Any]]:
-        reader = ipc.open_stream(unpacked(location))
+        reader = ipc.open_stream(decompressed_stream(location))
         return reader.schema, reader
 
     return BatchStream(location.name, batches, one_shot=location.one_shot)

@@ -32,7 +32,7 @@ from linearly.dataset.files.csv_text import (
     split_pieces,
     without_byte_order_mark,
 )
-from linearly.dataset.files.locations import Location, read_already, read_fully, unpacked
+from linearly.dataset.files.locations import Location, decompressed_stream, read_already, read_fully
 from linearly.dataset.files.read_units import TableFile, Unit, check_columns_exist, raise_with_name
 from linearly.dataset.rows.array_checks import beyond_float64
 from linearly.dataset.rows.block import integer_refused
@@ -63,7 +63,8 @@ class CsvFile(TableFile):
         self._header: Header | None = None
 
     def _pieces(self) -> Iterator[CsvPiece]:
-        with raise_with_name(f"{self.name} cannot be read to its end"), closing(unpacked(self.location)) as stream:
+        problem = f"{self.name} cannot be read to its end"
+        with raise_with_name(problem), closing(decompressed_stream(self.location)) as stream:
             yield from split_pieces(stream, self.name)
 
     def _read_first(self) -> tuple[Header, CsvPiece]:
@@ -81,7 +82,7 @@ class CsvFile(TableFile):
     def names(self) -> Sequence[str]:
         """The names of the columns; only the first bytes are read if they suffice."""
         if self._header is None and not self.one_shot:
-            with closing(unpacked(self.location)) as stream:
+            with closing(decompressed_stream(self.location)) as stream:
                 data = without_byte_order_mark(read_fully(stream, _NAMES_BYTES), self.name)
             if end := end_of_rows(data, False):
                 return Header.of(CsvPiece(data[:end], 1), self.name)[0].names

@@ -1,8 +1,8 @@
-"""Locations: where the bytes of a table are, and how they are read.
+"""Find the files that a source stands for, and open them.
 
-A path, a directory, a glob, a URL of any filesystem that pyarrow knows, an open binary file, standard input. A
-`Location` gives its first bytes, its bytes from the start, or the whole of it at random; what can be read once only
-says so when it is asked again. Directories below the one that was given may be keys, as Hive and Spark write them:
+A source is a path, a directory, a glob, a URL of a filesystem that pyarrow supports, an open binary file or standard
+input. A `Location` gives its first bytes, a stream of all bytes, or random access. A location that can be read only
+once raises when it is read again. Directories below the given one may be keys, as Hive and Spark write them:
 year=2024/region=eu.
 """
 
@@ -21,12 +21,13 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+_FORMATS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "stream"}
 _SUFFIXES = {
     "parquet": ("parquet", "pq", "parq"),
     "arrow": ("arrow", "arrows", "feather", "ipc"),
     "csv": ("csv", "tsv", "txt", "tab", "psv"),
 }
-_WRAPPED = ("gz", "zst", "zstd", "bz2")
+_COMPRESSED_SUFFIXES = ("gz", "zst", "zstd", "bz2")
 _NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
 
 Keys = Mapping[str, str | None]
@@ -39,27 +40,27 @@ _ADVICE = (
 
 
 class Location(Protocol):
-    """Some bytes."""
+    """The bytes of one file."""
 
     name: str
-    one_shot: bool
-    keys: Keys  # what the directories that it is in say of all its rows; None is missing
+    one_shot: bool  # whether it can be read only once
+    keys: Keys  # columns that its directories declare; None is a missing value
 
     @property
     def identity(self) -> Any:
-        """What two locations of the same bytes have in common."""
+        """A value that is equal for two locations of the same file."""
         ...
 
     def head(self, n: int) -> bytes:
-        """The first n bytes, or all if they are fewer."""
+        """Return the first n bytes, or all if they are fewer."""
         ...
 
     def stream(self) -> Any:
-        """A file to be read from the start, and closed."""
+        """Return a file that is read from the start, and closed by the caller."""
         ...
 
-    def whole(self) -> Any:
-        """A file to be read anywhere, by several threads at once."""
+    def random_access(self) -> Any:
+        """Return a file that several threads can read at any position."""
         ...
 
 
@@ -75,7 +76,7 @@ class StoredFile:
     def identity(self) -> Any:
         if self.filesystem.type_name != "local":
             return self.filesystem.type_name, self.path
-        status = os.stat(self.path)  # the same for a link and what it leads to
+        status = os.stat(self.path)  # the same for a link and its target
         return status.st_dev, status.st_ino
 
     def head(self, n: int) -> bytes:
@@ -85,12 +86,12 @@ class StoredFile:
     def stream(self) -> Any:
         return self.filesystem.open_input_stream(self.path, compression=None)
 
-    def whole(self) -> Any:
+    def random_access(self) -> Any:
         return self.filesystem.open_input_file(self.path)
 
 
 class OpenFile:
-    """A binary file that the user opened, or standard input; it is never closed here."""
+    """A binary file that the user opened, or standard input. It is never closed here."""
 
     keys = NO_KEYS
 
@@ -100,8 +101,8 @@ class OpenFile:
             raise TypeError(f"{name} is open as text: open it in binary mode, open(path, 'rb').")
         self.one_shot = not (hasattr(file, "seekable") and file.seekable())
         self._from = 0 if self.one_shot else file.tell()
-        self._head: bytes | None = b""
-        self._all: Any = None
+        self._head: bytes | None = b""  # of a one-shot file: bytes read already; None when it was streamed
+        self._random_access: Any = None
         self._lock = threading.Lock()
 
     @property
@@ -128,21 +129,23 @@ class OpenFile:
         head, self._head = self._head, None
         return io.BufferedReader(_Borrowed(self.file, head))
 
-    def whole(self) -> Any:
+    def random_access(self) -> Any:
         if self.one_shot:
             raise ValueError(f"{self.name} cannot be read at random, as its format needs: save it to a file first.")
         import pyarrow as pa
 
         with self._lock:
-            if self._all is None:
+            if self._random_access is None:
                 self.file.seek(self._from)
                 data = self.file.getbuffer() if isinstance(self.file, io.BytesIO) else None
-                self._all = pa.BufferReader(data[self._from :]) if data is not None else pa.PythonFile(self.file, "r")
-            return self._all
+                self._random_access = (
+                    pa.BufferReader(data[self._from :]) if data is not None else pa.PythonFile(self.file, "r")
+                )
+            return self._random_access
 
 
 class _Borrowed(io.RawIOBase):
-    """A file that closes nothing when it is closed, with bytes that were read from it already put back."""
+    """A file that does not close the original when it is closed, with bytes read already put back in front."""
 
     def __init__(self, file: Any, head: bytes = b"") -> None:
         self._file, self._head = file, head
@@ -158,12 +161,12 @@ class _Borrowed(io.RawIOBase):
 
 
 def read_already(name: str) -> ValueError:
-    """What is said when a one-shot stream is asked for a second pass."""
+    """Return the error for a second pass over a one-shot stream."""
     return ValueError(f"{name} is a one-shot stream and was read already: it cannot give its rows again. {_ADVICE}")
 
 
 def read_fully(stream: Any, n: int) -> bytes:
-    """n bytes, or fewer at the end of the stream."""
+    """Return n bytes, or fewer at the end of the stream."""
     data: Any = stream.read(n)
     if not isinstance(data, bytes):
         raise TypeError(f"The file gives {type(data).__name__}, not bytes: open it in binary mode, open(path, 'rb').")
@@ -175,33 +178,31 @@ def read_fully(stream: Any, n: int) -> bytes:
     return bytes(data)
 
 
-def unpacked(location: Location) -> Any:
-    """The bytes of a location from the start, decompressed if they are compressed."""
-    packing = detect_compression(location)
+def decompressed_stream(location: Location) -> Any:
+    """Return a stream of the bytes of a location, decompressed if they are compressed."""
+    compression = detect_compression(location)
     stream = location.stream()
-    if packing is None:
+    if compression is None:
         return stream
     import pyarrow as pa
 
-    return pa.CompressedInputStream(stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream), packing)
+    stream = stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream)
+    return pa.CompressedInputStream(stream, compression)
 
 
 def detect_compression(location: Location) -> str | None:
-    """How a location is compressed, by its first bytes."""
+    """Return how a location is compressed, by its first bytes; None if it is not."""
     head = location.head(4)
-    return next((packing for magic, packing in _COMPRESSED.items() if head.startswith(magic)), None)
+    return next((compression for magic, compression in _COMPRESSED.items() if head.startswith(magic)), None)
 
 
 def detect_format(location: Location) -> str:
-    """parquet, arrow, stream or csv: by the first bytes; the name says what they should be."""
+    """Return "parquet", "arrow", "stream" or "csv" by the first bytes; raise if they contradict the suffix."""
     head = location.head(8)
-    if head[:4] == b"PAR1":
-        return "parquet"
-    if head[:6] == b"ARROW1":
-        return "arrow"
-    if head[:4] == b"\xff\xff\xff\xff":
-        return "stream"
-    named = _named_format(location.name)
+    for magic, kind in _FORMATS.items():
+        if head.startswith(magic):
+            return kind
+    named = _format_of_suffix(location.name)
     if named in ("parquet", "arrow"):
         size = " It is empty." if not head else ""
         raise ValueError(f"{location.name} is not {'a Parquet' if named == 'parquet' else 'an Arrow'} file.{size}")
@@ -214,15 +215,15 @@ def detect_format(location: Location) -> str:
     return "csv"
 
 
-def _named_format(name: str) -> str | None:
+def _format_of_suffix(name: str) -> str | None:
     parts = os.path.basename(name).lower().split(".")[1:]
-    if parts and parts[-1] in _WRAPPED:
+    if parts and parts[-1] in _COMPRESSED_SUFFIXES:
         parts = parts[:-1] or ["csv"]
     return next((kind for kind, suffixes in _SUFFIXES.items() if parts and parts[-1] in suffixes), None)
 
 
 def locations_of(source: Any) -> list[Location]:
-    """All files that a path, directory, glob, URL, open file or list of them stands for, in order, each once."""
+    """Return the files of a path, directory, glob, URL, open file or list of them; raise for duplicates."""
     found = _locations(source)
     seen: dict[Any, Location] = {}
     for location in found:
@@ -247,35 +248,35 @@ def _locations(source: Any) -> list[Location]:
     if path == "-":
         return [OpenFile(sys.stdin.buffer, "standard input")]
     if "://" in path:
-        return _in_filesystem(path)
-    return _here(os.path.expanduser(path))
+        return _remote_files(path)
+    return _local_files(os.path.expanduser(path))
 
 
 def check_not_overwriting(path: str | os.PathLike[str] | None, *sources: Any) -> None:
-    """Refuse to write to a file that is read: where rows stream through, it would be the loss of them."""
+    """Raise if a file to be written is also read: rows that stream through it would be lost."""
     if path is None or not os.path.isfile(path):
         return
     for source in sources:
-        for one in _files(source):
+        for one in _local_paths(source):
             if os.path.samefile(path, one):
                 raise ValueError(f"{os.fspath(path)} is read, and would be overwritten: write to another file.")
 
 
-def _files(source: Any) -> list[str]:
-    """The files of this computer that a source stands for, as far as it says so."""
+def _local_paths(source: Any) -> list[str]:
+    """Return the paths of the local files that a source stands for; none if there are none."""
     if isinstance(source, (list, tuple)):
-        return [path for one in source for path in _files(one)]
+        return [path for one in source for path in _local_paths(one)]
     if not isinstance(source, (str, os.PathLike)):
         return []
     path = os.path.expanduser(os.fspath(source))
     if os.path.isfile(path):
         return [path]
     if not os.path.isdir(path) and not (glob.has_magic(path) and glob.glob(path, recursive=True)):
-        return []  # standard input, a URL, or nothing, which is said by who reads it
-    return [one.path for one in _here(path) if isinstance(one, StoredFile)]
+        return []  # standard input, a URL, or nothing, for which reading raises
+    return [one.path for one in _local_files(path) if isinstance(one, StoredFile)]
 
 
-def _here(path: str) -> list[Location]:
+def _local_files(path: str) -> list[Location]:
     from pyarrow.fs import LocalFileSystem
 
     root = path
@@ -292,13 +293,10 @@ def _here(path: str) -> list[Location]:
         if not found:
             what = "No file matches" if glob.has_magic(path) else "There is no file"
             raise FileNotFoundError(f"{what} {path}.")
-    system = LocalFileSystem()
-    return _keyed(
-        [StoredFile(system, one, one, _keys(_parts(os.path.relpath(one, root or ".")), one)) for one in found]
-    )
+    return _keyed_files(LocalFileSystem(), found, "", lambda one: _parts(os.path.relpath(one, root or ".")))
 
 
-def _in_filesystem(url: str) -> list[Location]:
+def _remote_files(url: str) -> list[Location]:
     import pyarrow as pa
     from pyarrow.fs import FileSelector, FileSystem, FileType
 
@@ -327,16 +325,16 @@ def _in_filesystem(url: str) -> list[Location]:
         found = _tables_in(url, every, below)
     if not found:
         raise FileNotFoundError(f"No file matches {url}.")
-    return _keyed([StoredFile(system, one, start + one, _keys(below(one), start + one)) for one in found])
+    return _keyed_files(system, found, start, below)
 
 
 def _fixed(pattern: str, separator: str) -> str:
-    """The directory of a glob before anything in it is wild."""
+    """Return the directories of a glob before its first wildcard."""
     return pattern[: next(i for i, letter in enumerate(pattern) if letter in "*?[")].rpartition(separator)[0]
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether a path fits a glob, as in `glob`: * stays in its directory, ** goes through any; neither sees .x."""
+    """Return whether a path matches a glob, as in `glob`: * stays in its directory, ** does not; neither matches .x."""
     if not pattern:
         return not parts
     first, *rest = pattern
@@ -353,19 +351,33 @@ def _parts(path: str) -> list[str]:
 
 
 def _tables_in(folder: str, paths: Iterable[str], below: Callable[[str], list[str]]) -> list[str]:
-    """The files of a directory that hold tables, in order: hidden ones and other kinds are passed over."""
+    """Return the files of a directory that contain tables, sorted; hidden files and other formats are skipped."""
 
     def hidden(path: str) -> bool:
         return any(part.startswith((".", "_")) and "=" not in part for part in below(path))
 
-    found = sorted(path for path in paths if not hidden(path) and _named_format(path) is not None)
+    found = sorted(path for path in paths if not hidden(path) and _format_of_suffix(path) is not None)
     if not found:
         raise FileNotFoundError(f"There is no Parquet, Arrow or CSV file in {folder}.")
     return found
 
 
+def _keyed_files(system: Any, paths: Iterable[str], prefix: str, below: Callable[[str], list[str]]) -> list[Location]:
+    """Return the files with the keys of their directories, which must be the same keys for all files."""
+    files = [StoredFile(system, path, prefix + path, _keys(below(path), prefix + path)) for path in paths]
+    first = files[0]
+    for other in files:
+        if other.keys.keys() != first.keys.keys():
+            ours, theirs = (f"the keys {', '.join(one.keys)}" if one.keys else "no key" for one in (first, other))
+            raise ValueError(
+                f"{first.name} is below {ours}, {other.name} is below {theirs}: give files with different keys apart, "
+                "or move them."
+            )
+    return list(files)
+
+
 def _keys(parts: list[str], file: str) -> Keys:
-    """The keys in the names of the directories that lead to a file."""
+    """Return the keys in the names of the directories that lead to a file."""
     keys: dict[str, str | None] = {}
     for part in parts[:-1]:
         name, equals, value = part.partition("=")
@@ -376,20 +388,3 @@ def _keys(parts: list[str], file: str) -> Keys:
             raise ValueError(f"{file} is below two directories {name}=…: rename the key of one of them.")
         keys[name] = None if value in _NO_VALUE else value
     return keys
-
-
-def _keyed(found: list[StoredFile]) -> list[Location]:
-    """The files, which must be below the same keys: a file without one would lack a column that others have."""
-    first = found[0]
-    for other in found:
-        if other.keys.keys() != first.keys.keys():
-            ours, theirs = (_told(one) for one in (first, other))
-            raise ValueError(
-                f"{first.name} is below {ours}, {other.name} is below {theirs}: give files with different keys apart, "
-                "or move them."
-            )
-    return list(found)
-
-
-def _told(file: StoredFile) -> str:
-    return f"the keys {', '.join(file.keys)}" if file.keys else "no key"

@@ -1,8 +1,8 @@
-"""Pages of Parquet files: row groups whose columns are float64 and plainly written, decoded without Arrow's reader.
+"""Decode row groups of Parquet files whose columns are plainly encoded float64, without Arrow's reader.
 
 Most numbers in Parquet files are doubles without missing values, compressed with Snappy or not at all. The kernels
-decode those a few pages at a time, into memory that is still in the cache when it is folded: twice as fast. All else is
-Arrow's to read, and so is a row group from the first page on that is not plain.
+decode those a few pages at a time, into memory that is still in the cache when it is reduced: twice as fast. Arrow
+reads everything else, and the rest of a row group from the first page on that the kernels cannot decode.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_READERS = 32  # columns that are read side by side: each keeps a page and 
 
 @dataclass(frozen=True)
 class Column:
-    """Where a column of a row group lies in its file, and how."""
+    """Where a column of a row group is in its file, and how it is encoded."""
 
     offset: int
     length: int
@@ -38,11 +38,11 @@ class Column:
 
 
 def columns_of(location: Location) -> NDArray[np.int64]:
-    """What the footer of a file on this machine says of its columns, a `kernels.ColumnChunk` a row; no rows for others.
+    """Return the columns of a local file by its footer, one `kernels.ColumnChunk` per row; no rows for other files.
 
-    pyarrow would say it too, and ends the process where a stranger's footer names a codec or a size that cannot be.
+    pyarrow would end the process if an untrusted footer names an impossible codec or size.
     """
-    with opened(location) as file:
+    with local_descriptor(location) as file:
         if file is None:
             return kernels.columns_of(b"")
         size = os.fstat(file).st_size
@@ -55,9 +55,9 @@ def columns_of(location: Location) -> NDArray[np.int64]:
 def decodable_columns(
     metadata: Any, schema: pa.Schema, columns: NDArray[np.int64], group: int, wanted: pa.Schema
 ) -> list[Column] | None:
-    """The columns of a row group, if what the file says of them is plain; None if it is not."""
+    """Return the wanted columns of a row group if the kernels can decode them; otherwise None."""
     width = len(schema)
-    # In structs and lists columns count differently.
+    # Columns in structs and lists are counted differently.
     flat = metadata.num_columns == width and len(columns) == metadata.num_row_groups * width
     if not flat or any(kind != pa.float64() for kind in wanted.types):
         return None
@@ -75,8 +75,8 @@ def decodable_columns(
 
 
 @contextmanager
-def opened(location: Location) -> Iterator[int | None]:
-    """A descriptor of a file that lies on this machine; None for others."""
+def local_descriptor(location: Location) -> Iterator[int | None]:
+    """Open a local file and give its descriptor; None for other files."""
     if not isinstance(location, StoredFile) or not isinstance(location.filesystem, fs.LocalFileSystem):
         yield None
         return
@@ -88,14 +88,14 @@ def opened(location: Location) -> Iterator[int | None]:
 
 
 class ReaderPool:
-    """Readers that wait for the next row group, so that their memory is used again."""
+    """Readers that are used again for the next row group, with their memory."""
 
     def __init__(self) -> None:
         self._waiting: deque[Any] = deque()
 
     @contextmanager
     def borrow(self, count: int) -> Iterator[list[Any]]:
-        """So many of them, for a while; none where the kernels are not compiled."""
+        """Lend some readers; none if the kernels are not compiled."""
         readers = []
         for _ in range(count):
             try:
@@ -111,8 +111,8 @@ class ReaderPool:
 def decoded(
     file: int, columns: Sequence[Column], wanted: pa.Schema, rows: int, step: int, readers: ReaderPool
 ) -> Iterator[pa.Table]:
-    """The rows of the columns, some at a time, as far as their pages are plain."""
-    # A column that is read at once leaves its reader to the next; otherwise each waits for its turn in its own.
+    """Iterate over the rows of the columns, up to the first page that the kernels cannot decode."""
+    # A column that is read at once leaves its reader to the next; otherwise each column has its own.
     several = rows > step
     if several and len(columns) > _MOST_READERS:
         return

@@ -1,20 +1,22 @@
-"""Expressions: the small arithmetic that a formula may hold, such as log(price) or (x + z)^2.
+"""Parse and evaluate the arithmetic inside a term of a formula, such as log(price) or (x + z)^2.
 
-Text becomes an immutable tree by a grammar of six things: numbers, quoted text, names, a minus sign, + - * / ^, and
-calls. There is no attribute, no index, no lambda and no way to reach Python: a name is a column or nothing. Trees are
-checked for size when they are made and evaluated with NumPy, so a formula from a stranger can do no harm.
+Text becomes an immutable tree of numbers, quoted text, names, minus signs, + - * / ^ and calls. There are no
+attributes, indices or lambdas, and no way to reach Python: a name is a column. The size of a tree is limited when it is
+parsed, and NumPy evaluates it, so an untrusted formula can do no harm.
 
-Names follow R: dots belong to them (Sepal.Length), and backticks quote any other column (`net price`).
+Names follow R: they may contain dots (Sepal.Length), and backticks quote any other column (`net price`).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +45,8 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "tan": np.tan,
 }
 
-_PLAIN_NAME = re.compile(r"\.?[^\W\d][\w.]*")
+_BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "^": operator.pow}
+_UNQUOTED_NAME = re.compile(r"\.?[^\W\d][\w.]*")
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,13 @@ class Number:
     value: float
 
     def __str__(self) -> str:
-        whole = self.value.is_integer() and abs(self.value) < 1e15
-        return str(int(self.value)) if whole else repr(self.value)
+        integer = self.value.is_integer() and abs(self.value) < 1e15
+        return str(int(self.value)) if integer else repr(self.value)
 
 
 @dataclass(frozen=True)
 class Text:
-    """Text in quotes: the name of a level."""
+    """Quoted text: the name of a level."""
 
     value: str
 
@@ -74,22 +77,22 @@ class Name:
     name: str
 
     def __str__(self) -> str:
-        return self.name if _PLAIN_NAME.fullmatch(self.name) else f"`{self.name}`"
+        return self.name if _UNQUOTED_NAME.fullmatch(self.name) else f"`{self.name}`"
 
 
 @dataclass(frozen=True)
 class Negative:
-    """Minus something."""
+    """A negated expression."""
 
     of: Expression
 
     def __str__(self) -> str:
-        return f"-{_bracketed(self.of, 3)}"
+        return f"-{_with_brackets(self.of, 3)}"
 
 
 @dataclass(frozen=True)
 class Binary:
-    """Two things and one of + - * / ^ between them."""
+    """Two expressions joined by one of + - * / ^."""
 
     sign: str
     left: Expression
@@ -98,13 +101,13 @@ class Binary:
     def __str__(self) -> str:
         strength = _STRENGTH[self.sign]
         if self.sign == "^":
-            return f"{_bracketed(self.left, strength + 1)}^{_bracketed(self.right, 3)}"
-        return f"{_bracketed(self.left, strength)} {self.sign} {_bracketed(self.right, strength + 1)}"
+            return f"{_with_brackets(self.left, strength + 1)}^{_with_brackets(self.right, 3)}"
+        return f"{_with_brackets(self.left, strength)} {self.sign} {_with_brackets(self.right, strength + 1)}"
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function of some things, and of options with names."""
+    """A function call with arguments and named options."""
 
     function: str
     arguments: tuple[Expression, ...] = ()
@@ -117,10 +120,10 @@ class Call:
 
 Expression = Number | Text | Name | Negative | Binary | Call
 
-_STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2, "^": 4}  # a minus sign before something: 3
+_STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2, "^": 4}  # of a negation: 3
 
 
-def _bracketed(tree: Expression, least: int) -> str:
+def _with_brackets(tree: Expression, least: int) -> str:
     strength = 5
     if isinstance(tree, Binary):
         strength = _STRENGTH[tree.sign]
@@ -130,12 +133,12 @@ def _bracketed(tree: Expression, least: int) -> str:
 
 
 def parse(text: str) -> Expression:
-    """The tree of an expression."""
+    """Return the tree of an expression."""
     return parse_tokens(tokenize(text))
 
 
 def parse_tokens(tokens: Sequence[Token]) -> Expression:
-    """The tree of an expression that is in pieces already."""
+    """Return the tree of an expression, given as tokens."""
     parser = _Parser(tokens)
     tree = parser.sum()
     parser.finish()
@@ -162,10 +165,10 @@ class _Parser(TokenReader):
         return tree
 
     def signed(self) -> Expression:
-        # A minus sign or an exponent may hold another: their depth counts like that of brackets.
+        # Minus signs and exponents nest like brackets, so their depth is limited too.
         self.depth += 1
         if self.depth > 3 * MAX_DEPTH:
-            raise ValueError(f"The expression {self.whole()} is nested too deeply: simplify it.")
+            raise ValueError(f"The expression {self.shown_text()} is nested too deeply: simplify it.")
         sign = self.accept("+", "-")
         if not sign:
             tree = self.power()
@@ -183,7 +186,7 @@ class _Parser(TokenReader):
         value = constant(exponent)
         if not isinstance(value, float) or abs(value) > MAX_EXPONENT:
             raise ValueError(
-                f"The exponent in {self.whole()} must be a number from -{MAX_EXPONENT} to {MAX_EXPONENT}; "
+                f"The exponent in {self.shown_text()} must be a number from -{MAX_EXPONENT} to {MAX_EXPONENT}; "
                 "write exp(…) for powers that depend on a column."
             )
         return self.counted(Binary("^", base, exponent))
@@ -191,7 +194,10 @@ class _Parser(TokenReader):
     def atom(self) -> Expression:
         token = self.take()
         if token.kind == "number":
-            return self.counted(Number(_number(token.text)))
+            value = float(token.text)
+            if not math.isfinite(value):
+                raise ValueError(f"The number {token.text[:20]} is beyond float64.")
+            return self.counted(Number(value))
         if token.kind == "text":
             return self.counted(Text(token.text[1:-1]))
         if token.kind == "quoted":
@@ -202,7 +208,7 @@ class _Parser(TokenReader):
             tree = self.sum()
             self.expect(")" if token.text == "(" else "}")
             return tree
-        raise ValueError(f"{token.text!r} is not expected there: {self.whole()}.")
+        raise ValueError(f"{token.text!r} is not expected there: {self.shown_text()}.")
 
     def call(self, function: str) -> Call:
         arguments: list[Expression] = []
@@ -213,10 +219,10 @@ class _Parser(TokenReader):
             name = self.option()
             if name is None:
                 if options:
-                    raise ValueError(f"In {self.whole()} an argument without a name follows one with a name.")
+                    raise ValueError(f"In {self.shown_text()} an argument without a name follows one with a name.")
                 arguments.append(self.sum())
             elif name in options:
-                raise ValueError(f"In {self.whole()} the option {name} is given twice.")
+                raise ValueError(f"In {self.shown_text()} the option {name} is given twice.")
             else:
                 options[name] = self.sum()
         return Call(function, tuple(arguments), tuple(options.items()))
@@ -226,14 +232,14 @@ class _Parser(TokenReader):
             token = self.take()
             self.take()
             if token.kind != "name":
-                raise ValueError(f"{token.text!r} cannot be the name of an option: {self.whole()}.")
+                raise ValueError(f"{token.text!r} cannot be the name of an option: {self.shown_text()}.")
             return token.text
         return None
 
     def take(self) -> Token:
         token = self.next()
         if token is None:
-            raise ValueError(f"The expression {self.whole()} ends where a number or a column is expected.")
+            raise ValueError(f"The expression {self.shown_text()} ends where a number or a column is expected.")
         self.at += 1
         return token
 
@@ -241,36 +247,29 @@ class _Parser(TokenReader):
         if not self.accept(text):
             token = self.next()
             found = "its end" if token is None else repr(token.text)
-            raise ValueError(f"{text!r} is expected in {self.whole()}, not {found}.")
+            raise ValueError(f"{text!r} is expected in {self.shown_text()}, not {found}.")
 
     def finish(self) -> None:
         token = self.next()
         if token is not None:
             spaces = " A name with spaces goes in `backticks`." if token.kind == "name" else ""
-            raise ValueError(f"{token.text!r} is not expected there: {self.whole()}.{spaces}")
+            raise ValueError(f"{token.text!r} is not expected there: {self.shown_text()}.{spaces}")
 
     def counted(self, tree: Expression) -> Expression:
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise ValueError(f"The expression {self.whole()} has more than {MAX_NODES} parts: simplify it.")
+            raise ValueError(f"The expression {self.shown_text()} has more than {MAX_NODES} parts: simplify it.")
         return tree
 
-    def whole(self) -> str:
+    def shown_text(self) -> str:
         text = "".join(f" {t.text} " if t.text in ("+", "-", "*", "/", ",") else t.text for t in self.tokens[:40])
         if any(a.kind == b.kind == "name" for a, b in itertools.pairwise(self.tokens[:40])):
             text = " ".join(t.text for t in self.tokens[:40])
         return repr(text.strip()[:60] + (" …" if len(text) > 60 or len(self.tokens) > 40 else ""))
 
 
-def _number(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"The number {text[:20]} is beyond float64.")
-    return value
-
-
 def constant(tree: Expression) -> float | str | bool | None:
-    """The number, text or truth value that a tree is; None if it is anything else."""
+    """Return the number, text or truth value of a constant tree; None for other trees."""
     if isinstance(tree, (Number, Text)):
         return tree.value
     if isinstance(tree, Negative):
@@ -286,7 +285,7 @@ def constant(tree: Expression) -> float | str | bool | None:
 
 
 def walk(tree: Expression) -> Iterator[Expression]:
-    """The tree and all that is in it, from left to right."""
+    """Iterate over a tree and all its parts, from left to right."""
     yield tree
     inside: tuple[Expression, ...] = ()
     if isinstance(tree, Negative):
@@ -300,22 +299,22 @@ def walk(tree: Expression) -> Iterator[Expression]:
 
 
 def columns_of(tree: Expression) -> tuple[str, ...]:
-    """The columns that it reads, each once."""
+    """Return the columns that a tree reads, each once."""
     return tuple(dict.fromkeys(part.name for part in walk(tree) if isinstance(part, Name)))
 
 
 def check_numeric(tree: Expression, others: Sequence[str] = ()) -> None:
-    """Refuse what cannot be computed row by row: unknown functions, options, text. `others` are known elsewhere."""
+    """Raise for what cannot be computed per row: text, unknown functions, options. `others` are functions of terms."""
     for part in walk(tree):
         if isinstance(part, Text):
             raise ValueError(f"Text cannot be computed with: {part} in {tree}. A column goes in `backticks`.")
         if isinstance(part, Call):
-            _refuse_call(part, tree, others)
+            _check_call(part, tree, others)
     if not columns_of(tree):
         raise ValueError(f"The expression {tree} has no column in it: it is the same in every row.")
 
 
-def _refuse_call(call: Call, tree: Expression, others: Sequence[str]) -> None:
+def _check_call(call: Call, tree: Expression, others: Sequence[str]) -> None:
     if call.function in others:
         raise ValueError(f"{call.function}() must stand alone in its term, not inside {tree}.")
     if call.function not in FUNCTIONS:
@@ -328,37 +327,29 @@ def _refuse_call(call: Call, tree: Expression, others: Sequence[str]) -> None:
 
 
 def evaluate(tree: Expression, chunk: Chunk) -> Array:
-    """The numbers of an expression for the rows of a chunk, as they come: infinite or NaN where they have no value."""
+    """Return the numbers of an expression for the rows of a chunk; infinite or NaN where it has no value."""
     columns = {name: float_column(chunk.frame[name], chunk.where) for name in columns_of(tree)}
     with np.errstate(all="ignore"):
         return np.asarray(_value(tree, columns), dtype=np.float64)
 
 
-def _value(tree: Expression, columns: dict[str, Array]) -> Array:
+def _value(tree: Expression, columns: dict[str, Array]) -> Any:
     match tree:
         case Name(name):
             return columns[name]
         case Number(value):
-            return np.float64(value)  # type: ignore[return-value]
+            return np.float64(value)
         case Negative(of):
             return -_value(of, columns)
-        case Binary("+", left, right):
-            return _value(left, columns) + _value(right, columns)
-        case Binary("-", left, right):
-            return _value(left, columns) - _value(right, columns)
-        case Binary("*", left, right):
-            return _value(left, columns) * _value(right, columns)
-        case Binary("/", left, right):
-            return _value(left, columns) / _value(right, columns)
-        case Binary("^", left, right):
-            return np.asarray(_value(left, columns) ** _value(right, columns))
+        case Binary(sign, left, right):
+            return _BINARY[sign](_value(left, columns), _value(right, columns))
         case Call(function, (argument,), ()) if function in FUNCTIONS:
             return FUNCTIONS[function](_value(argument, columns))
     raise ValueError(f"{tree} cannot be computed.")
 
 
 def check_result_finite(values: Array, tree: Expression, chunk: Chunk, label: str | None = None) -> None:
-    """Refuse a value that is not finite, naming what it was made of, its row, and the values there."""
+    """Raise for a value that is not finite; name the expression, the row and the values of its columns."""
     finite = np.isfinite(values)
     if finite.all():
         return
