@@ -16,8 +16,7 @@ from estimators import CutRows
 from sklearn.model_selection import PredefinedSplit
 
 import linearly as ly
-from linearly.algorithm.least_squares import adaptive_summary
-from linearly.algorithm.least_squares import solver
+from linearly.algorithm.least_squares import adaptive_summary, solver
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.qr import QRFactor
 from linearly.algorithm.least_squares.triangular import upper

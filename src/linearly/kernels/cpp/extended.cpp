@@ -65,8 +65,8 @@ double value(const View& v, std::int64_t i, std::int64_t j) {
 }
 
 // Column j of Z = [1 | X | Y] in the scaling, `count` rows from `first`, zeros up to DEPTH.
-void column_of(const View& X, const View& X_low, const View& Y, ColumnScaling g, std::int64_t j, std::int64_t first, std::int64_t count,
-               double* high, double* low, std::int64_t stride) {
+void column_of(const View& X, const View& X_low, const View& Y, ColumnScaling g, std::int64_t j, std::int64_t first,
+               std::int64_t count, double* high, double* low, std::int64_t stride) {
     const std::int64_t p = X.cols;
     for (std::int64_t r = 0; r < DEPTH; ++r) {
         double h = 0, l = 0;
@@ -91,8 +91,8 @@ void column_of(const View& X, const View& X_low, const View& Y, ColumnScaling g,
 }
 
 // Panels of LANES columns: [panel][row][lane].
-void pack(const View& X, const View& X_low, const View& Y, ColumnScaling g, std::int64_t first, std::int64_t count, std::int64_t columns,
-          Pairs& to) {
+void pack(const View& X, const View& X_low, const View& Y, ColumnScaling g, std::int64_t first, std::int64_t count,
+          std::int64_t columns, Pairs& to) {
     for (std::int64_t j = 0; j < columns; ++j) {
         const std::int64_t at = (j / LANES) * DEPTH * LANES + j % LANES;
         column_of(X, X_low, Y, g, j, first, count, to.high.data() + at, to.low.data() + at, LANES);
@@ -101,7 +101,8 @@ void pack(const View& X, const View& X_low, const View& Y, ColumnScaling g, std:
 
 }  // namespace
 
-void gram_extended(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling g, double* high, double* low) {
+void gram_extended(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling g, double* high,
+                   double* low) {
     const std::int64_t m = 1 + X.cols + Y.cols, panels = (m + LANES - 1) / LANES, size = DEPTH * LANES;
     Pairs plain(panels * size), weighted(weight ? panels * size : 0);
     Pairs sums(panels * panels * LANES * LANES);
@@ -116,8 +117,7 @@ void gram_extended(const View& X, const View& X_low, const View& Y, const double
                         const std::int64_t at = q * size + r * LANES + l;
                         const double product = w * plain.high[at];
                         weighted.high[at] = product;
-                        weighted.low[at] =
-                            product_error(w, plain.high[at], product) + w * plain.low[at];
+                        weighted.low[at] = product_error(w, plain.high[at], product) + w * plain.low[at];
                     }
                 }
         const Pairs& left = weight ? weighted : plain;
@@ -136,14 +136,16 @@ void gram_extended(const View& X, const View& X_low, const View& Y, const double
                         accumulate(s[a], c[a], product, product_error(x, b, product) + (x * b_low + x_low * b));
                     }
                 }
-                double *sh = sums.high.data() + (i * panels + j) * LANES * LANES, *sl = sums.low.data() + (i * panels + j) * LANES * LANES;
+                double *sh = sums.high.data() + (i * panels + j) * LANES * LANES,
+                       *sl = sums.low.data() + (i * panels + j) * LANES * LANES;
                 for (int a = 0; a < LANES; ++a)
                     for (int b = 0; b < LANES; ++b) accumulate(sh[a * LANES + b], sl[a * LANES + b], s[a][b], c[a][b]);
             }
     }
     for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = i; j < m; ++j) {
-            const std::int64_t at = ((i / LANES) * panels + j / LANES) * LANES * LANES + (i % LANES) * LANES + j % LANES;
+            const std::int64_t at =
+                ((i / LANES) * panels + j / LANES) * LANES * LANES + (i % LANES) * LANES + j % LANES;
             double h = high[i * m + j], l = low[i * m + j];
             accumulate(h, l, sums.high[at], sums.low[at]);
             renormalise(h, l);
@@ -152,8 +154,8 @@ void gram_extended(const View& X, const View& X_low, const View& Y, const double
         }
 }
 
-void residual_extended(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling g, const double* B_high,
-                    const double* B_low, double* high, double* low) {
+void residual_extended(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling g,
+                       const double* B_high, const double* B_low, double* high, double* low) {
     const std::int64_t p = X.cols, k = Y.cols, m = 1 + p;
     Pairs z(m * DEPTH), r(DEPTH), wr(DEPTH);
     Pairs sums((m + 1) * k);

@@ -7,7 +7,8 @@ namespace linearly::ISA {
 namespace {
 
 template <class T>
-void residuals_of(const View& X, std::int64_t first, std::int64_t count, ColumnScaling g, const double* coef, double* r) {
+void residuals_of(const View& X, std::int64_t first, std::int64_t count, ColumnScaling g, const double* coef,
+                  double* r) {
     const std::int64_t p = X.cols;
     if (X.col_stride == 1) {
         for (std::int64_t i = 0; i < count; ++i) {
@@ -15,7 +16,8 @@ void residuals_of(const View& X, std::int64_t first, std::int64_t count, ColumnS
             double sum[8] = {};
             std::int64_t j = 0;
             for (; j + 8 <= p; j += 8)
-                for (int l = 0; l < 8; ++l) sum[l] += (double(row[j + l]) - g.shift[j + l]) * g.scale[j + l] * coef[j + l];
+                for (int l = 0; l < 8; ++l)
+                    sum[l] += (double(row[j + l]) - g.shift[j + l]) * g.scale[j + l] * coef[j + l];
             for (; j < p; ++j) sum[0] += (double(row[j]) - g.shift[j]) * g.scale[j] * coef[j];
             r[i] -= ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
         }

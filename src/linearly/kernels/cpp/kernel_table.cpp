@@ -1,4 +1,4 @@
-// The table of kernel_table of one instruction set; the kernel_table are compiled once for each (see CMakeLists.txt).
+// The table of kernels of one instruction set. The kernels are compiled once for each set (see CMakeLists.txt).
 #include "kernel_table.hpp"
 
 #include "extended.hpp"
@@ -12,17 +12,26 @@ namespace linearly {
 namespace ISA {
 
 void gram(const View& X, const View& Y, const double* weight, ColumnScaling scaling, const double* coef, double* G);
-void logistic(const View& X, const double* y, const double* weight, ColumnScaling scaling, const double* beta, double* H, double* gradient,
-              LogisticSums& sums);
+void logistic(const View& X, const double* y, const double* weight, ColumnScaling scaling, const double* beta,
+              double* H, double* gradient, LogisticSums& sums);
 void probabilities(const View& X, const double* beta, double* out);
-void softmax(const View& X, const std::int32_t* codes, const double* weight, ColumnScaling scaling, const double* B, std::int64_t c,
-             double* gradient, LogisticSums& sums);
+void softmax(const View& X, const std::int32_t* codes, const double* weight, ColumnScaling scaling, const double* B,
+             std::int64_t c, double* gradient, LogisticSums& sums);
 void softmax_probabilities(const View& X, const double* B, std::int64_t K, double* out);
-void mahalanobis(const View& X, ColumnScaling scaling, const double* roots, const double* moved, std::int64_t K, std::int64_t width, double* out);
+void mahalanobis(const View& X, ColumnScaling scaling, const double* roots, const double* moved, std::int64_t K,
+                 std::int64_t width, double* out);
 void qr_update(const View& X, const View& Y, const double* weight, ColumnScaling scaling, double* R);
 
-static const KernelTable table = {LINEARLY_TEXT(ISA), gram, extended::ISA::gram_extended, logistic, probabilities, softmax, softmax_probabilities, mahalanobis, qr_update,
-                            extended::ISA::residual_extended};
+static const KernelTable table = {LINEARLY_TEXT(ISA),
+                                  gram,
+                                  extended::ISA::gram_extended,
+                                  logistic,
+                                  probabilities,
+                                  softmax,
+                                  softmax_probabilities,
+                                  mahalanobis,
+                                  qr_update,
+                                  extended::ISA::residual_extended};
 
 }  // namespace ISA
 

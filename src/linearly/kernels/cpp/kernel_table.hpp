@@ -1,20 +1,20 @@
-// The hot kernel_table of linearly, one table of functions for each instruction set.
+// The hot loops of linearly, one table of functions for each instruction set.
 //
-// Every function here has a NumPy twin of the same name in reference.py, which says what it means;
-// the tests hold the two together. Rows come as strided views, float64 or float32, and are never copied
+// Every function has a NumPy twin of the same name in reference.py, which defines its meaning;
+// the tests compare the two. Rows come as strided views, float64 or float32, and are never copied
 // whole: a loop packs a few hundred of them at a time into the cache.
 #pragma once
 #include <cstdint>
 
 namespace linearly {
 
-// A strided n × p view; strides count elements. p may be 0 (an absent matrix). For `gram` columns may also lie apart, each
-// of them together: row_stride is 1 then.
+// A strided n × p view; strides count elements. p may be 0 (an absent matrix). For `gram` columns may also lie apart,
+// each of them together: row_stride is 1 then.
 struct View {
     const void* data;
     std::int64_t rows, cols, row_stride, col_stride;
     bool is_float32;
-    const std::int64_t* index = nullptr;  // which rows, in which order; all of them if null
+    const std::int64_t* index = nullptr;     // which rows, in which order; all of them if null
     const double* const* columns = nullptr;  // where each column begins, if they lie apart
 
     std::int64_t at(std::int64_t i) const { return index ? index[i] : i; }
@@ -36,40 +36,43 @@ struct KernelTable {
 
     // G += Z'WZ for Z = [1 | X | Y] in the scaling, W = diag(weight). With `coef` (X first, intercept last,
     // in the scaling) a row counts weight · (its residual)² instead: the meat of a robust covariance.
-    void (*gram)(const View& X, const View& Y, const double* weight, ColumnScaling scaling, const double* coef, double* G);
+    void (*gram)(const View& X, const View& Y, const double* weight, ColumnScaling scaling, const double* coef,
+                 double* G);
 
     // The same in double-double: high + low = Z'WZ to about 30 digits. X_low carries digits below float64.
-    void (*gram_extended)(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling scaling, double* high,
-                       double* low);
+    void (*gram_extended)(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling scaling,
+                          double* high, double* low);
 
-    // One read of rows for two classes, y being 0 or 1: H += Z'VZ for Z = [1 | X] in the scaling and V = weight · p(1 − p)
-    // (left out if H is null), gradient += Z'(p − y) · weight. beta is the intercept, then the coefficients.
-    void (*logistic)(const View& X, const double* y, const double* weight, ColumnScaling scaling, const double* beta, double* H,
-                     double* gradient, LogisticSums& sums);
+    // One read of rows for two classes, y being 0 or 1: H += Z'VZ for Z = [1 | X] in the scaling and V = weight · p(1 −
+    // p) (left out if H is null), gradient += Z'(p − y) · weight. beta is the intercept, then the coefficients.
+    void (*logistic)(const View& X, const double* y, const double* weight, ColumnScaling scaling, const double* beta,
+                     double* H, double* gradient, LogisticSums& sums);
 
     // out (rows × 2) = the probabilities of both classes; NaN where a logit is not finite.
     void (*probabilities)(const View& X, const double* beta, double* out);
 
     // Loss and gradient for c logits against a reference class: codes[i] is the logit of the row's class,
     // −1 for the reference. B and gradient are (1 + p) × c, the intercepts first.
-    void (*softmax)(const View& X, const std::int32_t* codes, const double* weight, ColumnScaling scaling, const double* B, std::int64_t c,
-                    double* gradient, LogisticSums& sums);
+    void (*softmax)(const View& X, const std::int32_t* codes, const double* weight, ColumnScaling scaling,
+                    const double* B, std::int64_t c, double* gradient, LogisticSums& sums);
 
-    // out (rows × K) = the softmax_probabilities of exp(score) for K scores [1 | X]B, B being (1 + p) × K; NaN where one is not finite.
+    // out (rows × K) = the softmax of K scores [1 | X]B, B being (1 + p) × K; NaN where
+    // one is not finite.
     void (*softmax_probabilities)(const View& X, const double* B, std::int64_t K, double* out);
 
-    // out (rows × K) = ‖zR_k − moved_k‖² for rows z in the scaling; `roots` holds R_1 … R_K (p × width each) side by side,
-    // `moved` their vectors one after another. Zeros at the top of a column of R_k are skipped.
-    void (*mahalanobis)(const View& X, ColumnScaling scaling, const double* roots, const double* moved, std::int64_t K, std::int64_t width,
-                      double* out);
+    // out (rows × K) = ‖zR_k − moved_k‖² for rows z in the scaling; `roots` holds R_1 … R_K (p × width each) side by
+    // side, `moved` their vectors one after another. Zeros at the top of a column of R_k are skipped.
+    void (*mahalanobis)(const View& X, ColumnScaling scaling, const double* roots, const double* moved, std::int64_t K,
+                        std::int64_t width, double* out);
 
     // R becomes the R factor of QR of R stacked on W^½[1 | X | Y] in the scaling.
     void (*qr_update)(const View& X, const View& Y, const double* weight, ColumnScaling scaling, double* R);
 
     // For B = [intercept; coef] in double-double: Σ w r², and Z'W r with r = y − [1 | X]B, in the scaling, all in
     // double-double. Returned as (1 + p + 1) × k: rows 0..p the gradient, the last row the sums of squares.
-    void (*residual_extended)(const View& X, const View& X_low, const View& Y, const double* weight, ColumnScaling scaling,
-                           const double* B_high, const double* B_low, double* high, double* low);
+    void (*residual_extended)(const View& X, const View& X_low, const View& Y, const double* weight,
+                              ColumnScaling scaling, const double* B_high, const double* B_low, double* high,
+                              double* low);
 };
 
 const KernelTable* kernel_table_baseline();

@@ -9,15 +9,16 @@ namespace {
 
 constexpr int ROWS = Gauged::ROWS;
 
-// Rows as the kernel_table below read them: where they lie if each lies together and in float64, else from a copy in the scaling.
-// Columns beyond the last whole vector always come from a copy, whose row ends with zeros.
+// Rows as the loops below read them: in place if each row is contiguous and in float64, else from a scaled copy.
+// Columns beyond the last full vector always come from a copy, whose rows end with zeros.
 class Lines {
   public:
     Lines(const View& X, ColumnScaling g, const double* coef)
-        : X_(X), scaling_(g), few_(std::min<std::int64_t>(Gauged::few(X.cols), 2 * ROWS)), copy_(X.cols, few_ + ROWS), whole_(X.cols / LANES * LANES),
-          rest_(make_buffer(std::size_t((few_ + ROWS) * LANES))), zeros_(make_buffer(std::size_t(copy_.stride))),
-          direct_(make_buffer(std::size_t(copy_.stride))), copied_(make_buffer(std::size_t(copy_.stride))),
-          direct_sums_(make_buffer(std::size_t(copy_.stride))), copied_sums_(make_buffer(std::size_t(copy_.stride))) {
+        : X_(X), scaling_(g), few_(std::min<std::int64_t>(Gauged::few(X.cols), 2 * ROWS)), copy_(X.cols, few_ + ROWS),
+          whole_(X.cols / LANES * LANES), rest_(make_buffer(std::size_t((few_ + ROWS) * LANES))),
+          zeros_(make_buffer(std::size_t(copy_.stride))), direct_(make_buffer(std::size_t(copy_.stride))),
+          copied_(make_buffer(std::size_t(copy_.stride))), direct_sums_(make_buffer(std::size_t(copy_.stride))),
+          copied_sums_(make_buffer(std::size_t(copy_.stride))) {
         // A scale far from 1 is left to the copy: its product with a coefficient could underflow.
         in_place_ = X.col_stride == 1 && !X.is_float32;
         for (std::int64_t j = 0; j < X.cols; ++j) {
@@ -29,7 +30,7 @@ class Lines {
 
     std::int64_t few() const { return few_; }
 
-    // The rows that `scores` and `add` speak of: at most few().
+    // The rows that `scores` and `add` process: at most few().
     void read(std::int64_t first, std::int64_t count) {
         first_ = first, count_ = count;
         together_ = in_place_ ? count / ROWS * ROWS : 0;
@@ -38,14 +39,15 @@ class Lines {
 
     // to = start + Zb, for the rows and for as many more as fill up ROWS.
     void scores(double start, double* to) const {
-        each([&](std::int64_t i, const double* x, std::int64_t stride, const double* shift, const double* b, double* rest,
-                 std::int64_t whole) {
+        each([&](std::int64_t i, const double* x, std::int64_t stride, const double* shift, const double* b,
+                 double* rest, std::int64_t whole) {
             // Row after row, as hardware fetches them: side by side they take 1.4 times as long to arrive.
             for (int r = 0; r < ROWS; ++r, x += stride) {
                 vec part[4]{};
                 std::int64_t j = 0;
                 for (; j + 4 * LANES <= whole; j += 4 * LANES)
-                    for (int k = 0; k < 4; ++k) part[k] += (load(x + j + k * LANES) - load(shift + j + k * LANES)) * load(b + j + k * LANES);
+                    for (int k = 0; k < 4; ++k)
+                        part[k] += (load(x + j + k * LANES) - load(shift + j + k * LANES)) * load(b + j + k * LANES);
                 for (; j < whole; j += LANES) part[0] += (load(x + j) - load(shift + j)) * load(b + j);
                 double sum = start;
                 if (rest)
@@ -61,8 +63,8 @@ class Lines {
 
     // Adds Z'r to the sums.
     void add(const double* r) {
-        each([&](std::int64_t i, const double* x, std::int64_t stride, const double* shift, const double*, const double* rest,
-                 std::int64_t whole) {
+        each([&](std::int64_t i, const double* x, std::int64_t stride, const double* shift, const double*,
+                 const double* rest, std::int64_t whole) {
             double* sums = i < together_ ? direct_sums_.get() : copied_sums_.get();
             for (std::int64_t j = 0; j < whole; j += LANES) {
                 const vec middle = load(shift + j);
@@ -80,7 +82,9 @@ class Lines {
         });
     }
 
-    double sum(std::int64_t j) const { return direct_sums_[std::size_t(j)] * scaling_.scale[j] + copied_sums_[std::size_t(j)]; }
+    double sum(std::int64_t j) const {
+        return direct_sums_[std::size_t(j)] * scaling_.scale[j] + copied_sums_[std::size_t(j)];
+    }
 
   private:
     const View& X_;
@@ -89,25 +93,28 @@ class Lines {
     Gauged copy_;
     std::int64_t whole_, first_ = 0, count_ = 0, together_ = 0;
     Buffer rest_, zeros_;
-    Buffer direct_, copied_;            // coefficients of rows as they lie, and of those in the scaling
-    Buffer direct_sums_, copied_sums_;  // and what such rows add up to
+    Buffer direct_, copied_;            // coefficients of rows in place, and of scaled rows
+    Buffer direct_sums_, copied_sums_;  // and the sums over such rows
     bool in_place_ = false;
 
-    const double* line(std::int64_t i) const { return static_cast<const double*>(X_.data) + (first_ + i) * X_.row_stride; }
+    const double* line(std::int64_t i) const {
+        return static_cast<const double*>(X_.data) + (first_ + i) * X_.row_stride;
+    }
 
     // f for ROWS rows at a time.
     template <class F>
     void each(F f) const {
         for (std::int64_t i = 0; i < together_; i += ROWS)
-            f(i, line(i), X_.row_stride, scaling_.shift, direct_.get(), whole_ < X_.cols ? rest_.get() + i * LANES : nullptr, whole_);
+            f(i, line(i), X_.row_stride, scaling_.shift, direct_.get(),
+              whole_ < X_.cols ? rest_.get() + i * LANES : nullptr, whole_);
         for (std::int64_t i = together_; i < count_; i += ROWS)
             f(i, copy_.row(i - together_), copy_.stride, zeros_.get(), copied_.get(), nullptr, copy_.stride);
     }
 };
 
-// What logits of two classes say of `count` rows: residuals p − y, curvatures p(1 − p), both weighted, and the loss.
-void judge(const double* logits, const double* y, const double* weight, std::int64_t count, double* residuals, double* curvatures,
-           LogisticSums& total) {
+// Weighted residuals p − y and curvatures p(1 − p), and the loss, of the logits of `count` rows of two classes.
+void judge(const double* logits, const double* y, const double* weight, std::int64_t count, double* residuals,
+           double* curvatures, LogisticSums& total) {
     vec losses{}, largest{}, wrong{};
     const vec zero{}, one = constant(1.0);
     for (std::int64_t i = 0; i < count; i += LANES) {
@@ -138,8 +145,8 @@ void judge(const double* logits, const double* y, const double* weight, std::int
 
 }  // namespace
 
-void logistic(const View& X, const double* y, const double* weight, ColumnScaling g, const double* beta, double* H, double* gradient,
-              LogisticSums& total) {
+void logistic(const View& X, const double* y, const double* weight, ColumnScaling g, const double* beta, double* H,
+              double* gradient, LogisticSums& total) {
     const std::int64_t p = X.cols;
     Lines lines(X, g, beta + 1);
     Packing packed(p, 0);
@@ -153,7 +160,8 @@ void logistic(const View& X, const double* y, const double* weight, ColumnScalin
             const std::int64_t rows = std::min(few, count - top);
             lines.read(first + top, rows);
             lines.scores(beta[0], logits.data());
-            judge(logits.data(), y + first + top, weight ? weight + first + top : nullptr, rows, r.data(), root.data() + top, total);
+            judge(logits.data(), y + first + top, weight ? weight + first + top : nullptr, rows, r.data(),
+                  root.data() + top, total);
             std::fill(r.data() + rows, r.data() + (rows + ROWS - 1) / ROWS * ROWS, 0.0);
             lines.add(r.data());
             for (std::int64_t i = 0; i < rows; ++i) gradient[0] += r[std::size_t(i)];
@@ -181,10 +189,11 @@ void probabilities(const View& X, const double* beta, double* out) {
         for (std::int64_t i = 0; i < rows; i += LANES) {
             const vec eta = load(logits.data() + i);
             const vec e = exp_of_negative(eta < zero ? eta : -eta);
-            const vec share = one / (one + e) + (eta - eta), rest = e * share;  // NaN where the logit is no number
+            const vec share = one / (one + e) + (eta - eta), rest = e * share;  // NaN if the logit is not finite
             const vec up = eta < zero ? rest : share, down = eta < zero ? share : rest;
             double* cell = out + 2 * (first + i);
-            for (int l = 0; l < std::min<std::int64_t>(LANES, rows - i); ++l) cell[2 * l] = down[l], cell[2 * l + 1] = up[l];
+            for (int l = 0; l < std::min<std::int64_t>(LANES, rows - i); ++l)
+                cell[2 * l] = down[l], cell[2 * l + 1] = up[l];
         }
     }
 }

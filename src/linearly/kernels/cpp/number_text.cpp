@@ -1,4 +1,4 @@
-// See text.hpp. The numbers themselves are read by the standard library, which rounds correctly.
+// See number_text.hpp. The numbers themselves are read by the standard library, which rounds correctly.
 #include "number_text.hpp"
 
 #include <charconv>
@@ -42,8 +42,8 @@ inline const char* skip(const char* at, const char* end, char delimiter) {
 
 }  // namespace
 
-std::int64_t read_numbers(const char* text, std::int64_t length, char delimiter, const Field* fields, std::int64_t columns,
-                          std::int64_t rows, double* numbers, std::int64_t* wholes) {
+std::int64_t read_numbers(const char* text, std::int64_t length, char delimiter, const Field* fields,
+                          std::int64_t columns, std::int64_t rows, double* numbers, std::int64_t* wholes) {
     const char *at = text, *end = text + length;
     std::int64_t row = 0;
     for (; at < end; ++row) {
@@ -71,7 +71,8 @@ std::int64_t read_numbers(const char* text, std::int64_t length, char delimiter,
     return row;
 }
 #else
-std::int64_t read_numbers(const char*, std::int64_t, char, const Field*, std::int64_t, std::int64_t, double*, std::int64_t*) {
+std::int64_t read_numbers(const char*, std::int64_t, char, const Field*, std::int64_t, std::int64_t, double*,
+                          std::int64_t*) {
     return -1;
 }
 #endif

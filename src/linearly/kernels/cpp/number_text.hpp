@@ -16,7 +16,7 @@ enum class Field : std::int8_t { skipped = 0, number = 1, whole = 2 };  // what 
 // `rows` long, one column after another. Returns how many rows there were, or −1 at the first thing that is not plain:
 // a quote, an empty or missing field, a blank line, a word, a number that does not fit, a row too many. Where the
 // standard library cannot read numbers (libc++ before 20), that is at once.
-std::int64_t read_numbers(const char* text, std::int64_t length, char delimiter, const Field* fields, std::int64_t columns,
-                          std::int64_t rows, double* numbers, std::int64_t* wholes);
+std::int64_t read_numbers(const char* text, std::int64_t length, char delimiter, const Field* fields,
+                          std::int64_t columns, std::int64_t rows, double* numbers, std::int64_t* wholes);
 
 }  // namespace linearly

@@ -36,8 +36,8 @@ void multiply(const double* a, const double* b, std::int64_t depth, std::int64_t
         }
 }
 
-// The two tiles at the end of a group at once, where each alone would wait for its sums: `a` with itself and with the next
-// panel (C), and that panel with itself (corner).
+// The two tiles at the end of a group at once, where each alone would wait for its sums: `a` with itself and with the
+// next panel (C), and that panel with itself (corner).
 inline void multiply_corner(const double* a, std::int64_t depth, std::int64_t panel_size, double* C, double* corner) {
     const double* b = a + panel_size;
     vec sum[PANEL][3 * PARTS];
@@ -76,7 +76,8 @@ struct Packing {
         : p(p_), k(k_), columns(p_ + k_ + 1), panels((columns + PANEL - 1) / PANEL),
           // 128 packed rows of 50 columns sit in L2 with the right-hand tile in L1; wide data amortise the
           // trip of the sums through L3 over twice as many rows.
-          depth(columns > 128 ? 256 : 128), stride(depth * PANEL + 8), rows(make_buffer(std::size_t(panels * stride))) {}
+          depth(columns > 128 ? 256 : 128), stride(depth * PANEL + 8), rows(make_buffer(std::size_t(panels * stride))) {
+    }
 
     double* at(std::int64_t r, std::int64_t j) { return rows.get() + (j / PANEL) * stride + r * PANEL + j % PANEL; }
 };
@@ -88,11 +89,11 @@ const T* column_of(const View& X, std::int64_t j) {
     return static_cast<const T*>(X.data) + j * X.col_stride;
 }
 
-// N rows of a view, each of which lies together: row `first + r` becomes row r of the packed. Shifts and scales are loaded
-// once for all of them.
+// N rows of a view, each of which lies together: row `first + r` becomes row r of the packed. Shifts and scales are
+// loaded once for all of them.
 template <int N, bool WEIGHTED, class T>
-inline void pack_few(Packing& to, const View& from, std::int64_t first, std::int64_t r, const double* shift, const double* scale,
-                     const double* root) {
+inline void pack_few(Packing& to, const View& from, std::int64_t first, std::int64_t r, const double* shift,
+                     const double* scale, const double* root) {
     const T* row[N];
     for (int i = 0; i < N; ++i) row[i] = static_cast<const T*>(from.data) + from.at(first + r + i) * from.row_stride;
     std::int64_t j = 0;
@@ -108,12 +109,13 @@ inline void pack_few(Packing& to, const View& from, std::int64_t first, std::int
             }
         }
     for (; j < from.cols; ++j, ++panel)
-        for (int i = 0; i < N; ++i) panel[i * PANEL] = (double(row[i][j]) - shift[j]) * scale[j] * (WEIGHTED ? root[r + i] : 1.0);
+        for (int i = 0; i < N; ++i)
+            panel[i * PANEL] = (double(row[i][j]) - shift[j]) * scale[j] * (WEIGHTED ? root[r + i] : 1.0);
 }
 
 template <bool WEIGHTED, class T>
-void pack_together(Packing& to, const View& from, std::int64_t first, std::int64_t count, const double* shift, const double* scale,
-                   const double* root) {
+void pack_together(Packing& to, const View& from, std::int64_t first, std::int64_t count, const double* shift,
+                   const double* scale, const double* root) {
     std::int64_t r = 0;
     for (; r + 2 <= count; r += 2) pack_few<2, WEIGHTED, T>(to, from, first, r, shift, scale, root);
     if (r < count) pack_few<1, WEIGHTED, T>(to, from, first, r, shift, scale, root);
@@ -121,8 +123,8 @@ void pack_together(Packing& to, const View& from, std::int64_t first, std::int64
 
 // The columns of `from`, from the one `begin` on, where the first belongs at `offset`.
 template <class T>
-void pack_view(Packing& to, const View& from, std::int64_t begin, std::int64_t first, std::int64_t count, std::int64_t offset,
-               const double* shift, const double* scale, const double* root) {
+void pack_view(Packing& to, const View& from, std::int64_t begin, std::int64_t first, std::int64_t count,
+               std::int64_t offset, const double* shift, const double* scale, const double* root) {
     const std::int64_t m = from.cols;
     if (from.col_stride == 1 && offset == 0) {
         if (root)
@@ -135,15 +137,16 @@ void pack_view(Packing& to, const View& from, std::int64_t begin, std::int64_t f
         const T* column = column_of<T>(from, j);
         double* cell = to.at(0, j + offset);
         for (std::int64_t r = 0; r < count; ++r)
-            cell[r * PANEL] = (double(column[from.at(first + r) * from.row_stride]) - shift[j]) * scale[j] * (root ? root[r] : 1.0);
+            cell[r * PANEL] =
+                (double(column[from.at(first + r) * from.row_stride]) - shift[j]) * scale[j] * (root ? root[r] : 1.0);
     }
 }
 
 // Column after column, as data frames and Parquet have them: squares of LANES rows and columns are turned. Returns how
 // many columns are done: all, those of Y and the ones too, or as many of X as fill squares.
 template <class T>
-std::int64_t pack_columns(Packing& to, const View& X, const View& Y, std::int64_t first, std::int64_t count, ColumnScaling g,
-                          const double* root) {
+std::int64_t pack_columns(Packing& to, const View& X, const View& Y, std::int64_t first, std::int64_t count,
+                          ColumnScaling g, const double* root) {
     const bool alike = std::is_same_v<T, double> && (Y.cols == 0 || Y.row_stride == 1);
     const std::int64_t ready = alike ? to.p + to.k : to.p, end = alike ? to.columns : to.p / LANES * LANES;
     for (std::int64_t done = 0; done < end; done += LANES) {
@@ -175,13 +178,15 @@ std::int64_t pack_columns(Packing& to, const View& X, const View& Y, std::int64_
             turn(std::false_type());
         for (; r < count; ++r)
             for (int l = 0; l < std::min<std::int64_t>(LANES, end - done); ++l)
-                cell[r * PANEL + l] = (l < there ? (double(column[l][r]) - shift[l]) * scale[l] : 1.0) * (root ? root[r] : 1.0);
+                cell[r * PANEL + l] =
+                    (l < there ? (double(column[l][r]) - shift[l]) * scale[l] : 1.0) * (root ? root[r] : 1.0);
     }
     return end;
 }
 
 template <class T>
-void pack_rows(Packing& to, const View& X, const View& Y, std::int64_t first, std::int64_t count, ColumnScaling g, const double* root) {
+void pack_rows(Packing& to, const View& X, const View& Y, std::int64_t first, std::int64_t count, ColumnScaling g,
+               const double* root) {
     const bool by_columns = X.row_stride == 1 && X.col_stride != 1 && !X.index;
     const std::int64_t done = by_columns ? pack_columns<T>(to, X, Y, first, count, g, root) : 0;
     if (done == to.columns) return;
@@ -191,7 +196,8 @@ void pack_rows(Packing& to, const View& X, const View& Y, std::int64_t first, st
     for (std::int64_t r = 0; r < count; ++r) ones[r * PANEL] = root ? root[r] : 1.0;
 }
 
-inline void pack(Packing& to, const View& X, const View& Y, std::int64_t first, std::int64_t count, ColumnScaling g, const double* root) {
+inline void pack(Packing& to, const View& X, const View& Y, std::int64_t first, std::int64_t count, ColumnScaling g,
+                 const double* root) {
     if (X.is_float32)
         pack_rows<float>(to, X, Y, first, count, g, root);
     else
@@ -256,7 +262,9 @@ class Product {
   private:
     // First panel of group g: the first `panels mod groups` groups are one panel wider.
     std::int64_t begin(std::int64_t g) const { return g * (panels_ / groups_) + std::min(g, panels_ % groups_); }
-    double* tile(std::int64_t g, std::int64_t i) { return sums_.get() + starts_[std::size_t(g)] + i * PANEL * WIDE * PANEL; }
+    double* tile(std::int64_t g, std::int64_t i) {
+        return sums_.get() + starts_[std::size_t(g)] + i * PANEL * WIDE * PANEL;
+    }
 
     std::int64_t panels_, groups_;
     std::vector<std::size_t> starts_;

@@ -1,4 +1,4 @@
-// See pages.hpp. Formats: Apache Parquet, Thrift's compact protocol for the headers of pages, and Snappy.
+// See parquet_pages.hpp. Formats: Apache Parquet, Thrift's compact protocol for the headers of pages, and Snappy.
 #include "parquet_pages.hpp"
 
 #include <algorithm>
@@ -34,14 +34,14 @@ namespace {
 constexpr std::size_t AT_ONCE = 1 << 18;         // bytes read from the file at a time: they stay in L2
 constexpr std::size_t LONGEST_HEADER = 1 << 14;  // of a page: its statistics are of a few numbers
 constexpr std::int64_t LARGEST_PAGE = 1 << 26;
-constexpr std::int64_t TOGETHER = 256;           // packed numbers that are unpacked at a time
-constexpr std::size_t MOST_FRONT = 64;           // bytes in front of the values of a page that are unpacked in place
-constexpr std::size_t SLACK = 8;                 // bytes behind a page that may be read, and are not used
+constexpr std::int64_t TOGETHER = 256;  // packed numbers that are unpacked at a time
+constexpr std::size_t MOST_FRONT = 64;  // bytes in front of the values of a page that are unpacked in place
+constexpr std::size_t SLACK = 8;        // bytes behind a page that may be read, and are not used
 
 enum Encoding : std::int64_t { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, RLE_DICTIONARY = 8 };
 enum PageKind : std::int64_t { DATA = 0, INDEX = 1, DICTIONARY = 2, DATA_V2 = 3 };
 
-// Bytes from first to last; beyond the end, and where they cannot be what was asked for, `sound` is false from then on.
+// A reader of bytes. `sound` becomes false at a read beyond the end or of an unexpected value, and stays so.
 struct Reader {
     const std::uint8_t *at, *end;
     bool sound = true;
@@ -72,7 +72,20 @@ struct Reader {
 };
 
 // Thrift's kinds of fields, as far as headers of pages have them.
-enum Kind : int { YES = 1, NO = 2, BYTE = 3, I16 = 4, I32 = 5, I64 = 6, DOUBLE = 7, BINARY = 8, LIST = 9, SET = 10, MAP = 11, STRUCT = 12 };
+enum Kind : int {
+    YES = 1,
+    NO = 2,
+    BYTE = 3,
+    I16 = 4,
+    I32 = 5,
+    I64 = 6,
+    DOUBLE = 7,
+    BINARY = 8,
+    LIST = 9,
+    SET = 10,
+    MAP = 11,
+    STRUCT = 12
+};
 
 // What a list that begins here is of, and how long it is.
 std::pair<int, std::uint64_t> list_of(Reader& r) {
@@ -81,7 +94,8 @@ std::pair<int, std::uint64_t> list_of(Reader& r) {
     return {head & 15, size == 15 ? r.varint() : size};
 }
 
-// Calls use(field, kind) for each field of a struct; `use` says whether it has read the field, which is passed over if not.
+// Calls use(field, kind) for each field of a struct; `use` says whether it has read the field, which is passed over if
+// not.
 template <class Use>
 void each_field(Reader& r, int depth, Use use);
 
@@ -90,21 +104,29 @@ void pass_over(Reader& r, int kind, int depth) {
     if (!r.sound) return;
     switch (kind) {
         case YES:
-        case NO: return;
-        case BYTE: return r.pass(1);
+        case NO:
+            return;
+        case BYTE:
+            return r.pass(1);
         case I16:
         case I32:
-        case I64: r.varint(); return;
-        case DOUBLE: return r.pass(8);
-        case BINARY: return r.pass(r.varint());
-        case STRUCT: return each_field(r, depth + 1, [](std::int64_t, int) { return false; });
+        case I64:
+            r.varint();
+            return;
+        case DOUBLE:
+            return r.pass(8);
+        case BINARY:
+            return r.pass(r.varint());
+        case STRUCT:
+            return each_field(r, depth + 1, [](std::int64_t, int) { return false; });
         case LIST:
         case SET: {
             auto [of, size] = list_of(r);
             for (; size > 0 && r.sound; --size) of == YES || of == NO ? r.pass(1) : pass_over(r, of, depth + 1);
             return;
         }
-        default: r.sound = false;
+        default:
+            r.sound = false;
     }
 }
 
@@ -128,10 +150,10 @@ void each_struct(Reader& r, Use use) {
     for (; size > 0 && r.sound; --size) use();
 }
 
-// What the header of a page says; −1 where it does not say.
+// The fields of a page header; −1 for those it does not state.
 struct Header {
-    std::int64_t kind = -1, unpacked = -1, packed = -1, part = -1;  // the last is the field that says the rest
-    std::int64_t values = -1, encoding = -1, levels = -1, repeats = -1;       // of all pages but an index
+    std::int64_t kind = -1, unpacked = -1, packed = -1, part = -1;       // the last is the field that says the rest
+    std::int64_t values = -1, encoding = -1, levels = -1, repeats = -1;  // of all pages but an index
     std::int64_t nulls = -1, rows = -1, levels_size = -1, repeats_size = -1;  // of a page of version 2
     bool compressed = true;
 
@@ -140,8 +162,8 @@ struct Header {
         const bool sizes = values >= 0 && encoding >= 0;
         if (kind == DICTIONARY) return part == 7 && sizes;
         if (kind == DATA) return part == 5 && sizes && levels >= 0 && repeats >= 0;
-        return kind == DATA_V2 && part == 8 && sizes && nulls == 0 && rows == values && repeats_size == 0 && levels_size >= 0 &&
-               levels_size <= std::min(packed, unpacked);
+        return kind == DATA_V2 && part == 8 && sizes && nulls == 0 && rows == values && repeats_size == 0 &&
+               levels_size >= 0 && levels_size <= std::min(packed, unpacked);
     }
 };
 
@@ -158,13 +180,16 @@ void numbers_of(Reader& r, std::int64_t* const (&to)[N], bool* flag = nullptr, s
 
 bool header_of(Reader& r, Header& h) {
     each_field(r, 0, [&](std::int64_t field, int kind) {
-        if (kind == I32 && field <= 3) return (field == 1 ? h.kind : field == 2 ? h.unpacked : h.packed) = r.number(), true;
+        if (kind == I32 && field <= 3)
+            return (field == 1 ? h.kind : field == 2 ? h.unpacked : h.packed) = r.number(), true;
         if (kind != STRUCT) return false;
         h.part = field;
         if (field == 5) return numbers_of(r, {&h.values, &h.encoding, &h.levels, &h.repeats}), true;
         if (field == 7) return numbers_of(r, {&h.values, &h.encoding}), true;
         if (field == 8)
-            return numbers_of(r, {&h.values, &h.nulls, &h.rows, &h.encoding, &h.levels_size, &h.repeats_size}, &h.compressed, 7), true;
+            return numbers_of(r, {&h.values, &h.nulls, &h.rows, &h.encoding, &h.levels_size, &h.repeats_size},
+                              &h.compressed, 7),
+                   true;
         return false;
     });
     return r.sound && h.packed >= 0 && h.unpacked >= 0 && h.packed <= LARGEST_PAGE && h.unpacked <= LARGEST_PAGE;
@@ -231,11 +256,13 @@ inline std::uint64_t word_at(const std::uint8_t* at, const std::uint8_t* end) {
 }
 
 // `count` numbers of `width` bits, the first of them `first` bits after `from`. They lie before `end`.
-void unpack(const std::uint8_t* from, const std::uint8_t* end, std::int64_t first, int width, std::int64_t count, std::uint32_t* to) {
+void unpack(const std::uint8_t* from, const std::uint8_t* end, std::int64_t first, int width, std::int64_t count,
+            std::uint32_t* to) {
     const std::uint32_t mask = std::uint32_t((std::uint64_t(1) << width) - 1);
     if (end - from < (first + count * width) / 8 + 8) {
         for (std::int64_t i = 0, bit = first; i < count; ++i, bit += width)
-            to[i] = std::uint32_t(word_at(from + std::min<std::int64_t>(bit >> 3, end - from), end) >> (bit & 7)) & mask;
+            to[i] =
+                std::uint32_t(word_at(from + std::min<std::int64_t>(bit >> 3, end - from), end) >> (bit & 7)) & mask;
         return;
     }
     for (std::int64_t i = 0; i < count; ++i) {
@@ -260,8 +287,8 @@ std::vector<ColumnChunk> columns_of(const std::uint8_t* footer, std::int64_t len
     Reader r{footer, footer + length};
     const auto number = [&](std::int64_t field, int kind) {
         ColumnChunk& here = found.back();
-        std::int64_t* const to[] = {&here.type, nullptr, nullptr, &here.codec, &here.values, nullptr, &here.length, nullptr, &here.data,
-                                    nullptr, &here.dictionary};
+        std::int64_t* const to[] = {&here.type,   nullptr, nullptr,    &here.codec, &here.values,    nullptr,
+                                    &here.length, nullptr, &here.data, nullptr,     &here.dictionary};
         if (field < 1 || field > 11 || !to[field - 1] || kind != (field < 5 ? I32 : I64)) return false;
         *to[field - 1] = r.number();
         return true;
@@ -304,7 +331,8 @@ const std::uint8_t* Pages::stored(std::size_t size) {
     return stored_.data() + first_;
 }
 
-// Whether what stands in front of the values of a page of version 1 says that all are there: nothing, or levels and their size.
+// Whether what stands in front of the values of a page of version 1 says that all are there: nothing, or levels and
+// their size.
 bool Pages::all_there(const std::uint8_t* front, std::size_t size, std::int64_t values) const {
     if (!optional_) return size == 0;
     std::uint32_t levels = 0;
@@ -312,8 +340,8 @@ bool Pages::all_there(const std::uint8_t* front, std::size_t size, std::int64_t 
     return size >= 4 && levels == size - 4 && all_present(front + 4, front + size, values);
 }
 
-// Unpacks a page of numbers as they are to where they are wanted. What stands in front of them takes the place of numbers that
-// came before, which are put back.
+// Unpacks a page of numbers as they are to where they are wanted. What stands in front of them takes the place of
+// numbers that came before, which are put back.
 bool Pages::place(const std::uint8_t* packed, std::size_t length, std::int64_t values, std::size_t front, double* out) {
     std::uint8_t before[MOST_FRONT], *to = reinterpret_cast<std::uint8_t*>(out) - front;
     std::memcpy(before, to, front);
@@ -324,7 +352,8 @@ bool Pages::place(const std::uint8_t* packed, std::size_t length, std::int64_t v
 }
 
 bool Pages::next_page(double* out, std::int64_t wanted, std::size_t before) {
-    const std::size_t known = std::size_t(std::min<std::int64_t>(std::int64_t(LONGEST_HEADER), left_ + std::int64_t(filled_ - first_)));
+    const std::size_t known =
+        std::size_t(std::min<std::int64_t>(std::int64_t(LONGEST_HEADER), left_ + std::int64_t(filled_ - first_)));
     const std::uint8_t* from = known ? stored(known) : nullptr;
     if (!from) return false;
     Reader r{from, from + known};
@@ -352,7 +381,8 @@ bool Pages::next_page(double* out, std::int64_t wanted, std::size_t before) {
     } else if (std::size_t(end - bytes) != size)
         return false;
     if (h.kind == DICTIONARY) {
-        if (entries_ >= 0 || (h.encoding != PLAIN && h.encoding != PLAIN_DICTIONARY) || h.values > (end - bytes) / 8) return false;
+        if (entries_ >= 0 || (h.encoding != PLAIN && h.encoding != PLAIN_DICTIONARY) || h.values > (end - bytes) / 8)
+            return false;
         if (bytes != dictionary_.data()) std::memcpy(dictionary_.of(size + SLACK), bytes, size);
         entries_ = h.values;
         return true;

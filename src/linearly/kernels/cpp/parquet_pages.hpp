@@ -41,19 +41,21 @@ class Pages {
 
   private:
     int file_ = -1;
-    std::int64_t offset_ = 0, left_ = 0, rows_ = 0;  // where the file is read next; bytes and rows that are still to come
+    std::int64_t offset_ = 0, left_ = 0,
+                 rows_ = 0;  // where the file is read next; bytes and rows that are still to come
     bool optional_ = false, snappy_ = false;
     Room stored_, page_, dictionary_;
     std::size_t first_ = 0, filled_ = 0;  // of the bytes that are stored
     std::int64_t entries_ = -1;           // of the dictionary; −1 if there is none
 
-    // The values of the current page that are still to come: numbers as they are, or a run of numbers of the dictionary.
+    // The values of the current page that are still to come: numbers as they are, or a run of numbers of the
+    // dictionary.
     const std::uint8_t *values_ = nullptr, *end_ = nullptr;
     std::int64_t coming_ = 0, run_ = 0;
     std::int64_t placed_ = 0;  // numbers of a page that stand where they are wanted already
     bool coded_ = false, packed_ = false;
-    int width_ = 0;              // bits of a packed number
-    std::int64_t at_ = 0;        // bits of the run that were read
+    int width_ = 0;               // bits of a packed number
+    std::int64_t at_ = 0;         // bits of the run that were read
     std::uint64_t repeated_ = 0;  // the number of a run of equal ones
 
     const std::uint8_t* stored(std::size_t size);

@@ -1,5 +1,5 @@
-// The perceptron pass over dense and sparse rows, two classes and K, plain and averaged. See perceptron_pass.hpp for the
-// order of summation, which is the same everywhere.
+// The perceptron pass over dense and sparse rows, two classes and K, plain and averaged. See perceptron_pass.hpp for
+// the order of summation, which is the same everywhere.
 #include "perceptron_pass.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr int LANES = 2;
 #endif
 constexpr int SUMS = 16, PARTS = SUMS / LANES;
 
-// How far ahead of the arithmetic memory is asked for. Hardware alone stops at the end of every page: 10 % slower on
+// How far ahead of the arithmetic memory is prefetched. Hardware alone stops at the end of every page: 10 % slower on
 // 1M × 100 dense rows. It cannot see that an index is an address: a third slower on sparse rows of a million features.
 constexpr int BYTES_AHEAD = 1024;
 constexpr std::int64_t ENTRIES_AHEAD = 128, ROWS_AHEAD = 2;  // rows: where they are walked out of order
@@ -100,7 +100,7 @@ double largest_of(const T* x, std::int64_t n, double so_far) {
     return so_far;
 }
 
-// --- rows: each knows its product with weights, how to add itself to them, and its largest entry ---------------
+// --- rows: product with weights, addition to weights, largest entry ---------------------------------------------
 
 template <class T>
 struct DenseRow {
@@ -116,8 +116,9 @@ struct DenseRow {
 #pragma GCC unroll 8
             for (int i = 0; i < PARTS; ++i) s.part[i] += load(x + j + i * LANES) * load(w + j + i * LANES);
         }
-        s.add_rest(n - j, [&](std::int64_t l) { return double(x[j + l]) * w[j + l]; },
-                   [&](std::int64_t l) { return load(x + j + l) * load(w + j + l); });
+        s.add_rest(
+            n - j, [&](std::int64_t l) { return double(x[j + l]) * w[j + l]; },
+            [&](std::int64_t l) { return load(x + j + l) * load(w + j + l); });
         return s.total();
     }
     void dots(const Weights& weights, double* scores, double*) const {
@@ -160,8 +161,9 @@ struct SparseRow {
 #pragma GCC unroll 8
             for (int i = 0; i < PARTS; ++i) s.part[i] += load(x + j + i * LANES) * gather(w, at + j + i * LANES);
         }
-        s.add_rest(n - j, [&](std::int64_t l) { return double(x[j + l]) * w[at[j + l]]; },
-                   [&](std::int64_t l) { return load(x + j + l) * gather(w, at + j + l); });
+        s.add_rest(
+            n - j, [&](std::int64_t l) { return double(x[j + l]) * w[at[j + l]]; },
+            [&](std::int64_t l) { return load(x + j + l) * gather(w, at + j + l); });
         return s.total();
     }
     void dots(const Weights& weights, double* scores, double* lanes) const {
@@ -232,7 +234,8 @@ struct Tiled {
             const T* data = static_cast<const T*>(X.data);
             for (std::int64_t j = 0; j < X.cols; ++j)
                 for (std::int64_t r = first; r < last; ++r)
-                    tile[std::size_t((r - first) * X.cols + j)] = double(data[index(r) * X.row_stride + j * X.col_stride]);
+                    tile[std::size_t((r - first) * X.cols + j)] =
+                        double(data[index(r) * X.row_stride + j * X.col_stride]);
         }
         return {tile.data() + (i - first) * X.cols, X.cols};
     }
@@ -260,7 +263,7 @@ struct Compressed {
     }
 };
 
-// --- the two pass_table ------------------------------------------------------------------------------------------------
+// --- the passes of two classes and of K classes -----------------------------------------------------------------
 
 template <class Row>
 bool measured(const Row& row, const Weights& weights, const PassArgs& walk, PassResult& out) {
@@ -329,7 +332,7 @@ PassResult many_classes(Rows& rows, const Weights& weights, const PassArgs& walk
     return out;
 }
 
-// The weights stand still: how many rows they classify wrongly.
+// Counts the rows that fixed weights classify wrongly.
 template <class Rows>
 PassResult wrong(Rows& rows, const Weights& weights, const PassArgs& walk) {
     PassResult out;
@@ -359,26 +362,30 @@ PassResult run_pass(Rows rows, const Weights& weights, const PassArgs& walk) {
 template <class T>
 PassResult perceptron_pass_dense(const View& X, const Weights& weights, const PassArgs& walk) {
     if (X.col_stride == 1 || X.cols == 1)
-        return run_pass(Contiguous<T>{static_cast<const T*>(X.data), X.row_stride, X.cols, walk.order, walk.steps}, weights, walk);
+        return run_pass(Contiguous<T>{static_cast<const T*>(X.data), X.row_stride, X.cols, walk.order, walk.steps},
+                        weights, walk);
     return run_pass(Tiled<T>(X, walk), weights, walk);
 }
 
 template <class T, class I>
 PassResult perceptron_pass_sparse(const Sparse& X, const Weights& weights, const PassArgs& walk) {
     const I* offsets = static_cast<const I*>(X.offsets);
-    return run_pass(Compressed<T, I>{static_cast<const T*>(X.values), static_cast<const I*>(X.indices), offsets, walk.order, walk.steps,
-                                 std::int64_t(offsets[X.rows]), weights.classes, weights.w},
-                weights, walk);
+    return run_pass(Compressed<T, I>{static_cast<const T*>(X.values), static_cast<const I*>(X.indices), offsets,
+                                     walk.order, walk.steps, std::int64_t(offsets[X.rows]), weights.classes, weights.w},
+                    weights, walk);
 }
 
 PassResult dense(const View& X, const Weights& weights, const PassArgs& walk) {
-    return X.is_float32 ? perceptron_pass_dense<float>(X, weights, walk) : perceptron_pass_dense<double>(X, weights, walk);
+    return X.is_float32 ? perceptron_pass_dense<float>(X, weights, walk)
+                        : perceptron_pass_dense<double>(X, weights, walk);
 }
 
 PassResult sparse(const Sparse& X, const Weights& weights, const PassArgs& walk) {
     if (X.wide_indices)
-        return X.is_float32 ? perceptron_pass_sparse<float, std::int64_t>(X, weights, walk) : perceptron_pass_sparse<double, std::int64_t>(X, weights, walk);
-    return X.is_float32 ? perceptron_pass_sparse<float, std::int32_t>(X, weights, walk) : perceptron_pass_sparse<double, std::int32_t>(X, weights, walk);
+        return X.is_float32 ? perceptron_pass_sparse<float, std::int64_t>(X, weights, walk)
+                            : perceptron_pass_sparse<double, std::int64_t>(X, weights, walk);
+    return X.is_float32 ? perceptron_pass_sparse<float, std::int32_t>(X, weights, walk)
+                        : perceptron_pass_sparse<double, std::int32_t>(X, weights, walk);
 }
 
 const PassTable table = {dense, sparse};

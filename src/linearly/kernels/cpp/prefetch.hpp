@@ -52,8 +52,9 @@ class Prefetch {
         if (!by_columns_)
             here_ = data + X_.at(run_) * X_.row_stride * width();
         else
-            here_ = (X_.columns ? reinterpret_cast<const char*>(X_.columns[run_]) : data + run_ * X_.col_stride * width()) +
-                    first_ * width();
+            here_ =
+                (X_.columns ? reinterpret_cast<const char*>(X_.columns[run_]) : data + run_ * X_.col_stride * width()) +
+                first_ * width();
         left_ = a_run_;
     }
 };

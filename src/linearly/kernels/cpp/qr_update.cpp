@@ -9,7 +9,7 @@ namespace linearly::ISA {
 namespace {
 
 constexpr double NOTHING = 1e-280;  // a sum of squares that is no longer exact to 16 digits
-constexpr int REFLECTORS = 4;  // applied together: a column is read and written once for four of them
+constexpr int REFLECTORS = 4;       // applied together: a column is read and written once for four of them
 
 // Rows of [1 | X | Y], column after column, so that a reflection walks contiguous memory.
 struct Tile {
@@ -20,8 +20,8 @@ struct Tile {
 };
 
 template <class T>
-void tile_view(Tile& to, const View& from, std::int64_t first, std::int64_t count, std::int64_t offset, const double* shift,
-               const double* scale, const double* root) {
+void tile_view(Tile& to, const View& from, std::int64_t first, std::int64_t count, std::int64_t offset,
+               const double* shift, const double* scale, const double* root) {
     const T* data = static_cast<const T*>(from.data) + first * from.row_stride;
     for (std::int64_t j = 0; j < from.cols; ++j) {
         double* cell = to.column(j + offset);
@@ -119,8 +119,8 @@ void qr_update(const View& X, const View& Y, const double* weight, ColumnScaling
                 double& diagonal = R[(at + i) * m + at + i];
                 const double square = dot(column, column, z.depth);
                 double tau = 0;
-                // Of columns that are equal each leaves 1e-16 of the one before. Where squares lose their digits to underflow
-                // a reflection would not be one, and what is left is nothing beside columns of size 1.
+                // Of columns that are equal each leaves 1e-16 of the one before. Where squares lose their digits to
+                // underflow a reflection would not be one, and what is left is nothing beside columns of size 1.
                 if (square > NOTHING) {
                     const double length = std::sqrt(diagonal * diagonal + square);
                     const double reflected = diagonal > 0 ? -length : length;

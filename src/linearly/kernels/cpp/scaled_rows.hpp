@@ -1,4 +1,4 @@
-// A few rows in the scaling, side by side in L1, for kernel_table that read them twice.
+// A few scaled rows, side by side in L1, for kernels that read them twice.
 #pragma once
 #include "prefetch.hpp"
 #include "kernel_table.hpp"
@@ -20,7 +20,9 @@ struct Gauged {
     double* row(std::int64_t i) const { return cells.get() + i * stride; }
 
     // Rows that stay in L1 between their scores and their share of the gradient.
-    static std::int64_t few(std::int64_t p) { return std::clamp<std::int64_t>(2048 / std::max<std::int64_t>(p, 1) / ROWS * ROWS, ROWS, 64); }
+    static std::int64_t few(std::int64_t p) {
+        return std::clamp<std::int64_t>(2048 / std::max<std::int64_t>(p, 1) / ROWS * ROWS, ROWS, 64);
+    }
 
     static constexpr int ROWS = 8;  // rows that share a load of the coefficients, or a load and a store of the gradient
 };
@@ -36,10 +38,12 @@ void scaling_view(Gauged& to, std::int64_t at, const View& X, std::int64_t first
             double* cells = to.row(at + i);
             for (std::int64_t j = 0; j < done; j += LANES) {
                 const vec middle = load(g.shift + j), factor = load(g.scale + j);
-                for (int r = 0; r < N(); ++r) store(cells + r * to.stride + j, (load(from + r * X.row_stride + j) - middle) * factor);
+                for (int r = 0; r < N(); ++r)
+                    store(cells + r * to.stride + j, (load(from + r * X.row_stride + j) - middle) * factor);
             }
             for (std::int64_t j = done; j < X.cols; ++j)
-                for (int r = 0; r < N(); ++r) cells[r * to.stride + j] = (double(from[r * X.row_stride + j]) - g.shift[j]) * g.scale[j];
+                for (int r = 0; r < N(); ++r)
+                    cells[r * to.stride + j] = (double(from[r * X.row_stride + j]) - g.shift[j]) * g.scale[j];
         };
         std::int64_t i = 0;
         for (; i + 2 <= count; i += 2) rows(i, std::integral_constant<int, 2>());
@@ -58,7 +62,8 @@ void scaling_view(Gauged& to, std::int64_t at, const View& X, std::int64_t first
             }
             for (; i < count; ++i)
                 for (int j = 0; j < LANES; ++j)
-                    to.row(at + i)[done + j] = (double(corner[j * X.col_stride + i]) - g.shift[done + j]) * g.scale[done + j];
+                    to.row(at + i)[done + j] =
+                        (double(corner[j * X.col_stride + i]) - g.shift[done + j]) * g.scale[done + j];
         }
     for (std::int64_t j = done; j < X.cols; ++j)
         for (std::int64_t i = 0; i < count; ++i)
@@ -66,7 +71,8 @@ void scaling_view(Gauged& to, std::int64_t at, const View& X, std::int64_t first
     for (std::int64_t i = count; i % Gauged::ROWS != 0; ++i) std::fill_n(to.row(at + i), to.stride, 0.0);
 }
 
-inline void scale_rows(Gauged& to, std::int64_t at, const View& X, std::int64_t first, std::int64_t count, ColumnScaling g) {
+inline void scale_rows(Gauged& to, std::int64_t at, const View& X, std::int64_t first, std::int64_t count,
+                       ColumnScaling g) {
     if (X.is_float32)
         scaling_view<float>(to, at, X, first, count, g);
     else

@@ -9,7 +9,8 @@ namespace {
 
 // V vectors of logits for TOGETHER rows.
 template <int V>
-void logits_of(const double* z, std::int64_t row, std::int64_t p, const double* B, std::int64_t stride, double* logits) {
+void logits_of(const double* z, std::int64_t row, std::int64_t p, const double* B, std::int64_t stride,
+               double* logits) {
     vec sum[TOGETHER][V];
     for (auto& sums : sum)
         for (int v = 0; v < V; ++v) sums[v] = load(B + v * LANES);
@@ -25,7 +26,8 @@ void logits_of(const double* z, std::int64_t row, std::int64_t p, const double* 
 
 // V vectors of the gradient for TOGETHER columns, from the residuals of some rows.
 template <int V>
-void slopes_of(const double* z, std::int64_t row, std::int64_t rows, const double* residual, std::int64_t stride, double* G) {
+void slopes_of(const double* z, std::int64_t row, std::int64_t rows, const double* residual, std::int64_t stride,
+               double* G) {
     vec sum[TOGETHER][V]{};
     for (std::int64_t i = 0; i < rows; ++i) {
         vec r[V];
@@ -40,7 +42,8 @@ void slopes_of(const double* z, std::int64_t row, std::int64_t rows, const doubl
 // Classes that are too few to fill a vector have their columns in the lanes: their coefficients lie class after class,
 // each as long as a row with its zeros.
 template <int R>
-void rest_of_logits(const double* z, std::int64_t row, const double* B, const double* constants, double* logits, std::int64_t stride) {
+void rest_of_logits(const double* z, std::int64_t row, const double* B, const double* constants, double* logits,
+                    std::int64_t stride) {
     constexpr int APART = 2;  // sums of one logit, so that an addition need not wait for the one before
     vec sum[R][APART][TOGETHER]{};
     auto add = [&](std::int64_t j, int a) {
@@ -54,12 +57,14 @@ void rest_of_logits(const double* z, std::int64_t row, const double* B, const do
         for (int a = 0; a < APART; ++a) add(j + a * LANES, a);
     if (j < row) add(j, 0);
     for (int k = 0; k < R; ++k)
-        for (int r = 0; r < TOGETHER; ++r) logits[r * stride + k] = constants[k] + total_of(sum[k][0][r] + sum[k][1][r]);
+        for (int r = 0; r < TOGETHER; ++r)
+            logits[r * stride + k] = constants[k] + total_of(sum[k][0][r] + sum[k][1][r]);
 }
 
 // The gradient of such classes for V vectors of columns, from the residuals of some rows.
 template <int R, int V>
-void rest_of_slopes(const double* z, std::int64_t row, std::int64_t rows, const double* residual, std::int64_t stride, double* G) {
+void rest_of_slopes(const double* z, std::int64_t row, std::int64_t rows, const double* residual, std::int64_t stride,
+                    double* G) {
     vec sum[R][V];
     for (int k = 0; k < R; ++k)
         for (int v = 0; v < V; ++v) sum[k][v] = load(G + k * row + v * LANES);
@@ -87,12 +92,12 @@ void turn_back(vec* columns, std::int64_t stride, double* rows) {
     }
 }
 
-// What logits of c classes and a reference, whose logit stays 0, say of rows. A vector is a class, its lanes are rows.
+// Loss and residuals from the logits of c classes and a reference of logit 0. A vector is a class, its lanes are rows.
 class Judge {
   public:
     Judge(std::int64_t c, std::int64_t stride, std::int64_t few)
-        : c_(c), stride_(stride), columns_(make_buffer(std::size_t(stride * LANES))), own_(make_buffer(std::size_t(few + LANES))),
-          weights_(make_buffer(std::size_t(few + LANES))) {}
+        : c_(c), stride_(stride), columns_(make_buffer(std::size_t(stride * LANES))),
+          own_(make_buffer(std::size_t(few + LANES))), weights_(make_buffer(std::size_t(few + LANES))) {}
 
     // Logits of some rows become weighted residuals P − Y, and those of rows that fill up a vector 0.
     void rows(double* eta, const std::int32_t* codes, const double* weight, std::int64_t count) {
@@ -154,12 +159,13 @@ class Judge {
 
 // The logits of c classes and the slopes that their residuals make, of a few rows at a time.
 //
-// Whole vectors of classes are multiplied by one number of a row after the other. What remains of them, if it is at most
-// a quarter of a vector, costs less the other way round.
+// Whole vectors of classes are multiplied by one number of a row after the other. What remains of them, if it is at
+// most a quarter of a vector, costs less the other way round.
 class Products {
   public:
     static constexpr int MOST_REST = LANES > 4 ? LANES / 4 : 1;
-    const std::int64_t stride;  // doubles between the logits of one row and the next: the classes, the reference, and zeros
+    const std::int64_t
+        stride;  // doubles between the logits of one row and the next: the classes, the reference, and zeros
 
     Products(std::int64_t p, std::int64_t row, const double* B, std::int64_t c)
         : stride((c / LANES + 1) * LANES), p_(p), row_(row), c_(c), rest_(c % LANES <= MOST_REST ? c % LANES : 0),
@@ -173,7 +179,8 @@ class Products {
 
     // Logits of TOGETHER rows.
     void logits(const double* z, double* eta) const {
-        in_vectors(vectors_, [&](std::int64_t at, auto V) { logits_of<V()>(z, row_, p_, B_.get() + at, stride, eta + at); });
+        in_vectors(vectors_,
+                   [&](std::int64_t at, auto V) { logits_of<V()>(z, row_, p_, B_.get() + at, stride, eta + at); });
         const std::int64_t at = c_ - rest_;
         with_rest([&](auto R) { rest_of_logits<R()>(z, row_, rest_B_.get(), B_.get() + at, eta + at, stride); });
         for (std::int64_t k = std::max(c_, vectors_ * LANES); k < stride; ++k)  // the reference, and what fills up
@@ -204,8 +211,9 @@ class Products {
     void add_to(double* gradient) const {
         for (std::int64_t j = 0; j <= p_; ++j)
             for (std::int64_t k = 0; k < c_; ++k)
-                gradient[j * c_ + k] += j > 0 && k >= c_ - rest_ ? rest_slopes_[std::size_t((k - c_ + rest_) * row_ + j - 1)]
-                                                                : slopes_[std::size_t(j * stride + k)];
+                gradient[j * c_ + k] += j > 0 && k >= c_ - rest_
+                                            ? rest_slopes_[std::size_t((k - c_ + rest_) * row_ + j - 1)]
+                                            : slopes_[std::size_t(j * stride + k)];
     }
 
   private:
@@ -221,8 +229,8 @@ class Products {
 
 }  // namespace
 
-void softmax(const View& X, const std::int32_t* codes, const double* weight, ColumnScaling g, const double* B, std::int64_t c, double* gradient,
-             LogisticSums& total) {
+void softmax(const View& X, const std::int32_t* codes, const double* weight, ColumnScaling g, const double* B,
+             std::int64_t c, double* gradient, LogisticSums& total) {
     const std::int64_t p = X.cols, few = Gauged::few(p);
     Gauged z(p, few + Gauged::ROWS);
     Products products(p, z.stride, B, c);
@@ -256,7 +264,8 @@ void softmax_probabilities(const View& X, const double* B, std::int64_t K, doubl
     Gauged z(p, few + Gauged::ROWS);
     const Products products(p, z.stride, B, K);
     const std::int64_t stride = products.stride;
-    Buffer scores = make_buffer(std::size_t((few + Gauged::ROWS) * stride)), columns = make_buffer(std::size_t(stride * LANES));
+    Buffer scores = make_buffer(std::size_t((few + Gauged::ROWS) * stride)),
+           columns = make_buffer(std::size_t(stride * LANES));
     vec* column = reinterpret_cast<vec*>(columns.get());
     for (std::int64_t first = 0; first < X.rows; first += few) {
         const std::int64_t count = std::min(few, X.rows - first);
@@ -272,7 +281,7 @@ void softmax_probabilities(const View& X, const double* B, std::int64_t K, doubl
             vec top = column[0], sum{}, none{};
             for (std::int64_t k = 0; k < K; ++k) {
                 top = column[k] > top ? column[k] : top;
-                none += column[k] - column[k];  // NaN where a score is no number
+                none += column[k] - column[k];  // NaN if a score is not finite
             }
             for (std::int64_t k = 0; k < K; ++k) sum += column[k] = exp_of_negative(column[k] - top);
             const vec share = 1.0 / sum + none;

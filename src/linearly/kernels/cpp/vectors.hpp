@@ -103,7 +103,8 @@ inline vec exp_of_negative(vec x) {
     const vec k = shifted - magic;
     const vec r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
     vec e = constant(1.0 / 6227020800.0);
-    const double inverse[] = {479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0};
+    const double inverse[] = {479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0,
+                              120.0,       24.0,       6.0,       2.0,      1.0,     1.0};
     for (double factorial : inverse) e = e * r + 1.0 / factorial;
     // A cast between vectors of one size keeps the bits: the whole number sits at the low end of `shifted`.
     const ivec power = ((ivec)shifted - (ivec)magic + 1023) << 52;
