@@ -170,7 +170,7 @@ _RIDGE = EstimatorCodec(
 
 
 def _read_indicator(estimator: Any, state: dict[str, Any], sizes: Sizes) -> None:
-    solution = agreed_solution(estimator.summary_.indicator(), state["solution_"], f"{_STATE}.solution_")
+    solution = agreed_solution(estimator.summary_.indicator_gram(), state["solution_"], f"{_STATE}.solution_")
     estimator.solution_, estimator.multilabel_ = solution, False
     estimator.coef_, estimator.intercept_ = solution.coef.T.copy(), solution.intercept.copy()
     if sizes["K"] == 2:
