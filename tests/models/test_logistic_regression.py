@@ -173,7 +173,7 @@ def test_two_classes_by_softmax_are_the_same_objective():
     block = Block(X, y, weight)
     B = rng.standard_normal((4, 1))
     for hessian in (True, False):
-        two, many = logit._two(block, B, hessian), logit._many(block, B, hessian)
+        two, many = logit._two_classes(block, B, hessian), logit._by_design(block, B, hessian)
         assert two.loss == pytest.approx(many.loss, rel=1e-12)
         np.testing.assert_allclose(two.gradient, many.gradient, rtol=1e-9, atol=1e-9)
         if hessian:
@@ -579,10 +579,10 @@ def test_a_preconditioner_made_anew_leads_to_the_same_maximum(form, monkeypatch)
     weight = np.random.default_rng(3).integers(0, 3, len(y)).astype(float)
     expected = ly.LogisticRegression(solver="newton").fit(X, y, weight)
     passes = []
-    for cells in (search._CURVATURE_CELLS, 0):  # whole curvatures, then their diagonals
-        monkeypatch.setattr(search, "_CURVATURE_CELLS", cells)
+    for cells in (search._MAX_CURVATURE_CELLS, 0):  # whole curvatures, then their diagonals
+        monkeypatch.setattr(search, "_MAX_CURVATURE_CELLS", cells)
         for after in (2, 40):
-            monkeypatch.setattr(search, "_STALE_AFTER", after)
+            monkeypatch.setattr(search, "_REFRESH_EVERY", after)
             model = ly.LogisticRegression(solver="lbfgs").fit(form(X), y, weight)
             assert model.converged_
             np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-4)
@@ -660,8 +660,8 @@ def test_firth_goes_nowhere_where_the_information_is_singular():
     penalised = firth.PenalizedObjective(
         rows, objective, lambda B, hessian: rows.reduce(objective.evaluator(B, hessian)), np.arange(8)
     )
-    assert np.isfinite(penalised.evaluate(B).loss)
-    assert penalised.evaluate(1e4 * B).loss == np.inf
+    assert np.isfinite(penalised.point_at(B).loss)
+    assert penalised.point_at(1e4 * B).loss == np.inf
 
 
 def test_weights_count_rows_in_the_classical_covariance():

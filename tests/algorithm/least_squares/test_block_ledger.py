@@ -45,7 +45,7 @@ def test_a_fingerprint_is_that_of_the_rows():
     labels = (y > y.mean()).astype(np.int32)
     summaries = [
         Gram.of,
-        lambda block: Gram.of(block, exact=True),
+        lambda block: Gram.of(block, extended=True),
         QRFactor.of,
         lambda block: FoldSummaries.of(block, 3),
         lambda block: ClassGrams.of(replace(block, y=labels), 2),

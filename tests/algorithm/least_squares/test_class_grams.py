@@ -51,7 +51,7 @@ def summaries_of_classes():
     X, codes, weight = labelled()
     yield X, codes, weight, ClassGrams.of(Block(X, codes, weight), 3)
     yield X, codes, np.ones(len(X)), ClassGrams.of(Block(X, codes), 3)
-    yield X, codes, weight, ClassGrams.of(Block(X, codes, weight), 3, exact=True)
+    yield X, codes, weight, ClassGrams.of(Block(X, codes, weight), 3, extended=True)
     yield X, codes, weight, ClassGrams.of(Block(sp.csr_matrix(X), codes, weight), 3)
 
 

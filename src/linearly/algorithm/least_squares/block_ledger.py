@@ -146,7 +146,7 @@ def fingerprint(summary: Any, block: Block) -> str | None:
     digest = hashlib.blake2b(digest_size=_HALF // 2)
     for part in summary.parts if isinstance(summary, (ClassGrams, FoldSummaries)) else (summary,):
         digest.update(str(part.n).encode())
-        for numbers in (part.scaling.shift, part.scaling.scale, *_numbers(part)):
+        for numbers in (part.scaling.shift, part.scaling.scale, *_arrays(part)):
             digest.update(np.ascontiguousarray(numbers).tobytes())
     return _row_digest(block) + digest.hexdigest()
 
@@ -165,12 +165,8 @@ def _row_digest(block: Block) -> str:
     return digest.hexdigest()
 
 
-def _numbers(summary: Gram | QRFactor) -> Iterator[Any]:
-    parts: tuple[Numbers, ...] = (
-        (summary.weight, summary.mean, summary.centered_crossprod) if isinstance(summary, Gram) else (summary.R,)
-    )
-    for numbers in parts:
-        if isinstance(numbers, DoubleDouble):
-            yield from (numbers.high, numbers.low)
-        else:
-            yield numbers
+def _arrays(summary: Gram | QRFactor) -> list[Any]:
+    if isinstance(summary, QRFactor):
+        return [summary.R]
+    numbers: tuple[Numbers, ...] = (summary.weight, summary.mean, summary.centered_crossprod)
+    return [part for a in numbers for part in ((a.high, a.low) if isinstance(a, DoubleDouble) else (a,))]

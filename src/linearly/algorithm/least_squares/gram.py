@@ -212,23 +212,11 @@ class Gram:
 
     def solve(self, alpha: float = 0.0, *, penalize_intercept: bool = False) -> Solution:
         """Return the least-squares solution (ridge if alpha > 0) of Y on X."""
-        p = self.p
         centering = centering_for(self.intercept, penalize_intercept and alpha > 0)
-        A, C, total, unit, y_unit = self.normal_equations(centering)
-        mean = DoubleDouble.of(self.mean) + self.scaling.shift / self.scaling.scale
-        problem = ScaledProblem(
-            centering=centering,
-            n=self.n,
-            weight=self.weight,
-            log_weight=self.log_weight,
-            unit=unit,
-            y_unit=y_unit,
-            mean=mean[:p],
-            y_mean=mean[p:],
-            y_squares=to_float64(diagonal(self.centered_crossprod))[p:],
-            alpha=alpha,
-            mean_error=float(np.sqrt(self.rounding[0]) / to_float64(self.weight)) if self.n else 0.0,
-        )
+        A, C, total, _, _ = self.normal_equations(centering)
+        y_squares = to_float64(diagonal(self.centered_crossprod))[self.p :]
+        mean_error = float(np.sqrt(self.rounding[0]) / to_float64(self.weight)) if self.n else 0.0
+        problem = ScaledProblem.of(self, centering, y_squares, alpha, mean_error)
         rounding = self.rounding_of(centering)
         if self.is_extended:
             return problem.solve_normal(A, C, total, rounding)

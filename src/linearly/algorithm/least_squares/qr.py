@@ -28,7 +28,7 @@ from linearly.algorithm.least_squares.scaled_problem import ScaledProblem
 from linearly.algorithm.least_squares.solution import Solution, centering_for
 from linearly.algorithm.least_squares.triangular import EPS, ROUNDING, upper
 from linearly.dataset.rows.block import Block, ColumnMatrix, check_finite
-from linearly.kernels.double_double import Array, DoubleDouble, Numbers
+from linearly.kernels.double_double import Array, Numbers
 from linearly.kernels.matrices import dense, drop_low_part
 
 _REMOVED_TOL = 1e-11  # share of a direction that rounding leaves after it was removed
@@ -180,28 +180,16 @@ class QRFactor:
         p, unit = self.p, self.scaling.scale
         centering = centering_for(self.intercept, penalize_intercept and alpha > 0)
         R, design, rounding = self.R, slice(1, 1 + p), self.rounding[1:]
-        mean = DoubleDouble.of(self.mean) + self.scaling.shift / unit
         if centering != "centred":
-            rounding = about(self.rounding, mean.high)[centering == "plain" :]
+            rounding = about(self.rounding, self.mean + self.scaling.shift / unit)[centering == "plain" :]
             R = self.rescaled(ColumnScaling(np.zeros_like(unit), unit)).R
             if centering == "constant":
                 design = slice(0, 1 + p)
             else:
                 # Without the ones R has one more row than columns; a small QR makes it triangular again.
                 R = np.pad(upper(R[:, 1:]), ((1, 0), (1, 0)))
-        problem = ScaledProblem(
-            centering=centering,
-            n=self.n,
-            weight=self.weight,
-            log_weight=self.log_weight,
-            unit=np.concatenate([[1.0], unit])[design],
-            y_unit=unit[p:],
-            mean=mean[:p],
-            y_mean=mean[p:],
-            y_squares=(self.R[1:, 1 + p :] ** 2).sum(axis=0),
-            alpha=alpha,
-            mean_error=1 / math.sqrt(self.weight or 1.0),
-        )
+        y_squares = (self.R[1:, 1 + p :] ** 2).sum(axis=0)
+        problem = ScaledProblem.of(self, centering, y_squares, alpha, 1 / math.sqrt(self.weight or 1.0))
         rest = (R[1 + p :, 1 + p :] ** 2).sum(axis=0)
         return problem.solve_qr(R[design, design], R[design, 1 + p :], rest, rounding)
 

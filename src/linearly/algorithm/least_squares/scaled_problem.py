@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,25 @@ class ScaledProblem:
     y_squares: Array  # of the targets about their mean, in units
     alpha: float
     mean_error: float = 0.0  # error of a mean for an error of 1 in the sum of squares of its column
+
+    @staticmethod
+    def of(summary: Any, centering: Centering, y_squares: Array, alpha: float, mean_error: float) -> ScaledProblem:
+        """Return the problem of a `Gram` or a `QRFactor`."""
+        p, scale = summary.p, summary.scaling.scale
+        mean = DoubleDouble.of(summary.mean) + summary.scaling.shift / scale
+        return ScaledProblem(
+            centering=centering,
+            n=summary.n,
+            weight=summary.weight,
+            log_weight=summary.log_weight,
+            unit=np.append(1.0, scale[:p]) if centering == "constant" else scale[:p],
+            y_unit=scale[p:],
+            mean=mean[:p],
+            y_mean=mean[p:],
+            y_squares=y_squares,
+            alpha=alpha,
+            mean_error=mean_error,
+        )
 
     @property
     def has_uneven_weights(self) -> bool:

@@ -158,17 +158,9 @@ class Logistic:
     def _two_classes(self, block: Block, B: Array, hessian: bool) -> LossDerivatives:
         dense, _ = high_low_parts(block.X)
         target = np.asarray(block.y, dtype=np.float64)  # for two classes the reference is class 0
-        return LossDerivatives(
-            *kernels.logistic(
-                dense,
-                target,
-                block.weight,
-                self.scaling.shift,
-                1.0 / self.scaling.scale,
-                np.ascontiguousarray(B[:, 0]),
-                hessian,
-            )
-        )
+        beta = np.ascontiguousarray(B[:, 0])
+        shift, scale = self.scaling.shift, 1.0 / self.scaling.scale
+        return LossDerivatives(*kernels.logistic(dense, target, block.weight, shift, scale, beta, hessian))
 
     @np.errstate(invalid="ignore", over="ignore")
     def _by_design(self, block: Block, B: Array, hessian: bool) -> LossDerivatives:

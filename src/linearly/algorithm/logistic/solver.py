@@ -14,23 +14,11 @@ import numpy as np
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.identification import null_direction
 from linearly.algorithm.least_squares.whitening import Whitening, whiten, whiten_triangle
+from linearly.algorithm.logistic import optimizers
 from linearly.algorithm.logistic.firth import firth
 from linearly.algorithm.logistic.information import information_qr
 from linearly.algorithm.logistic.objective import Logistic, LossDerivatives
-from linearly.algorithm.logistic.optimizers import (
-    Evaluate,
-    History,
-    OptimizeResult,
-    Preconditioner,
-    class_preconditioner,
-    diagonal_preconditioner,
-    gradient_descent,
-    hessian_preconditioner,
-    newton,
-    newton_polish,
-    preconditioner,
-    quasi_newton,
-)
+from linearly.algorithm.logistic.optimizers import Evaluate, History, OptimizeResult, Preconditioner
 from linearly.dataset.rows.block import Block, InMemoryRows, Rows, check_finite
 from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.kernels.double_double import Array
@@ -86,17 +74,18 @@ class LogisticSolver:
             solver = "newton" if q * c <= _MAX_NEWTON_SIZE else "lbfgs"
         if solver == "newton":
             thin, step = _subsample(subsample_source, q, _WARM_START_STRIDE)
-            guess = None if thin is None else newton(self._evaluator(thin, 1 / step), B, step_tol=_WARM_START_TOL)
-            if guess is None or not guess.converged:
-                return newton(evaluate, B, stop_when_separated=self.alpha == 0)
-            return self._continue_from_subsample(evaluate, guess, step)
+            if thin is not None:
+                guess = optimizers.newton(self._evaluator(thin, 1 / step), B, step_tol=_WARM_START_TOL)
+                if guess.converged:
+                    return self._continue_from_subsample(evaluate, guess, step)
+            return optimizers.newton(evaluate, B, stop_when_separated=self.alpha == 0)
         if solver == "gradient_descent" and q > GRAM_SIZE:
             raise ValueError(f"gradient_descent is for teaching: at most {GRAM_SIZE} columns.")
         products = self._products(rows)
         fixed_columns = self._aliased_columns(products)
         if solver == "gradient_descent":
             steepest = float(np.linalg.eigvalsh(products)[-1]) / (4 if c == 1 else 2)
-            found = gradient_descent(_with_fixed(evaluate, fixed_columns), B, steepest + self._ridge().max())
+            found = optimizers.gradient_descent(_with_fixed(evaluate, fixed_columns), B, steepest + self._ridge().max())
             return self._with_design(replace(found, aliased=fixed_columns), products)
         found = self._minimize_by_gradients(rows, subsample_source, evaluate, B, products, fixed_columns)
         found = self._with_design(replace(found, aliased=fixed_columns), products)
@@ -108,7 +97,7 @@ class LogisticSolver:
         """Continue by Newton a search that stopped because it suspected separation, if there is a maximum."""
         if found.last.hessian is None:
             return found
-        more = newton(self._evaluator(rows), found.B, stop_when_separated=False)
+        more = optimizers.newton(self._evaluator(rows), found.B, stop_when_separated=False)
         return replace(more, history=found.history.followed_by(more.history), design=found.design)
 
     def _continue_from_subsample(self, evaluate: Evaluate, guess: OptimizeResult, step: int) -> OptimizeResult:
@@ -117,11 +106,11 @@ class LogisticSolver:
         The Hessian of the subsample is the preconditioner; a pass without a Hessian costs a third.
         """
         assert guess.last.hessian is not None
-        solve = hessian_preconditioner(step * guess.last.hessian, guess.B.shape[1])
-        near = quasi_newton(evaluate, guess.B, solve, tolerance=0.0, step_tol=_GRADIENT_TOL)
+        solve = optimizers.hessian_preconditioner(step * guess.last.hessian, guess.B.shape[1])
+        near = optimizers.quasi_newton(evaluate, guess.B, solve, tolerance=0.0, step_tol=_GRADIENT_TOL)
         if not near.converged:
-            return newton(evaluate, guess.B, stop_when_separated=False)
-        found = newton(evaluate, near.B, stop_when_separated=False, step_tol=_NEWTON_TOL)
+            return optimizers.newton(evaluate, guess.B, stop_when_separated=False)
+        found = optimizers.newton(evaluate, near.B, stop_when_separated=False, step_tol=_NEWTON_TOL)
         return replace(found, history=near.history.followed_by(found.history))
 
     def information(
@@ -189,7 +178,7 @@ class LogisticSolver:
                 return self._preconditioner_from_subsample(subsample_source, products, B, fixed_columns)
             return self._preconditioner_at(rows, B, fixed_columns) if len(history) % _REFRESH_EVERY == 0 else None
 
-        return quasi_newton(
+        return optimizers.quasi_newton(
             _with_fixed(evaluate, fixed_columns),
             B,
             self._initial_preconditioner(products),
@@ -215,7 +204,7 @@ class LogisticSolver:
         if not found.converged or (found.separation_suspected and self.alpha == 0):
             return found
         # If nearly all rows are certain of their class, a step that seems small may be a bad one.
-        step = newton_polish(found)
+        step = optimizers.newton_polish(found)
         there = evaluate(step.B, True)  # the Hessian before the step agrees with it to five digits
         closer = np.linalg.norm(there.gradient) <= np.linalg.norm(found.last.gradient)
         return replace(step, last=there) if closer else found
@@ -245,7 +234,7 @@ class LogisticSolver:
         )
 
     def _class_preconditioner(self, curvatures: Array) -> Preconditioner:
-        return class_preconditioner(curvatures, self.objective.columns(), self.objective.reference)
+        return optimizers.class_preconditioner(curvatures, self.objective.columns(), self.objective.reference)
 
     def _initial_preconditioner(self, products: Array) -> Preconditioner:
         """Return the inverse of the Hessian at the class shares: their covariance times X'X."""
@@ -253,9 +242,9 @@ class LogisticSolver:
         V = np.diag(logits) - np.outer(logits, logits)
         ridge = self._ridge() / V.max()
         if products.ndim == 2:
-            within = preconditioner(products + np.diag(ridge))
+            within = optimizers.preconditioner(products + np.diag(ridge))
         else:
-            within = diagonal_preconditioner(products + ridge)
+            within = optimizers.diagonal_preconditioner(products + ridge)
         across = np.linalg.inv(V)
         return lambda g: within(g) @ across
 

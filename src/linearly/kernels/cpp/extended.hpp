@@ -1,4 +1,4 @@
-// Double-double kernel_table, declared for each instruction set. They live in a file of their own because they are
+// Double-double kernels, declared for each instruction set. They have their own file because they are
 // compiled with -ffp-contract=off: fusing a product into a later sum would destroy the error terms.
 #pragma once
 #include "kernel_table.hpp"

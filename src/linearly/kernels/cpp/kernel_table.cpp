@@ -1,4 +1,4 @@
-// The table of kernel_table of one instruction set; the kernel_table are compiled once for each (see CMakeLists.txt).
+// The table of kernels of one instruction set. The kernels are compiled once for each set (see CMakeLists.txt).
 #include "kernel_table.hpp"
 
 #include "extended.hpp"

@@ -1,7 +1,7 @@
-// The hot kernel_table of linearly, one table of functions for each instruction set.
+// The hot loops of linearly, one table of functions for each instruction set.
 //
-// Every function here has a NumPy twin of the same name in reference.py, which says what it means;
-// the tests hold the two together. Rows come as strided views, float64 or float32, and are never copied
+// Every function has a NumPy twin of the same name in reference.py, which defines its meaning;
+// the tests compare the two. Rows come as strided views, float64 or float32, and are never copied
 // whole: a loop packs a few hundred of them at a time into the cache.
 #pragma once
 #include <cstdint>
@@ -56,7 +56,7 @@ struct KernelTable {
     void (*softmax)(const View& X, const std::int32_t* codes, const double* weight, ColumnScaling scaling,
                     const double* B, std::int64_t c, double* gradient, LogisticSums& sums);
 
-    // out (rows × K) = the softmax_probabilities of exp(score) for K scores [1 | X]B, B being (1 + p) × K; NaN where
+    // out (rows × K) = the softmax of K scores [1 | X]B, B being (1 + p) × K; NaN where
     // one is not finite.
     void (*softmax_probabilities)(const View& X, const double* B, std::int64_t K, double* out);
 

@@ -1,29 +1,23 @@
 // Logistic regression of two classes: loss, gradient and Hessian in one read of the rows; probabilities in another.
 #include <cmath>
 
-#include "packing.hpp"
 #include "scaled_rows.hpp"
+#include "packing.hpp"
 
 namespace linearly::ISA {
 namespace {
 
 constexpr int ROWS = Gauged::ROWS;
 
-// Rows as the kernel_table below read them: where they lie if each lies together and in float64, else from a copy in
-// the scaling. Columns beyond the last whole vector always come from a copy, whose row ends with zeros.
+// Rows as the loops below read them: in place if each row is contiguous and in float64, else from a scaled copy.
+// Columns beyond the last full vector always come from a copy, whose rows end with zeros.
 class Lines {
-public:
+  public:
     Lines(const View& X, ColumnScaling g, const double* coef)
-        : X_(X),
-          scaling_(g),
-          few_(std::min<std::int64_t>(Gauged::few(X.cols), 2 * ROWS)),
-          copy_(X.cols, few_ + ROWS),
-          whole_(X.cols / LANES * LANES),
-          rest_(make_buffer(std::size_t((few_ + ROWS) * LANES))),
-          zeros_(make_buffer(std::size_t(copy_.stride))),
-          direct_(make_buffer(std::size_t(copy_.stride))),
-          copied_(make_buffer(std::size_t(copy_.stride))),
-          direct_sums_(make_buffer(std::size_t(copy_.stride))),
+        : X_(X), scaling_(g), few_(std::min<std::int64_t>(Gauged::few(X.cols), 2 * ROWS)), copy_(X.cols, few_ + ROWS),
+          whole_(X.cols / LANES * LANES), rest_(make_buffer(std::size_t((few_ + ROWS) * LANES))),
+          zeros_(make_buffer(std::size_t(copy_.stride))), direct_(make_buffer(std::size_t(copy_.stride))),
+          copied_(make_buffer(std::size_t(copy_.stride))), direct_sums_(make_buffer(std::size_t(copy_.stride))),
           copied_sums_(make_buffer(std::size_t(copy_.stride))) {
         // A scale far from 1 is left to the copy: its product with a coefficient could underflow.
         in_place_ = X.col_stride == 1 && !X.is_float32;
@@ -36,7 +30,7 @@ public:
 
     std::int64_t few() const { return few_; }
 
-    // The rows that `scores` and `add` speak of: at most few().
+    // The rows that `scores` and `add` process: at most few().
     void read(std::int64_t first, std::int64_t count) {
         first_ = first, count_ = count;
         together_ = in_place_ ? count / ROWS * ROWS : 0;
@@ -92,15 +86,15 @@ public:
         return direct_sums_[std::size_t(j)] * scaling_.scale[j] + copied_sums_[std::size_t(j)];
     }
 
-private:
+  private:
     const View& X_;
     ColumnScaling scaling_;
     std::int64_t few_;
     Gauged copy_;
     std::int64_t whole_, first_ = 0, count_ = 0, together_ = 0;
     Buffer rest_, zeros_;
-    Buffer direct_, copied_;            // coefficients of rows as they lie, and of those in the scaling
-    Buffer direct_sums_, copied_sums_;  // and what such rows add up to
+    Buffer direct_, copied_;            // coefficients of rows in place, and of scaled rows
+    Buffer direct_sums_, copied_sums_;  // and the sums over such rows
     bool in_place_ = false;
 
     const double* line(std::int64_t i) const {
@@ -118,7 +112,7 @@ private:
     }
 };
 
-// What logits of two classes say of `count` rows: residuals p − y, curvatures p(1 − p), both weighted, and the loss.
+// Weighted residuals p − y and curvatures p(1 − p), and the loss, of the logits of `count` rows of two classes.
 void judge(const double* logits, const double* y, const double* weight, std::int64_t count, double* residuals,
            double* curvatures, LogisticSums& total) {
     vec losses{}, largest{}, wrong{};
@@ -195,7 +189,7 @@ void probabilities(const View& X, const double* beta, double* out) {
         for (std::int64_t i = 0; i < rows; i += LANES) {
             const vec eta = load(logits.data() + i);
             const vec e = exp_of_negative(eta < zero ? eta : -eta);
-            const vec share = one / (one + e) + (eta - eta), rest = e * share;  // NaN where the logit is no number
+            const vec share = one / (one + e) + (eta - eta), rest = e * share;  // NaN if the logit is not finite
             const vec up = eta < zero ? rest : share, down = eta < zero ? share : rest;
             double* cell = out + 2 * (first + i);
             for (int l = 0; l < std::min<std::int64_t>(LANES, rows - i); ++l)

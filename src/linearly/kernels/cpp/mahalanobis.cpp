@@ -1,4 +1,4 @@
-// Squared mahalanobis of rows from K centres, each in a metric of its own.
+// Squared Mahalanobis distances of rows from K centres, each with its own metric.
 #include <algorithm>
 #include <vector>
 

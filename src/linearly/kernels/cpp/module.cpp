@@ -1,4 +1,4 @@
-// The Python face of the kernel_table: checks shapes, lets go of the interpreter lock, picks the instruction set.
+// The Python binding of the kernels: checks shapes, releases the interpreter lock, selects the instruction set.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -16,18 +16,18 @@
 #endif
 
 #include "kernel_table.hpp"
-#include "number_text.hpp"
 #include "parquet_pages.hpp"
 #include "perceptron_pass.hpp"
+#include "number_text.hpp"
 
 namespace nb = nanobind;
 using linearly::ColumnScaling;
 using linearly::KernelTable;
-using linearly::PassArgs;
 using linearly::PassResult;
 using linearly::PassTable;
 using linearly::Sparse;
 using linearly::View;
+using linearly::PassArgs;
 using linearly::Weights;
 
 namespace {
@@ -41,7 +41,7 @@ using Index = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::dev
 using MaybeMatrix = std::optional<Matrix>;
 using MaybeVector = std::optional<Vector>;
 
-// The kernel_table of one instruction set.
+// The kernels of one instruction set.
 struct Set {
     const KernelTable* kernel_table;
     const PassTable* pass_table;
@@ -77,7 +77,7 @@ std::vector<Set> available() {
 
 Set chosen = available().back();
 
-// Columns of float64 that lie apart.
+// Separate contiguous columns of float64.
 struct Columns {
     std::vector<Vector> arrays;
     std::vector<const double*> begins;
@@ -296,7 +296,7 @@ using Steps = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::c
 using Classes = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Raw = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// What a pass takes besides the rows, checked once.
+// The checked arguments of a pass, without the rows.
 struct ScanCall {
     const Labels& labels;
     const std::optional<Order>& order;

@@ -1,4 +1,4 @@
-// See text.hpp. The numbers themselves are read by the standard library, which rounds correctly.
+// See number_text.hpp. The numbers themselves are read by the standard library, which rounds correctly.
 #include "number_text.hpp"
 
 #include <charconv>

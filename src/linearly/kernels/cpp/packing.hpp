@@ -2,8 +2,8 @@
 #pragma once
 #include <vector>
 
-#include "kernel_table.hpp"
 #include "prefetch.hpp"
+#include "kernel_table.hpp"
 #include "vectors.hpp"
 
 namespace linearly::ISA {
@@ -73,15 +73,11 @@ struct Packing {
     Buffer rows;  // panels × depth × PANEL, a cache line apart: a stride of 4096 bytes would fight over one set
 
     Packing(std::int64_t p_, std::int64_t k_)
-        : p(p_),
-          k(k_),
-          columns(p_ + k_ + 1),
-          panels((columns + PANEL - 1) / PANEL),
+        : p(p_), k(k_), columns(p_ + k_ + 1), panels((columns + PANEL - 1) / PANEL),
           // 128 packed rows of 50 columns sit in L2 with the right-hand tile in L1; wide data amortise the
           // trip of the sums through L3 over twice as many rows.
-          depth(columns > 128 ? 256 : 128),
-          stride(depth * PANEL + 8),
-          rows(make_buffer(std::size_t(panels * stride))) {}
+          depth(columns > 128 ? 256 : 128), stride(depth * PANEL + 8), rows(make_buffer(std::size_t(panels * stride))) {
+    }
 
     double* at(std::int64_t r, std::int64_t j) { return rows.get() + (j / PANEL) * stride + r * PANEL + j % PANEL; }
 };
@@ -211,7 +207,7 @@ inline void pack(Packing& to, const View& X, const View& Y, std::int64_t first, 
 // Sums of products of packed columns, kept tile by tile in the order the loop visits them. The right-hand
 // panels come in groups of WIDE or one fewer: 13 panels as 3+3+3+2+2, because a lone panel runs at half speed.
 class Product {
-public:
+  public:
     explicit Product(std::int64_t panels) : panels_(panels), groups_((panels + WIDE - 1) / WIDE) {
         std::size_t size = 0;
         for (std::int64_t g = 0; g < groups_; ++g) {
@@ -263,7 +259,7 @@ public:
             }
     }
 
-private:
+  private:
     // First panel of group g: the first `panels mod groups` groups are one panel wider.
     std::int64_t begin(std::int64_t g) const { return g * (panels_ / groups_) + std::min(g, panels_ % groups_); }
     double* tile(std::int64_t g, std::int64_t i) {

@@ -1,4 +1,4 @@
-// See pages.hpp. Formats: Apache Parquet, Thrift's compact protocol for the headers of pages, and Snappy.
+// See parquet_pages.hpp. Formats: Apache Parquet, Thrift's compact protocol for the headers of pages, and Snappy.
 #include "parquet_pages.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ constexpr std::size_t SLACK = 8;        // bytes behind a page that may be read,
 enum Encoding : std::int64_t { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, RLE_DICTIONARY = 8 };
 enum PageKind : std::int64_t { DATA = 0, INDEX = 1, DICTIONARY = 2, DATA_V2 = 3 };
 
-// Bytes from first to last; beyond the end, and where they cannot be what was asked for, `sound` is false from then on.
+// A reader of bytes. `sound` becomes false at a read beyond the end or of an unexpected value, and stays so.
 struct Reader {
     const std::uint8_t *at, *end;
     bool sound = true;
@@ -150,7 +150,7 @@ void each_struct(Reader& r, Use use) {
     for (; size > 0 && r.sound; --size) use();
 }
 
-// What the header of a page says; −1 where it does not say.
+// The fields of a page header; −1 for those it does not state.
 struct Header {
     std::int64_t kind = -1, unpacked = -1, packed = -1, part = -1;       // the last is the field that says the rest
     std::int64_t values = -1, encoding = -1, levels = -1, repeats = -1;  // of all pages but an index

@@ -8,12 +8,12 @@ namespace linearly {
 
 // Bytes that are read again and again into the same place, which grows where it must.
 class Room {
-public:
+  public:
     std::uint8_t* of(std::size_t size);
     std::uint8_t* data() const { return bytes_.get(); }
     std::size_t size() const { return size_; }
 
-private:
+  private:
     std::unique_ptr<std::uint8_t[]> bytes_;
     std::size_t size_ = 0;
 };
@@ -33,13 +33,13 @@ std::vector<ColumnChunk> columns_of(const std::uint8_t* footer, std::int64_t len
 // missing value, an encoding other than PLAIN and dictionaries, a size that does not fit, damage of any kind — ends the
 // reading; another reader says what it is. The memory that a column took serves the next.
 class Pages {
-public:
+  public:
     void open(int file, std::int64_t offset, std::int64_t length, std::int64_t rows, bool optional, bool snappy);
 
     // The next `count` numbers; false where there are no more that are plain.
     bool read(double* out, std::int64_t count);
 
-private:
+  private:
     int file_ = -1;
     std::int64_t offset_ = 0, left_ = 0,
                  rows_ = 0;  // where the file is read next; bytes and rows that are still to come

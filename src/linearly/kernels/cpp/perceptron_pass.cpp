@@ -26,7 +26,7 @@ constexpr int LANES = 2;
 #endif
 constexpr int SUMS = 16, PARTS = SUMS / LANES;
 
-// How far ahead of the arithmetic memory is asked for. Hardware alone stops at the end of every page: 10 % slower on
+// How far ahead of the arithmetic memory is prefetched. Hardware alone stops at the end of every page: 10 % slower on
 // 1M × 100 dense rows. It cannot see that an index is an address: a third slower on sparse rows of a million features.
 constexpr int BYTES_AHEAD = 1024;
 constexpr std::int64_t ENTRIES_AHEAD = 128, ROWS_AHEAD = 2;  // rows: where they are walked out of order
@@ -100,7 +100,7 @@ double largest_of(const T* x, std::int64_t n, double so_far) {
     return so_far;
 }
 
-// --- rows: each knows its product with weights, how to add itself to them, and its largest entry ---------------
+// --- rows: product with weights, addition to weights, largest entry ---------------------------------------------
 
 template <class T>
 struct DenseRow {
@@ -224,12 +224,8 @@ struct Tiled {
     std::vector<double> tile;
 
     Tiled(const View& X_, const PassArgs& walk)
-        : X(X_),
-          order(walk.order),
-          steps(walk.steps),
-          depth(std::clamp<std::int64_t>(65536 / std::max<std::int64_t>(X.cols, 1), 1, 64)),
-          first(0),
-          last(0),
+        : X(X_), order(walk.order), steps(walk.steps),
+          depth(std::clamp<std::int64_t>(65536 / std::max<std::int64_t>(X.cols, 1), 1, 64)), first(0), last(0),
           tile(std::size_t(depth * X.cols)) {}
     std::int64_t index(std::int64_t i) const { return order ? order[i] : i; }
     DenseRow<double> row(std::int64_t i) {
@@ -267,8 +263,7 @@ struct Compressed {
     }
 };
 
-// --- the two pass_table
-// ------------------------------------------------------------------------------------------------
+// --- the passes of two classes and of K classes -----------------------------------------------------------------
 
 template <class Row>
 bool measured(const Row& row, const Weights& weights, const PassArgs& walk, PassResult& out) {
@@ -337,7 +332,7 @@ PassResult many_classes(Rows& rows, const Weights& weights, const PassArgs& walk
     return out;
 }
 
-// The weights stand still: how many rows they classify wrongly.
+// Counts the rows that fixed weights classify wrongly.
 template <class Rows>
 PassResult wrong(Rows& rows, const Weights& weights, const PassArgs& walk) {
     PassResult out;

@@ -7,7 +7,7 @@ namespace {
 
 // The rows to come, cache line by cache line, in runs that lie together: rows, columns, or all rows at once.
 class Prefetch {
-public:
+  public:
     std::int64_t lines = 0;
 
     Prefetch(const View& X, std::int64_t first, std::int64_t count) : X_(X), run_(first) {
@@ -30,7 +30,7 @@ public:
         for (; some > 0 && lines > 0; --some) __builtin_prefetch(next(), 0, 2);
     }
 
-private:
+  private:
     const View& X_;
     std::int64_t run_, a_run_ = 0, left_ = 0, first_ = 0;
     bool by_columns_ = false;

@@ -1,4 +1,4 @@
-// A few rows in the scaling, side by side in L1, for kernel_table that read them twice.
+// A few scaled rows, side by side in L1, for kernels that read them twice.
 #pragma once
 #include "kernel_table.hpp"
 #include "prefetch.hpp"

@@ -92,15 +92,12 @@ void turn_back(vec* columns, std::int64_t stride, double* rows) {
     }
 }
 
-// What logits of c classes and a reference, whose logit stays 0, say of rows. A vector is a class, its lanes are rows.
+// Loss and residuals from the logits of c classes and a reference of logit 0. A vector is a class, its lanes are rows.
 class Judge {
-public:
+  public:
     Judge(std::int64_t c, std::int64_t stride, std::int64_t few)
-        : c_(c),
-          stride_(stride),
-          columns_(make_buffer(std::size_t(stride * LANES))),
-          own_(make_buffer(std::size_t(few + LANES))),
-          weights_(make_buffer(std::size_t(few + LANES))) {}
+        : c_(c), stride_(stride), columns_(make_buffer(std::size_t(stride * LANES))),
+          own_(make_buffer(std::size_t(few + LANES))), weights_(make_buffer(std::size_t(few + LANES))) {}
 
     // Logits of some rows become weighted residuals P − Y, and those of rows that fill up a vector 0.
     void rows(double* eta, const std::int32_t* codes, const double* weight, std::int64_t count) {
@@ -127,7 +124,7 @@ public:
         for (int l = 0; l < LANES; ++l) total.largest = std::max(total.largest, largest_[l]);
     }
 
-private:
+  private:
     std::int64_t c_, stride_;
     Buffer columns_, own_, weights_;
     double loss_ = 0;
@@ -165,21 +162,15 @@ private:
 // Whole vectors of classes are multiplied by one number of a row after the other. What remains of them, if it is at
 // most a quarter of a vector, costs less the other way round.
 class Products {
-public:
+  public:
     static constexpr int MOST_REST = LANES > 4 ? LANES / 4 : 1;
     const std::int64_t
         stride;  // doubles between the logits of one row and the next: the classes, the reference, and zeros
 
     Products(std::int64_t p, std::int64_t row, const double* B, std::int64_t c)
-        : stride((c / LANES + 1) * LANES),
-          p_(p),
-          row_(row),
-          c_(c),
-          rest_(c % LANES <= MOST_REST ? c % LANES : 0),
-          vectors_((c - rest_ + LANES - 1) / LANES),
-          B_(make_buffer(std::size_t((1 + p) * stride))),
-          slopes_(make_buffer(std::size_t((1 + row) * stride))),
-          rest_B_(make_buffer(std::size_t(rest_ * row))),
+        : stride((c / LANES + 1) * LANES), p_(p), row_(row), c_(c), rest_(c % LANES <= MOST_REST ? c % LANES : 0),
+          vectors_((c - rest_ + LANES - 1) / LANES), B_(make_buffer(std::size_t((1 + p) * stride))),
+          slopes_(make_buffer(std::size_t((1 + row) * stride))), rest_B_(make_buffer(std::size_t(rest_ * row))),
           rest_slopes_(make_buffer(std::size_t(rest_ * row))) {
         for (std::int64_t j = 0; j <= p; ++j) std::copy_n(B + j * c, c, B_.get() + j * stride);
         for (std::int64_t k = 0; k < rest_; ++k)
@@ -225,7 +216,7 @@ public:
                                             : slopes_[std::size_t(j * stride + k)];
     }
 
-private:
+  private:
     std::int64_t p_, row_, c_, rest_, vectors_;
     Buffer B_, slopes_, rest_B_, rest_slopes_;
 
@@ -290,7 +281,7 @@ void softmax_probabilities(const View& X, const double* B, std::int64_t K, doubl
             vec top = column[0], sum{}, none{};
             for (std::int64_t k = 0; k < K; ++k) {
                 top = column[k] > top ? column[k] : top;
-                none += column[k] - column[k];  // NaN where a score is no number
+                none += column[k] - column[k];  // NaN if a score is not finite
             }
             for (std::int64_t k = 0; k < K; ++k) sum += column[k] = exp_of_negative(column[k] - top);
             const vec share = 1.0 / sum + none;
