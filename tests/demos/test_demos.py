@@ -510,9 +510,9 @@ def test_ecoli_without_a_network_says_how_to_go_on(tmp_path, monkeypatch):
 # --- scores ---------------------------------------------------------------------------------------
 
 
-def test_score_of_labels():
+def test_score_counts_errors_within_their_interval():
     truth = np.array(["a", "b"] * 10)
-    score = Score.of_labels(np.where(np.arange(20) < 15, truth, "a"), truth)
+    score = Score.of(np.where(np.arange(20) < 15, truth, "a"), truth)
     assert (score.errors, score.rows) == (3, 20)
     assert score.low < 0.15 < score.high
     assert score.number == "15.0"
