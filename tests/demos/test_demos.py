@@ -7,6 +7,7 @@ from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
+from demo_runs import demo
 
 from linearly import demos
 
@@ -48,7 +49,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("name", demos.NAMES)
-def test_every_demo_prints_lines_that_fit(demo, name):
+def test_every_demo_prints_lines_that_fit(name):
     _, said, _ = demo(name)
     assert said.startswith(demos.TITLES[name])
     assert [line for line in said.splitlines()[:-1] if len(line) > 80] == []
@@ -58,7 +59,7 @@ def test_every_demo_prints_lines_that_fit(demo, name):
 
 
 @pytest.mark.parametrize("name", demos.NAMES)
-def test_every_page_is_self_contained(demo, name):
+def test_every_page_is_self_contained(name):
     story, _, html = demo(name)
     page = Page(html)
     assert len(html.encode()) < LARGEST
@@ -73,7 +74,7 @@ def test_every_page_is_self_contained(demo, name):
 
 
 @pytest.mark.parametrize("name", demos.NAMES)
-def test_every_page_contains_the_text_of_the_terminal(demo, name):
+def test_every_page_contains_the_text_of_the_terminal(name):
     _, said, html = demo(name)
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html).replace("&#39;", "'").replace("&gt;", ">"))
     chapters = re.sub(r".+\n[-=]{4,}\n", "\n\n", said)
@@ -85,13 +86,13 @@ def test_every_page_contains_the_text_of_the_terminal(demo, name):
 
 
 @pytest.mark.parametrize("name", demos.NAMES)
-def test_every_page_ends_with_the_report_of_a_model(demo, name):
+def test_every_page_ends_with_the_report_of_a_model(name):
     _, _, html = demo(name)
     assert "How it was computed" in html
     assert "The report on" in html
 
 
-def test_run_twice_writes_the_same_page(demo, tmp_path):
+def test_run_twice_writes_the_same_page(tmp_path):
     said = []
     path = demos.run("loans", out=tmp_path / "loans.html", say=said.append)
     story, before, html = demo("loans")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from demo_runs import demo
 from sklearn.datasets import load_digits
 
 import linearly as ly
@@ -14,7 +15,7 @@ def errors(story, **what):
     return row
 
 
-def test_digits_errors_equal_those_of_the_models(demo):
+def test_digits_errors_equal_those_of_the_models():
     story, _, _ = demo("digits")
     data = digits.bundled()
     F = ly.digit_features(data.pixels)[:, :2]
@@ -27,7 +28,7 @@ def test_digits_errors_equal_those_of_the_models(demo):
             assert row["low"] <= row["errors"] / row["of"] <= row["high"]
 
 
-def test_digits_proof_holds(demo):
+def test_digits_proof_holds():
     story, said, _ = demo("digits")
     found = story.found["features"]
     data = digits.bundled()
@@ -42,7 +43,7 @@ def test_digits_proof_holds(demo):
     assert f"at least {found['error_floor']} of the {story.found['train_rows']}" in " ".join(said.split())
 
 
-def test_digits_pixels_are_separable(demo):
+def test_digits_pixels_are_separable():
     story, _, _ = demo("digits")
     found = story.found["pixels"]
     assert found["verdict"] == "separable"

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from demo_runs import demo
 from ecoli_file import ecoli_lines
 
 from linearly import demos
 from linearly.demos import ecoli
 
 
-def test_ecoli_names_the_constant_column(demo):
+def test_ecoli_names_the_constant_column():
     story, said, html = demo("ecoli")
     assert story.found["constant"] == ["chg"]
     assert "chg is 0.5 for every protein that stays" in said
@@ -16,7 +17,7 @@ def test_ecoli_names_the_constant_column(demo):
     assert "chg never changes in these rows" in html
 
 
-def test_ecoli_names_the_sites_that_qda_shrinks(demo):
+def test_ecoli_names_the_sites_that_qda_shrinks():
     story, said, _ = demo("ecoli")
     shrunk = {site for site, s in story.found["shrinkage"].items() if s > 0}
     assert shrunk == {"cp", "im", "imU", "pp"}, "all but om, where lip varies"

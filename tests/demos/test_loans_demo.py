@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from demo_runs import demo
 
 from linearly.demos import loans
 
 
-def test_loans_estimates_cover_the_truth(demo):
+def test_loans_estimates_cover_the_truth():
     story, said, html = demo("loans")
     found = story.found["amount"]
     assert 0.93 < found["coverage"] < 0.97
@@ -22,7 +23,7 @@ def test_loans_estimates_cover_the_truth(demo):
     assert "These loans are generated" in html
 
 
-def test_loans_no_classifier_beats_the_truth(demo):
+def test_loans_no_classifier_beats_the_truth():
     story, _, _ = demo("loans")
     least = story.found["granted"]["least_error"]
     new = [row for row in story.found["granted_errors"] if row["rows"] == "new"]

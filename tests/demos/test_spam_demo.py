@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from demo_runs import demo
 
 from linearly import demos
 from linearly.demos import spam
@@ -17,7 +18,7 @@ def test_corpus_is_half_spam_without_duplicates():
     assert Counter(mail.columns["label"][mail.test].tolist()) == {"ham": 20, "spam": 20}
 
 
-def test_spam_rule_by_hand_counts_words(demo):
+def test_spam_rule_by_hand_counts_words():
     story, said, _ = demo("spam")
     mail = spam.corpus()
     words = [Counter(re.findall(r"\w+", text.lower())) for text in mail.texts]
@@ -29,20 +30,20 @@ def test_spam_rule_by_hand_counts_words(demo):
     assert "= 3" in said
 
 
-def test_spam_names_the_best_of_eight(demo):
+def test_spam_names_the_best_of_eight():
     said = " ".join(demo("spam")[1].split())
     assert "Best of these eight on new messages: least squares, 4 of 40 wrong." in said
     assert "with alpha = 1, which is none of the eight above, gets 2 of 40 new messages wrong" in said
 
 
 @pytest.mark.parametrize(("name", "judged"), [("digits", True), ("spam", True), ("ecoli", True), ("wine", False)])
-def test_judged_demo_does_not_advise_to_judge(demo, name, judged):
+def test_judged_demo_does_not_advise_to_judge(name, judged):
     page = demo(name)[2]
     assert ("Judge it on rows that it has not seen" not in page) == judged
     assert "Use the pocket" not in page
 
 
-def test_spam_learnt_weights_beat_the_rule_by_hand(demo):
+def test_spam_learnt_weights_beat_the_rule_by_hand():
     story, _, _ = demo("spam")
     assert min(row["errors"] / row["of"] for row in story.found["errors"] if row["rows"] == "new") < 0.2
     assert story.found["by_hand"]["errors"] / story.found["by_hand"]["of"] > 0.3
