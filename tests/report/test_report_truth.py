@@ -340,12 +340,12 @@ def test_circles_of_the_wine_demo_are_drawn_as_circles():
     aspects = []
 
     class Watched(Story):
-        def picture(self, name, draw, caption, *more, **options):
+        def picture(self, name, draw, *more, **options):
             def watched(ax):
                 draw(ax)
                 aspects.append(ax.get_aspect())
 
-            return super().picture(name, watched, caption, *more, **options)
+            return super().picture(name, watched, *more, **options)
 
     wine.tell(Watched("wine", "Three wines", lambda line: None), None)
     assert 1.0 in aspects

@@ -1,10 +1,14 @@
-"""Stories from the notes, each end to end: data, models, proofs, and a page to keep.
+"""Stories from data to proofs, each with a page to keep: `linearly demo`.
 
-run("digits")    1 or 5? eight classifiers, and what is proven about any line      (S1)
-run("loans")     loans with a known truth: regression, classifiers, bias and variance  (S1, S3)
-run("spam")      what words tell                                                   (S2)
-run("wine")      three classes: ellipses and K − 1 logits                          (S2, S3)
-run("ecoli")     where a protein goes, and a column that never changes              (S3)
+In reading order:
+    story    the engine: texts, tables and pictures for the terminal and the page
+    digits   is it a 1 or a 5? eight classifiers, and what is proven about any line
+    loans    loans with a known truth: regression, classifiers, bias and variance
+    spam     what words reveal
+    wine     three classes: ellipses and K − 1 logits
+    ecoli    where a protein goes, and a column that never changes
+    image    small grey images for a terminal and a page
+    stories  the texts of each story (TOML)
 """
 
 from __future__ import annotations
@@ -37,14 +41,23 @@ def run(
     out: str | os.PathLike[str] | None = None,
     say: Callable[[str], object] = print,
 ) -> Path | None:
-    """Tell a story and write its page, whose path is returned; None where matplotlib or jinja2 is missing.
+    """Tell a story and write its page.
 
     Parameters
     ----------
-    name : one of `NAMES`.
-    data : a file in place of the data that come along: digits, spam and ecoli take one.
-    out : the page to write; ``linearly-<name>.html`` here by default.
-    say : takes what is told, piece by piece, in lines of at most 80 characters.
+    name : {"digits", "loans", "spam", "wine", "ecoli"}
+        Which story.
+    data : path, optional
+        A file in place of the data that come with the package; digits, spam and ecoli take one.
+    out : path, optional
+        The page to write; ``linearly-<name>.html`` in the current directory by default.
+    say : callable
+        Receives the text piece by piece, in lines of at most 80 characters.
+
+    Returns
+    -------
+    Path or None
+        The page; None if matplotlib or jinja2 is missing.
     """
     path = Path(f"linearly-{name}.html" if out is None else out)
     return tell(name, data=data, say=say).write(path)
@@ -53,11 +66,13 @@ def run(
 def tell(
     name: str = "digits", *, data: str | os.PathLike[str] | None = None, say: Callable[[str], object] = print
 ) -> Story:
-    """Tell a story; the `Story` has the numbers (``found``) and writes the page (``write``)."""
+    """Tell a story and return it; `Story.found` has the numbers, `Story.write` writes the page."""
     if name not in NAMES:
         raise ValueError(f"There is no demo {name!r}: it is one of {', '.join(NAMES)}.")
     from linearly.demos.story import Story
 
     story = Story(name, TITLES[name], say)
+    if data is not None and "no_data" in story.texts:
+        raise ValueError(story.texts["no_data"])
     importlib.import_module(f"linearly.demos.{name}").tell(story, None if data is None else Path(data))
     return story

@@ -23,10 +23,10 @@ In reading order:
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["AREAS", "ProgressCallback", "Result", "not_run", "run"]
+__all__ = ["AREAS", "ProgressCallback", "Result", "list_faults", "not_run", "run"]
 
 AREAS = {
     "nist": "NIST's reference data sets",
@@ -58,6 +58,11 @@ class Result:
     def verdict(self) -> str:
         """The outcome in words."""
         return {True: "passed", False: "FAILED", None: "not run"}[self.passed]
+
+
+def list_faults(faults: Sequence[str], limit: int | None = None, before: str = ": ", between: str = "; ") -> str:
+    """Return the first faults for the end of a figure; empty if there are none."""
+    return before + between.join(faults[:limit]) if faults else ""
 
 
 def not_run(what: str, required: str, needs: str) -> Result:

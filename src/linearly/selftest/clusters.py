@@ -1,7 +1,4 @@
-"""The fits of `splits` on Dask's workers and in Spark's executors, started on this machine for the purpose.
-
-One worker at a time is killed in the middle of a fit, too.
-"""
+"""Repeat the fits of `splits` on Dask workers and in Spark, started on this machine, and kill a worker during a fit."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ PATIENCE = 100.0  # seconds that the killer waits for its moment, and a worker f
 
 
 def on_dask(X: Any, y: Any, labels: Any) -> Result:
-    """Every estimator whose rows may come in any order, on two worker processes."""
+    """Compare fits on two Dask workers with fits in memory."""
     what, required = "two Dask workers, 6 partitions", f"≤ {WITHIN:g}"
     if find_spec("distributed") is None or find_spec("dask") is None:
         return not_run(what, required, DASK)
@@ -52,7 +49,7 @@ def on_dask(X: Any, y: Any, labels: Any) -> Result:
 
 
 def killed_on_dask(kills: int = KILLS) -> Result:
-    """Logistic regressions, during each of which the worker that holds a partition is killed, in another pass."""
+    """Kill a worker during logistic regressions, each time in another pass."""
     what, required = "kill -9 of a Dask worker in the middle of a fit", "the same bits, or an explicit failure"
     if find_spec("distributed") is None or find_spec("dask") is None:
         return not_run(what, required, DASK)
@@ -77,13 +74,13 @@ def killed_on_dask(kills: int = KILLS) -> Result:
 
 
 def same_fit(a: Any, b: Any) -> bool:
-    """Whether two fits have the same bits, and took as many passes."""
+    """Return whether two fits have the same bits and number of passes."""
     pairs = ((a.coef_, b.coef_), (a.intercept_, b.intercept_))
     return all(u.tobytes() == v.tobytes() for u, v in pairs) and bool(a.n_passes_ == b.n_passes_)
 
 
 def fitted_despite_a_kill(client: Any, folder: Path, at: int) -> tuple[Any, Any, int | None]:
-    """A fit that nobody disturbs, one in whose pass `at` a worker is killed (or its error), and whom that hit."""
+    """Return an undisturbed fit, a fit in whose pass `at` a worker is killed (or its error), and the killed pid."""
     client.wait_for_workers(2, timeout=300)
     expected = ly.LogisticRegression().fit(_counted(folder / "calm", -1))
     workers = set(client.run(os.getpid).values())
@@ -111,7 +108,7 @@ def fitted_despite_a_kill(client: Any, folder: Path, at: int) -> tuple[Any, Any,
 
 
 def _counted(folder: Path, at: int) -> Any:
-    """Rows in partitions that are loaded anew in each pass."""
+    """Return rows in partitions that are loaded anew in each pass."""
     import dask
 
     folder.mkdir()
@@ -120,7 +117,7 @@ def _counted(folder: Path, at: int) -> Any:
 
 
 def load_or_wait(k: int, folder: str, at: int) -> Block:
-    """Partition k; the `at`-th time that partition 1 is loaded, its worker says who it is and waits for its end."""
+    """Return partition k; when partition 1 is loaded for the `at`-th time, its worker writes its pid and waits."""
     if k == 1:
         turn = len(os.listdir(folder))
         Path(folder, f"{turn}.tmp").write_text(str(os.getpid()), encoding="utf-8")
@@ -142,7 +139,7 @@ def _two_workers() -> Any:
 
 
 def on_spark(X: Any, y: Any, labels: Any) -> Result:
-    """Some estimators of every kind; a pass takes Spark half a second."""
+    """Compare some fits in Spark with fits in memory; a pass takes Spark half a second."""
     what, required = "Spark on two cores, 6 partitions", f"≤ {WITHIN:g}"
     if find_spec("pyspark") is None:
         return not_run(what, required, "PySpark: pip install 'linearly[spark]'")

@@ -1,7 +1,6 @@
-"""Claimed digits against exact rational arithmetic: chains of sums and differences, and weights from 1e-12 to 1e12.
+"""Compare claimed digits with rational arithmetic: sums and differences of models, weights from 1e-12 to 1e12.
 
-A case fails where more digits are claimed than are right, by more than one, and no warning is given. A refusal is no
-claim.
+A case fails if more digits are claimed than are correct, by more than one, without a warning. A refusal is not a claim.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 import linearly as ly
 from linearly.algorithm.least_squares.solver import digits_of_standard_errors
 from linearly.dataset.rows.reduce import single_threaded_blas
-from linearly.selftest import ProgressCallback, Result
+from linearly.selftest import ProgressCallback, Result, list_faults
 from linearly.selftest.rationals import Exact, digits, inverse, least_squares, rational, worst_digits
 from linearly.selftest.splits import CutRows
 
@@ -63,18 +62,17 @@ class Tally:
                 self.wrong.append(f"seed {seed}: {claimed:.1f} claimed, {right:.1f} right")
 
     def result(self) -> Result:
-        """Put the tally in words."""
+        """Return the tally in words."""
         figure = f"{len(self.wrong)} overclaims in {self.cases:,} cases"
         figure += f" ({self.refused:,} refused, {self.warned:,} warned)"
         if self.short:
             figure += f"; largest excess {self.excess:.1f}, median of digits not claimed {np.median(self.short):.1f}"
-        if self.wrong:
-            figure += f"; {'; '.join(self.wrong[:3])}"
+        figure += list_faults(self.wrong, 3, "; ")
         return Result(self.what, figure, f"0 by more than {SLACK:g} digit without a warning", not self.wrong)
 
 
 def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
-    """Overclaims in chains of each model, and in fits without an intercept by each method."""
+    """Yield the overclaims in chains of each model, and in weighted fits by each method."""
     chains = LONG if long else SHORT
     fits = chains * 5 // 4  # as many again without an intercept
     for first, cases, hunts in ((0, chains, CHAINS), (chains, fits, WEIGHTED)):
@@ -92,7 +90,7 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
 
 
 def chained(rng: Any, make: Callable[[], Any], labels: int = 0) -> tuple[Any, Any, Any]:
-    """A model after a chain of sums and differences of random scale, and the rows that remain in it."""
+    """Return a model after a chain of sums and differences of random scale, and its rows."""
     p, k = int(rng.integers(1, 4)), int(rng.integers(2, 6))
     step, far = rng.uniform(0, 3.5), rng.uniform(0, 4) * rng.integers(0, 2)
     beta, offset = rng.normal(size=p), 10**far * rng.normal(size=p)
@@ -134,7 +132,7 @@ def _least_squares_chain(alpha: float) -> Callable[[Any], list[Claim]]:
 
 
 def _least_squares_claims(model: Any, exact: Exact) -> list[Claim]:
-    """Digits of coefficients and residuals, and of standard errors where there is no penalty."""
+    """Return digits of coefficients and residuals, and of standard errors without a penalty."""
     found = model.solution_
     coef = np.append(model.intercept_, model.coef_) if model.fit_intercept else model.coef_
     claims = [(found.digits, worst_digits(coef, exact.coef))]
@@ -184,7 +182,7 @@ def _digits(error: float, size: float) -> float:
 
 
 def _moments(X: Any) -> tuple[list[Fraction], list[list[Fraction]], int]:
-    """Means, cross-products about them, and the number of rows; by integers, which take a fraction of the time."""
+    """Return means, centered cross-products and the number of rows, by integers, which are faster."""
     rows = rational(X)
     unit = max(v.denominator for row in rows for v in row)  # all are powers of two
     columns = [[int(row[j] * unit) for row in rows] for j in range(len(rows[0]))]

@@ -1,4 +1,4 @@
-"""Hostile scales: twelve digits against exact rational arithmetic, or a warning that says so by name."""
+"""Fit rows of hostile scales: twelve digits against rational arithmetic, or a named warning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import linearly as ly
-from linearly.selftest import ProgressCallback, Result
+from linearly.selftest import ProgressCallback, Result, list_faults
 from linearly.selftest.rationals import Exact, least_squares, worst_digits
 from linearly.selftest.splits import CutRows
 
@@ -28,14 +28,14 @@ NAMED = {ly.PrecisionWarning, np.exceptions.RankWarning}
 
 
 def late(size: float) -> Any:
-    """A column whose first rows say nothing about the others."""
+    """Return a column whose first rows are constant, unlike the others."""
     column = np.zeros(N)
     column[40:] = size * RNG.normal(size=20)
     return column
 
 
 def with_column(column: Any, at: int = 1) -> Any:
-    """X with another column."""
+    """Return X with another column."""
     changed = X.copy()
     changed[:, at] = column
     return changed
@@ -72,7 +72,7 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
 
 @dataclass
 class Tally:
-    """Fits of one kind: how many digits the silent ones have, which warned, which are wrong in silence."""
+    """Fits of one kind: digits of those without a warning, and those that are wrong without one."""
 
     what: str
     coef: float = 16.0
@@ -84,7 +84,7 @@ class Tally:
     def add(
         self, name: str, model: ly.LinearRegression, named: set[type], exact: Exact, *, errors: bool = True
     ) -> None:
-        """One more fit and the answer it should have."""
+        """Count one more fit, given the answer it should have."""
         self.fits += 1
         strange = named - NAMED
         if named and not strange:
@@ -98,15 +98,14 @@ class Tally:
             self.wrong.append(name)
 
     def result(self) -> Result:
-        """The tally in words."""
+        """Return the tally in words."""
         figure = f"{self.coef:.1f}, {self.std_error:.1f} digits in {self.fits - self.warned} fits; {self.warned} warned"
-        if self.wrong:
-            figure += f"; wrong in silence: {'; '.join(self.wrong)}"
+        figure += list_faults(self.wrong, before="; wrong in silence: ")
         return Result(self.what, figure, f"≥ {DIGITS:g}, ≥ {DIGITS_OF_ERRORS:g}, or a named warning", not self.wrong)
 
 
 def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
-    """Digits of coefficients and standard errors in every hostile set, and labels far from the origin."""
+    """Yield the digits of coefficients and standard errors in every hostile set, and labels far from the origin."""
     exact = {name: least_squares(np.asarray(Z, dtype=np.float64), y) for name, (Z, y) in HOSTILE.items()}
     progress(1, 3)
     for method in METHODS:
@@ -122,7 +121,7 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
 
 
 def fitted(model: Any, Z: Any, y: Any = None, **more: Any) -> tuple[Any, set[type]]:
-    """The model and the names of the warnings it gave."""
+    """Return the model and the categories of its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(Z, y, **more)
@@ -139,21 +138,19 @@ def _in_blocks(exact: dict[str, Exact]) -> Result:
 
 def _variants() -> Iterator[Result]:
     thin = np.random.default_rng(21).random((N, 3)) < 0.4
-    for kind in ("without an intercept", "with weights", "ridge, alpha 0.7", "sparse"):
+    kinds: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+        "without an intercept": ({"fit_intercept": False}, {}, {"intercept": False}),
+        "with weights": ({}, {"sample_weight": WEIGHT}, {"weight": WEIGHT}),
+        "ridge, alpha 0.7": ({"alpha": 0.7}, {}, {"alpha": 0.7}),
+        "sparse": ({}, {}, {}),
+    }
+    for kind, (params, more, known) in kinds.items():
         tally = Tally(f"{len(HOSTILE)} hostile sets, four methods, {kind}")
         for name, (hostile, y) in HOSTILE.items():
             Z: Any = np.asarray(hostile, dtype=np.float64)
-            params: dict[str, Any] = {}
-            more: dict[str, Any] = {}
-            if kind == "without an intercept":
-                params, exact = {"fit_intercept": False}, least_squares(Z, y, intercept=False)
-            elif kind == "with weights":
-                more, exact = {"sample_weight": WEIGHT}, least_squares(Z, y, WEIGHT)
-            elif kind == "sparse":
+            if kind == "sparse":
                 Z = sp.csr_matrix(np.where(thin, Z, 0.0))
-                exact = least_squares(Z.toarray(), y)
-            else:
-                params, exact = {"alpha": 0.7}, least_squares(Z, y, alpha=0.7)
+            exact = least_squares(Z.toarray() if kind == "sparse" else Z, y, **known)
             for method in METHODS:
                 model, named = fitted(ly.LinearRegression(method=method, **params), Z, y, **more)
                 tally.add(f"{name} ({method})", model, named, exact, errors="alpha" not in params)
@@ -161,7 +158,7 @@ def _variants() -> Iterator[Result]:
 
 
 def _far_from_the_origin() -> Result:
-    """Classifiers that do not care where columns are measured from: the same labels at an offset of 1e9 and 1e12."""
+    """Check that classifiers without regard to offsets predict the same labels at 1e9 and 1e12."""
     rng = np.random.default_rng(22)
     near = np.round(rng.normal(size=(300, 3)) * 1024) / 1024  # the offset leaves these exact
     score = near @ [1.0, -2.0, 0.5] + rng.logistic(size=300)
@@ -182,5 +179,5 @@ def _far_from_the_origin() -> Result:
                 said = named & {ly.PrecisionWarning, ConvergenceWarning, ly.SeparationWarning}
                 if not said and not np.array_equal(model.predict(near + offset), expected.predict(near)):
                     other.append(f"{make.__name__} at {offset:g}")
-    figure = f"other labels in {len(other)} of {fits} fits{': ' if other else ''}{', '.join(other)}"
+    figure = f"other labels in {len(other)} of {fits} fits{list_faults(other, between=', ')}"
     return Result("LDA, QDA, indicators, logistic at offsets 1e9 and 1e12", figure, "0, or a named warning", not other)

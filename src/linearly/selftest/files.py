@@ -1,4 +1,4 @@
-"""Files: whole or not there, whoever is stopped when; and refused where they are damaged or hostile."""
+"""Check that files are complete or absent after a kill, and refused if damaged or hostile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import linearly as ly
-from linearly.selftest import ProgressCallback, Result, not_run
+from linearly.selftest import ProgressCallback, Result, list_faults, not_run
 from linearly.selftest.kill_tests import disk_full, interrupted, killed_while_saving
 from linearly.selftest.untrusted_files import HOSTILE, RAW, changed
 
@@ -29,7 +29,7 @@ _watching = _hooked = False
 
 
 def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
-    """Damaged files after kills, half-written ones after Ctrl-C, and hostile ones that were accepted."""
+    """Yield damaged files after kills, half-written ones after Ctrl-C, and hostile ones that were accepted."""
     kills, damages = (KILLS_LONG, DAMAGES_LONG) if long else (KILLS_SHORT, DAMAGES_SHORT)
     with tempfile.TemporaryDirectory(prefix="linearly-selftest-") as name:
         folder = Path(name)
@@ -38,9 +38,9 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
         progress(kills + 2, kills + 10)
         yield interrupted(folder, 10 if long else 1)
         progress(kills + 5, kills + 10)
-        inside = folder / "strangers"
+        inside = folder / "hostile"
         inside.mkdir()
-        yield _strangers(inside)
+        yield _hostile_models(inside)
         progress(kills + 8, kills + 10)
         yield _damaged_models(inside, damages)
         tables = folder / "tables"
@@ -48,8 +48,8 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
         yield _damaged_tables(tables)
 
 
-def model_plain(folder: Path) -> dict[str, Any]:
-    """The file of a model with numbers, levels and an expression."""
+def save_model(folder: Path) -> dict[str, Any]:
+    """Return the JSON of a model with numbers, levels, and an expression."""
     rng = np.random.default_rng(13)
     x, size = rng.normal(5, 2, 200), rng.lognormal(0, 1, 200)
     kind, flag = rng.choice(["a", "b", "c"], 200), rng.random(200) > 0.4
@@ -59,23 +59,23 @@ def model_plain(folder: Path) -> dict[str, Any]:
     return plain
 
 
-def _strangers(folder: Path) -> Result:
-    plain = model_plain(folder)
+def _hostile_models(folder: Path) -> Result:
+    plain = save_model(folder)
     files = {name: changed(plain, name) for name in HOSTILE} | RAW
     wrong = []
     for name, content in files.items():
         (folder / "m.json").write_bytes(content)
-        trouble = accepted(folder / "m.json", memory="shape" in name)
+        trouble = find_fault(folder / "m.json", memory="shape" in name)
         if trouble:
             wrong.append(f"{name}: {trouble}")
     if os.listdir(folder) != ["m.json"]:
         wrong.append("something was written beside the file")
-    figure = f"{len(files) - len(wrong)} of {len(files)} refused{': ' if wrong else ''}{'; '.join(wrong[:5])}"
+    figure = f"{len(files) - len(wrong)} of {len(files)} refused{list_faults(wrong, 5)}"
     return Result("hostile model files", figure, "all, nothing run, < 10 MB", not wrong)
 
 
 def _damaged_models(folder: Path, damages: int) -> Result:
-    plain = model_plain(folder)
+    plain = save_model(folder)
     text = (folder / "m.json").read_bytes()
     rng = np.random.default_rng(14)
     figures = [i for i, letter in enumerate(text) if letter in b"0123456789"]
@@ -87,14 +87,14 @@ def _damaged_models(folder: Path, damages: int) -> Result:
             continue  # the 17th digit may not matter
         tried += 1
         (folder / "m.json").write_bytes(damaged)
-        if accepted(folder / "m.json"):
+        if find_fault(folder / "m.json"):
             wrong.append(f"byte {at}")
-    figure = f"{tried - len(wrong)} of {tried} refused{': not ' if wrong else ''}{', '.join(wrong[:5])}"
+    figure = f"{tried - len(wrong)} of {tried} refused{list_faults(wrong, 5, ': not ', ', ')}"
     return Result("model files cut short, or with a digit changed", figure, "all", not wrong)
 
 
-def accepted(path: Path, *, memory: bool = False) -> str:
-    """What is wrong with how a bad model file was met; empty if it was refused in one sentence and did nothing."""
+def find_fault(path: Path, *, memory: bool = False) -> str:
+    """Return what went wrong when a bad model file was loaded; empty if it was refused in one sentence."""
     global _watching
     _watch()
     _events.clear()
@@ -104,7 +104,7 @@ def accepted(path: Path, *, memory: bool = False) -> str:
     try:
         ly.load(path)
     except ValueError as refusal:
-        told = str(refusal)
+        message = str(refusal)
     except Exception as failure:
         return f"{type(failure).__name__} instead of a refusal"
     else:
@@ -117,11 +117,11 @@ def accepted(path: Path, *, memory: bool = False) -> str:
         return f"ran {_events[0]}"
     if peak > MEMORY:
         return f"took {peak / 1e6:.0f} MB"
-    return "" if path.name in told and "\n" not in told and len(told) < 500 else "not said in one sentence"
+    return "" if path.name in message and "\n" not in message and len(message) < 500 else "not said in one sentence"
 
 
 def _watch() -> None:
-    """Have Python tell of every command, connection and piece of code that is run."""
+    """Record every command, connection and piece of code that Python runs."""
     global _hooked
     if _hooked:
         return
@@ -151,12 +151,12 @@ def _damaged_tables(folder: Path) -> Result:
         else:
             wrong.append(name)
         path.unlink()
-    figure = f"{len(files) - len(wrong)} of {len(files)} refused{': not ' if wrong else ''}{', '.join(wrong)}"
+    figure = f"{len(files) - len(wrong)} of {len(files)} refused{list_faults(wrong, None, ': not ', ', ')}"
     return Result(what, figure, required, not wrong)
 
 
 def damaged_tables() -> dict[str, bytes]:
-    """Names of files, what is the matter with them, and their bytes."""
+    """Return the bytes of damaged tables, by file name and damage."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pyarrow import feather

@@ -1,4 +1,4 @@
-"""Separability by the definitions, in exact fractions: an oracle and a checker that share no line with the library."""
+"""Decide and check separability in fractions, by the definitions and without the library's code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Vector = list[Fraction]
 
 
 def vectors(X: Any, y: Sequence[Any], fit_intercept: bool = True) -> dict[tuple[int, Any], Vector]:
-    """a of every (row, rival), K blocks of fractions, straight from the definition."""
+    """Return the vector a of every (row, rival): K blocks of fractions."""
     classes = sorted(set(y))
     found = {}
     for i, (x, label) in enumerate(zip(X, y, strict=True)):
@@ -26,19 +26,19 @@ def vectors(X: Any, y: Sequence[Any], fit_intercept: bool = True) -> dict[tuple[
     return found
 
 
-def whole_columns(rows: Iterable[Vector]) -> list[list[int]]:
-    """The same rows as integers; columns and rows change their units, signs of a·v do not."""
+def as_integers(rows: Iterable[Vector]) -> list[list[int]]:
+    """Return the rows as integers; this changes units, but not the signs of a·v."""
     columns = []
     for column in zip(*rows, strict=True):
         scale = math.lcm(*(t.denominator for t in column))
-        whole = [int(t * scale) for t in column]
-        columns.append([t // (math.gcd(*whole) or 1) for t in whole])
+        integers = [int(t * scale) for t in column]
+        columns.append([t // (math.gcd(*integers) or 1) for t in integers])
     return [list(row) for row in zip(*columns, strict=True)]
 
 
 def oracle(X: Any, y: Sequence[Any], fit_intercept: bool = True) -> str:
-    """max Σ s with s ≤ a·v and 0 ≤ s ≤ 1: how many s can be 1? By the integer-preserving simplex method."""
-    A = whole_columns(list(vectors(X, y, fit_intercept).values()))
+    """Return the verdict from max Σ s with s ≤ a·v, 0 ≤ s ≤ 1, by the integer-preserving simplex method."""
+    A = as_integers(list(vectors(X, y, fit_intercept).values()))
     N, M = len(A), len(A[0])
     T = np.zeros((2 * N + 1, 2 * M + N + 1), dtype=object)
     T[:N, :M], T[:N, M : 2 * M] = -np.array(A, dtype=object), A
@@ -66,7 +66,7 @@ def oracle(X: Any, y: Sequence[Any], fit_intercept: bool = True) -> str:
 
 
 def rank(rows: Iterable[Vector]) -> int:
-    """The rank of vectors of fractions."""
+    """Return the rank of vectors of fractions."""
     M = [list(row) for row in rows]
     r = 0
     for j in range(len(M[0])):
@@ -83,7 +83,7 @@ def rank(rows: Iterable[Vector]) -> int:
 
 
 def related(relation: Any, a: Mapping[tuple[int, Any], Vector]) -> bool:
-    """Positive multipliers and Σ λ a = 0."""
+    """Return whether the multipliers λ are positive and Σ λ a = 0."""
     pairs = list(zip(relation.rows.tolist(), relation.rivals.tolist(), strict=True))
     sums = [
         sum(t * a[pair][j] for t, pair in zip(relation.witness_weights, pairs, strict=True))
@@ -93,7 +93,7 @@ def related(relation: Any, a: Mapping[tuple[int, Any], Vector]) -> bool:
 
 
 def proven(c: Any, X: Any, y: Sequence[Any]) -> bool:
-    """Whether the certificate's claims hold, re-done in fractions by the definitions."""
+    """Return whether the certificate's claims hold in fractions, by the definitions."""
     a = vectors(X, y, c.fit_intercept)
     p, K = len(X[0]), len(c.classes)
     m = p + c.fit_intercept

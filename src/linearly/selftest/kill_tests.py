@@ -1,4 +1,4 @@
-"""Processes that are stopped while they write: killed, interrupted, out of disk. Files are old or new, and whole."""
+"""Stop processes while they write (kill, Ctrl-C, full disk), and check that files are complete, old or new."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ except OSError:
 
 
 def two_models(folder: Path) -> tuple[Path, Path]:
-    """Files of two models that can be told apart, large enough to be written in more than one piece."""
+    """Save two different models, large enough to be written in more than one piece."""
     rng = np.random.default_rng(11)
     paths = folder / "one.json", folder / "two.json"
     for path in paths:
@@ -89,7 +89,7 @@ def two_models(folder: Path) -> tuple[Path, Path]:
 
 
 def killed_while_saving(folder: Path, kills: int, progress: Callable[[int], None]) -> Iterator[Result]:
-    """Damaged files after `kill -9` of a process that saves, and what is left behind once another has saved."""
+    """Yield damaged files after `kill -9` of a process that saves, and what is left after the next save."""
     what = "kill -9 while a model is saved"
     if not hasattr(os, "fork"):
         yield not_run(what, "0 damaged", "a system with fork and kill")
@@ -117,7 +117,7 @@ def killed_while_saving(folder: Path, kills: int, progress: Callable[[int], None
                 after = set(os.listdir(inside)) - {"m.json"}
                 middle += bool(after - before)
                 before = after
-                damaged += not _whole(target, known)
+                damaged += not _is_complete(target, known)
                 progress(done)
         except BaseException:
             saver.kill()
@@ -132,7 +132,7 @@ def killed_while_saving(folder: Path, kills: int, progress: Callable[[int], None
     yield Result("what kills leave behind, after the next save", f"{left} files", "0", left == 0)
 
 
-def _whole(path: Path, known: list[bytes]) -> bool:
+def _is_complete(path: Path, known: list[bytes]) -> bool:
     try:
         return bool(ly.load(path).estimator.coef_.tobytes() in known)
     except (ValueError, OSError):
@@ -140,7 +140,7 @@ def _whole(path: Path, known: list[bytes]) -> bool:
 
 
 def disk_full(folder: Path) -> Result:
-    """The old file after a save that the disk had no room for."""
+    """Check the old file after a save that the disk had no room for."""
     what, required = "a full disk while a model is saved", "an error; the old file whole"
     if find_spec("resource") is None:
         return not_run(what, required, "a system with limits on the size of files")
@@ -150,14 +150,14 @@ def disk_full(folder: Path) -> Result:
     path.write_bytes((folder / "one.json").read_bytes())
     before = path.read_bytes()
     done = subprocess.run([*PYTHON, "-c", FULL, str(path)], capture_output=True, timeout=PATIENCE, check=False)
-    told = "an error" if done.returncode == 7 else f"exit code {done.returncode}"
+    outcome = "an error" if done.returncode == 7 else f"exit code {done.returncode}"
     same = path.read_bytes() == before and os.listdir(inside) == ["m.json"]
-    figure = f"{told}; the old file {'whole' if same else 'damaged, or something left beside it'}"
+    figure = f"{outcome}; the old file {'whole' if same else 'damaged, or something left beside it'}"
     return Result(what, figure, required, done.returncode == 7 and same)
 
 
 def interrupted(folder: Path, times: int) -> Result:
-    """Ctrl-C in the middle of `linearly fit` and of `linearly predict`: what is there afterwards is old, or whole."""
+    """Press Ctrl-C during `linearly fit` and `linearly predict`; check that files are old, or complete."""
     what, required = "Ctrl-C in fit and predict", "exit code 130; 0 half-written files"
     if os.name == "nt":
         return not_run(what, required, "a system with signals")
@@ -169,10 +169,10 @@ def interrupted(folder: Path, times: int) -> Result:
     (inside / "rows.csv").write_bytes(b"x\n" + b"1.5\n2.25\n" * (ROWS // 2))
     codes, broken = [], 0
     for _ in range(times):
-        for stopped in (_interrupted_fit, _interrupted_predict):
+        for interrupt in (_interrupt_fit, _interrupt_predict):
             for _ in range(TRIES):
                 (inside / "answers.csv").write_bytes(OLD)
-                code = stopped(inside)
+                code = interrupt(inside)
                 broken += _half_written(inside)
                 if code != 0:  # 0: it had ended before the signal came
                     break
@@ -182,7 +182,7 @@ def interrupted(folder: Path, times: int) -> Result:
 
 
 def _half_written(folder: Path) -> int:
-    """Files that are neither what was there before nor whole; a new model is removed for the next run."""
+    """Count files that are neither old nor complete; remove a new model for the next run."""
     strays = set(os.listdir(folder)) - {"m.json", "rows.csv", "answers.csv", "new.json"}
     answers = (folder / "answers.csv").read_bytes()
     broken = len(strays) + (answers != OLD and not (answers.endswith(b"\n") and answers.count(b"\n") == ROWS + 1))
@@ -195,34 +195,34 @@ def _half_written(folder: Path) -> int:
     return broken
 
 
-def _interrupted_fit(folder: Path) -> int:
+def _interrupt_fit(folder: Path) -> int:
     command = [*PYTHON, "-c", COMMAND, "fit", "-", "-t", "y", "-o", "new.json"]
-    with _started(command, folder, stdin=subprocess.PIPE) as fit:
+    with _start(command, folder, stdin=subprocess.PIPE) as fit:
         assert fit.stdin is not None
         # More than a pipe holds: when it is written, it is being read.
         fit.stdin.write(b"x,y\n" + b"1,2\n" * 500_000)
         fit.stdin.flush()
-        return _after_ctrl_c(fit)
+        return _press_ctrl_c(fit)
 
 
-def _interrupted_predict(folder: Path) -> int:
+def _interrupt_predict(folder: Path) -> int:
     command = [*PYTHON, "-c", COMMAND, "predict", "m.json", "rows.csv", "-o", "answers.csv"]
     before = sorted(os.listdir(folder))
-    with _started(command, folder) as predict:
+    with _start(command, folder) as predict:
         begun = time.monotonic()
         while sorted(os.listdir(folder)) == before and predict.poll() is None:
             if time.monotonic() - begun > PATIENCE:
                 predict.kill()
                 raise RuntimeError("linearly predict did not begin to write.")
             time.sleep(0.001)
-        return _after_ctrl_c(predict)
+        return _press_ctrl_c(predict)
 
 
-def _started(command: list[str], folder: Path, **more: Any) -> subprocess.Popen[bytes]:
+def _start(command: list[str], folder: Path, **more: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
 
 
-def _after_ctrl_c(process: subprocess.Popen[bytes]) -> int:
+def _press_ctrl_c(process: subprocess.Popen[bytes]) -> int:
     process.send_signal(signal.SIGINT)
     try:
         process.communicate(timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""Laws that every estimator obeys, tried on random data: what must not change the model."""
+"""Check on random data the laws that every estimator obeys: what must not change the model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import linearly as ly
-from linearly.selftest import ProgressCallback, Result
+from linearly.selftest import ProgressCallback, Result, list_faults
 
 SHORT, LONG = 280, 10_000
 LAWS = ("permutation", "duplicate", "absent", "scaling", "shift", "rotation", "relabelling")
@@ -69,20 +69,20 @@ class Sample:
     y: Any
     weight: Any = None
 
-    def taken(self, rows: Any) -> Sample:
-        """These rows, in this order."""
+    def select(self, rows: Any) -> Sample:
+        """Return these rows, in this order."""
         return Sample(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
 
 
 def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
-    """Violations of each law."""
+    """Yield the violations of each law."""
     cases = LONG if long else SHORT
     broken: dict[str, list[str]] = {law: [] for law in LAWS}
     tried = dict.fromkeys(LAWS, 0)
     for seed in range(cases):
         law = LAWS[seed % len(LAWS)]
         tried[law] += 1
-        violation = violated(law, seed)
+        violation = find_violation(law, seed)
         if violation:
             broken[law].append(violation)
         if seed % 10 == 9:
@@ -92,24 +92,24 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
     yield Result(f"all laws, {len(ENTRIES)} estimators", figure, "0", not violations)
     for law in LAWS:
         seen = broken[law]
-        figure = f"{len(seen)} violations in {tried[law]:,} cases{': ' if seen else ''}{'; '.join(seen[:3])}"
+        figure = f"{len(seen)} violations in {tried[law]:,} cases{list_faults(seen, 3)}"
         yield Result(f"{law}: {TITLES[law]}", figure, "0", not seen)
 
 
-def violated(law: str, seed: int) -> str:
-    """What went wrong when the law was tried on the case of this seed; empty if nothing did."""
+def find_violation(law: str, seed: int) -> str:
+    """Return how the law is find_violation in the case of this seed; empty if it holds."""
     rng = np.random.default_rng(seed)
     obeying = [entry for entry in ENTRIES if law in entry.laws]
     entry = obeying[seed // len(LAWS) % len(obeying)]  # each in its turn, so that few cases try all of them
-    sample = _labelled(rng, entry) if entry.classes else _numeric(rng, entry)
+    sample = _draw_labelled(rng, entry) if entry.classes else _draw_numeric(rng, entry)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a Gram may doubt its digits, a perceptron need not settle
-        error = _error(law, entry, sample, rng)
+        error = _measure(law, entry, sample, rng)
     return "" if error <= entry.within else f"{entry.make()!r}, seed {seed}: off by {error:.1e}"
 
 
-def _numeric(rng: Any, entry: Entry) -> Sample:
-    """Normal or whole numbers, more rows than columns, near zero or not."""
+def _draw_numeric(rng: Any, entry: Entry) -> Sample:
+    """Draw normal or integer columns, more rows than columns, near zero or not."""
     far = "shift" in entry.laws  # without a free intercept, columns far from zero are nearly dependent
     while True:
         p, k = int(rng.integers(1, 5)), int(rng.integers(1, 3))
@@ -121,8 +121,8 @@ def _numeric(rng: Any, entry: Entry) -> Sample:
             return Sample(X, y[:, 0] if k == 1 else y, rng.uniform(0.5, 2.0, size=n))
 
 
-def _labelled(rng: Any, entry: Entry) -> Sample:
-    """Classes that overlap, each with rows enough for a covariance of its own."""
+def _draw_labelled(rng: Any, entry: Entry) -> Sample:
+    """Draw classes that overlap, each with enough rows for a covariance of its own."""
     while True:
         K, p = int(rng.choice(entry.classes)), int(rng.integers(1, 4))
         n = int(rng.integers(20 * K, 40 * K))
@@ -134,22 +134,22 @@ def _labelled(rng: Any, entry: Entry) -> Sample:
             return Sample(X, y, rng.uniform(0.5, 2.0, size=n) if entry.weighted else None)
 
 
-def _error(law: str, entry: Entry, a: Sample, rng: Any) -> float:
-    """How far two models are apart that the law says are one."""
+def _measure(law: str, entry: Entry, a: Sample, rng: Any) -> float:
+    """Return the difference of two models that are equal by the law."""
     one = fitted(entry, a)
     if law == "permutation":
-        return apart(fitted(entry, a.taken(rng.permutation(len(a.X)))), a.X, one, a.X)
+        return compare_models(fitted(entry, a.select(rng.permutation(len(a.X)))), a.X, one, a.X)
     if law == "duplicate":
         times = rng.integers(1, 4, size=len(a.X))
-        repeated = fitted(entry, a.taken(np.repeat(np.arange(len(a.X)), times)))
-        return apart(repeated, a.X, fitted(entry, Sample(a.X, a.y, a.weight * times)), a.X, errors=False)
+        repeated = fitted(entry, a.select(np.repeat(np.arange(len(a.X)), times)))
+        return compare_models(repeated, a.X, fitted(entry, Sample(a.X, a.y, a.weight * times)), a.X, errors=False)
     if law == "absent":
-        return apart(fitted(entry, _with_absent_rows(a, rng)), a.X, one, a.X)
+        return compare_models(fitted(entry, _with_absent_rows(a, rng)), a.X, one, a.X)
     if law == "rotation":
         Q, _ = np.linalg.qr(rng.normal(size=(a.X.shape[1],) * 2))
-        return apart(fitted(entry, Sample(a.X @ Q, a.y, a.weight)), a.X @ Q, one, a.X, errors=False)
+        return compare_models(fitted(entry, Sample(a.X @ Q, a.y, a.weight)), a.X @ Q, one, a.X, errors=False)
     if law == "relabelling":
-        return _renamed(entry, a, one, rng)
+        return _relabelled_difference(entry, a, one, rng)
     if law == "scaling":
         # Powers of two change no digit, whatever their size; other factors change the last.
         p = a.X.shape[1]
@@ -158,11 +158,11 @@ def _error(law: str, entry: Entry, a: Sample, rng: Any) -> float:
     else:
         factor = np.ones(a.X.shape[1])
         moved = a.X + rng.integers(-1000, 1001, size=a.X.shape[1])
-    return apart(fitted(entry, Sample(moved, a.y, a.weight)), moved, one, a.X, factor=factor)
+    return compare_models(fitted(entry, Sample(moved, a.y, a.weight)), moved, one, a.X, factor=factor)
 
 
 def fitted(entry: Entry, sample: Sample) -> Any:
-    """A fit of the estimator."""
+    """Return a fit of the estimator."""
     if not entry.weighted:
         return entry.make().fit(sample.X, sample.y)
     return entry.make().fit(sample.X, sample.y, sample_weight=sample.weight)
@@ -177,7 +177,7 @@ def _with_absent_rows(a: Sample, rng: Any) -> Sample:
     return Sample(np.insert(a.X, at, strange, axis=0), np.insert(a.y, at, label, axis=0), np.insert(a.weight, at, 0.0))
 
 
-def _renamed(entry: Entry, a: Sample, one: Any, rng: Any) -> float:
+def _relabelled_difference(entry: Entry, a: Sample, one: Any, rng: Any) -> float:
     names = np.array(["delta", "alpha", "gamma", "beta"])[rng.permutation(4)][: a.y.max() + 1]
     other = fitted(entry, Sample(a.X, names[a.y], a.weight))
     order = [other.classes_.tolist().index(name) for name in names]
@@ -192,15 +192,15 @@ def _renamed(entry: Entry, a: Sample, one: Any, rng: Any) -> float:
     return float(np.abs(after - before).max() / (np.abs(before).max() or 1.0))
 
 
-def apart(a: Any, Xa: Any, b: Any, Xb: Any, *, errors: bool = True, factor: Any = 1.0) -> float:
-    """The largest difference in what two models say about their rows, and in their standard errors."""
+def compare_models(a: Any, Xa: Any, b: Any, Xb: Any, *, errors: bool = True, factor: Any = 1.0) -> float:
+    """Return the largest difference of two models' predictions and standard errors."""
     answer = "predict_proba" if hasattr(a, "predict_proba") else "decision_function"
     answer = answer if hasattr(a, answer) else "predict"
     here, there = np.asarray(getattr(a, answer)(Xa)), np.asarray(getattr(b, answer)(Xb))
     scale = 1.0 if answer == "predict_proba" else np.ptp(there) + np.abs(there).max()
     found = float(np.abs(here - there).max() / (scale or 1.0))
     if errors and answer == "predict" and hasattr(a, "std_errors"):
-        first = int(a.fit_intercept)  # of the intercept a unit or an origin says something else
+        first = int(a.fit_intercept)  # units and origins change the intercept
         mine = a.std_errors()[first:] * np.reshape(np.broadcast_to(factor, (Xa.shape[1],)), (-1, 1))
         theirs = b.std_errors()[first:]
         found = max(found, float(np.abs(mine / theirs - 1).max()))

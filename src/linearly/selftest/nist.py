@@ -1,4 +1,4 @@
-"""NIST's reference data sets for least squares: how many digits of every certified figure are right."""
+"""Count the correct digits of every certified figure of NIST's reference data sets for least squares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linearly.dataset.features.polynomial import polynomial_features
 from linearly.exceptions import PrecisionWarning
 from linearly.inference.tidy import glance
 from linearly.models.linear_regression import LinearRegression
-from linearly.selftest import ProgressCallback, Result
+from linearly.selftest import ProgressCallback, Result, list_faults
 from linearly.selftest.rationals import digits, least_squares, rational, worst_digits
 
 SETS: dict[str, dict[str, Any]] = json.loads(
@@ -57,15 +57,15 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
         yield _worst(f"σ, R², RSS, F, {method}", {name: one.others for name, one in found_by.items()}, least[2])
     wrong = []
     for done, name in enumerate(SETS, start=1):
-        wrong += [f"{name} ({method})" for method in too_much_claimed(name)]
+        wrong += [f"{name} ({method})" for method in overclaiming_methods(name)]
         progress(len(SETS) + done, 2 * len(SETS))
     yield Result(
         "digits claimed that are not there, in silence",
-        f"{len(wrong)} of {len(METHODS) * len(SETS)} fits{': ' if wrong else ''}{', '.join(wrong)}",
+        f"{len(wrong)} of {len(METHODS) * len(SETS)} fits{list_faults(wrong, between=', ')}",
         "0",
         not wrong,
     )
-    agree = min(map(digits_of_the_stored_answers, SETS))
+    agree = min(map(stored_digits, SETS))
     yield Result("stored answers against exact fractions", f"≥ {agree} digits", f"≥ {CERTIFIED}", agree >= CERTIFIED)
 
 
@@ -74,39 +74,39 @@ def _worst(what: str, found: dict[str, float], least: float) -> Result:
     return Result(f"{what}: worst is {worst}", f"{found[worst]:.1f} digits", f"≥ {least:g}", found[worst] >= least)
 
 
-def rows_of(name: str) -> tuple[Any, Any]:
-    """What a user passes: `polynomial(x, degree)` or the columns, and y."""
+def load_rows(name: str) -> tuple[Any, Any]:
+    """Return the rows as a user passes them, `polynomial_features(x, degree)` or the columns, and y."""
     stored = SETS[name]
     X = np.array(stored["X"], dtype=np.float64).T
     rows = X if stored["kind"] == "lin" else polynomial_features(X[:, 0], stored["degree"])
     return rows, np.array(stored["y"], dtype=np.float64)
 
 
-def model_of(name: str, method: str) -> tuple[LinearRegression, bool]:
-    """The fitted model, and whether it warned that digits were lost."""
+def fit_set(name: str, method: str) -> tuple[LinearRegression, bool]:
+    """Return the fitted model, and whether it warned that digits were lost."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = LinearRegression(method=method, fit_intercept=SETS[name]["intercept"]).fit(*rows_of(name))
+        model = LinearRegression(method=method, fit_intercept=SETS[name]["intercept"]).fit(*load_rows(name))
     return model, any(issubclass(one.category, PrecisionWarning) for one in caught)
 
 
 def coefficients(model: LinearRegression) -> Any:
-    """All of them, the intercept first."""
+    """Return all coefficients, the intercept first."""
     return np.append(model.intercept_, model.coef_) if model.fit_intercept else model.coef_
 
 
 def fitted(name: str, method: str) -> Digits:
-    """The digits of a fit to a set."""
+    """Return the digits of a fit to a set."""
     stored = SETS[name]
-    model, warned = model_of(name, method)
-    told = glance(model).row(0)
+    model, warned = fit_set(name, method)
+    summary = glance(model).row(0)
     others = [
-        digits(told["sigma"], stored["rsd"]),
-        digits(told["r_squared"], stored["r2"]),
+        digits(summary["sigma"], stored["rsd"]),
+        digits(summary["r_squared"], stored["r2"]),
         digits(model.solution_.rss[0], stored["rss"]),
     ]
     if stored["F"] != "inf":
-        others.append(digits(told["f_statistic"], stored["F"]))
+        others.append(digits(summary["f_statistic"], stored["F"]))
     if model.solution_.dof != stored["df"][1]:
         others.append(0.0)
     return Digits(
@@ -117,23 +117,23 @@ def fitted(name: str, method: str) -> Digits:
     )
 
 
-def too_much_claimed(name: str) -> Iterator[str]:
-    """Methods that claim more digits than they have, against the exact answer for the float64 numbers passed in."""
+def overclaiming_methods(name: str) -> Iterator[str]:
+    """Yield methods that claim more digits than they have, against the rational answer for the float64 numbers."""
     stored = SETS[name]
-    rows, y = rows_of(name)
+    rows, y = load_rows(name)
     if stored["kind"] == "lin":
         X: Any = rows
     else:
         X = [[x**d for d in range(1, stored["degree"] + 1)] for x in rational(np.asarray(rows)[:, 0])]
     exact = least_squares(X, y, intercept=stored["intercept"])
     for method in METHODS:
-        model, warned = model_of(name, method)
+        model, warned = fit_set(name, method)
         if model.solution_.digits > worst_digits(coefficients(model), exact.coef) + 1 and not warned:
             yield method
 
 
-def digits_of_the_stored_answers(name: str) -> int:
-    """To how many digits the stored coefficients are those of exact arithmetic on the decimal data."""
+def stored_digits(name: str) -> int:
+    """Return to how many digits the stored coefficients equal those of rational arithmetic on the decimal data."""
     stored = SETS[name]
     columns = rational(stored["X"])
     if stored["kind"] == "lin":

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import inf, log10
+from math import inf, isqrt, log10
 from typing import Any
 
 import numpy as np
 
 
 def rational(value: Any) -> Any:
-    """A number, or a nested list or array of numbers, as fractions: exactly what the float64 (or the text) says."""
+    """Return a number, or a nested list or array of numbers, as fractions equal to the float64 or the text."""
     if isinstance(value, str):
         return Fraction(Decimal(value))
     if isinstance(value, Fraction | int):
@@ -24,7 +24,7 @@ def rational(value: Any) -> Any:
 
 
 def digits(actual: Any, expected: Any) -> float:
-    """Correct decimal digits, at most 16 (NIST's log relative error); absolute where the truth is 0."""
+    """Return the correct decimal digits, at most 16 (NIST's log relative error); absolute if the truth is 0."""
     expected = rational(expected)
     if not np.isfinite(float(actual)):
         return 0.0
@@ -33,16 +33,16 @@ def digits(actual: Any, expected: Any) -> float:
 
 
 def worst_digits(actual: Any, expected: Any) -> float:
-    """The digits of the worst of many numbers."""
+    """Return the digits of the worst of many numbers."""
     pairs = list(zip(np.ravel(actual), np.ravel(np.array(rational(expected), dtype=object)), strict=True))
     return min(digits(a, e) for a, e in pairs)
 
 
 def square_root(value: Fraction) -> Fraction:
-    """The square root of a fraction to more than 30 digits."""
+    """Return the square root of a fraction to more than 30 digits."""
     shift = 2 * max(0, 220 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
     scaled = (value.numerator << shift) // value.denominator
-    return Fraction(_integer_root(scaled), 1 << (shift // 2))
+    return Fraction(isqrt(scaled), 1 << (shift // 2))
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,6 @@ def inverse(A: Sequence[Sequence[Fraction]]) -> list[list[Fraction]]:
                 factor = M[i][j]
                 M[i] = [u - factor * v for u, v in zip(M[i], M[j], strict=True)]
     return [row[q:] for row in M]
-
-
-def _integer_root(n: int) -> int:
-    root = 1 << ((n.bit_length() + 1) // 2) if n else 0
-    while root and (better := (root + n // root) // 2) < root:
-        root = better
-    return root
 
 
 def _minus_log10(error: Fraction) -> float:

@@ -1,4 +1,4 @@
-"""Verdicts on separability against an exact simplex method, and every proof re-done in fractions."""
+"""Check verdicts on separability against a rational simplex method, and every proof in fractions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linearly.algorithm.separability.decide import separability
-from linearly.selftest import ProgressCallback, Result
+from linearly.selftest import ProgressCallback, Result, list_faults
 from linearly.selftest.hyperplanes import oracle, proven
 
 SHORT, LONG = 200, 8000
@@ -26,11 +26,11 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
 
     random = ((*random_set(seed), seed) for seed in range(sets))
     close = ((*hairline(seed), True, seed) for seed in range(hairlines))
-    yield from _judged("random sets", random, sets, show)
-    yield from _judged("sets within rounding of a hyperplane", close, hairlines, lambda done: show(sets + done))
+    yield from _check_verdicts("random sets", random, sets, show)
+    yield from _check_verdicts("sets within rounding of a hyperplane", close, hairlines, lambda done: show(sets + done))
 
 
-def _judged(what: str, drawn: Iterator[tuple[Any, Any, bool, int]], n: int, progress: Any) -> Iterator[Result]:
+def _check_verdicts(what: str, drawn: Iterator[tuple[Any, Any, bool, int]], n: int, progress: Any) -> Iterator[Result]:
     verdicts: Counter[str] = Counter()
     false, unproven = [], []
     for X, y, fit_intercept, seed in drawn:
@@ -42,16 +42,18 @@ def _judged(what: str, drawn: Iterator[tuple[Any, Any, bool, int]], n: int, prog
             unproven.append(seed)
         progress(seed + 1)
     seen = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
-    yield Result(f"{what}: false verdicts", f"{_count(false, n)} ({seen})", "0", not false and len(verdicts) == 3)
-    yield Result(f"{what}: proofs that fail in fractions", _count(unproven, n), "0", not unproven)
+    yield Result(
+        f"{what}: false verdicts", f"{_describe_seeds(false, n)} ({seen})", "0", not false and len(verdicts) == 3
+    )
+    yield Result(f"{what}: proofs that fail in fractions", _describe_seeds(unproven, n), "0", not unproven)
 
 
-def _count(seeds: list[int], n: int) -> str:
-    return f"{len(seeds)} of {n:,}" + (f" (seeds {', '.join(map(str, seeds[:5]))})" if seeds else "")
+def _describe_seeds(seeds: list[int], n: int) -> str:
+    return f"{len(seeds)} of {n:,}{list_faults(list(map(str, seeds)), 5, ': seeds ', ', ')}"
 
 
 def random_set(seed: int) -> tuple[Any, Any, bool]:
-    """Small sets of every kind: grids with ties, decimals, offsets, extreme scales, duplicates, collinear columns."""
+    """Draw a small set: grid with ties, decimals, offset, extreme scales, duplicates or collinear columns."""
     rng = np.random.default_rng(seed)
     K, p = int(rng.choice([2, 2, 2, 3, 4])), int(rng.integers(1, 6))
     n = int(rng.integers(K, 18 if K == 2 else 12))
@@ -84,7 +86,7 @@ def random_set(seed: int) -> tuple[Any, Any, bool]:
 
 
 def hairline(seed: int) -> tuple[Any, Any]:
-    """Rows within a few units in the last place of one hyperplane, labelled by the side they are on exactly."""
+    """Draw rows within a few units in the last place of a hyperplane, labelled by their exact side."""
     rng = np.random.default_rng(seed)
     p, n = int(rng.integers(1, 6)), int(rng.integers(6, 30))
     X, w, b = rng.standard_normal((n, p)), rng.standard_normal(p), rng.standard_normal()

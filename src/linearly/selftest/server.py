@@ -1,4 +1,4 @@
-"""The lab's server, started for the purpose: it answers to the holder of its link on this machine alone."""
+"""Start the lab's server and check that it answers only to the holder of its link on this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from linearly.selftest import ProgressCallback, Result, not_run
+from linearly.selftest import ProgressCallback, Result, list_faults, not_run
 from linearly.selftest.kill_tests import PATIENCE, PYTHON
 
 PAGE = "0123456789abcdef"
@@ -26,7 +26,7 @@ serve(open_browser=False, announce=lambda url: print(url, flush=True))
 
 
 class Lab(NamedTuple):
-    """Where a running lab is."""
+    """A running lab."""
 
     process: subprocess.Popen[str]
     port: int
@@ -44,7 +44,7 @@ class Request(NamedTuple):
 
 
 def message(rest: str) -> bytes:
-    """A message of the page's own tab."""
+    """Return a message of the page's own tab."""
     return f'{{"page": "{PAGE}", {rest}}}'.encode()
 
 
@@ -92,21 +92,21 @@ REFUSED = {
 
 
 def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
-    """Requests that a running lab answered and should not have; the one it should; and how it ends."""
+    """Yield the requests that a running lab should refuse, the one it should answer, and how it ends."""
     missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
     if missing:
         needs = f"{' and '.join(missing)}: pip install 'linearly[lab]'"
         for what in REFUSED:
             yield not_run(what, "all refused", needs)
         return
-    with running() as lab:
-        status, _, body = asked(lab, Request((200,)))
+    with run_lab() as lab:
+        status, _, body = send(lab, Request((200,)))
         answered = status == 200 and "state" in json.loads(body)
         yield Result("the page's own message", "answered" if answered else f"status {status}", "answered", answered)
         for done, (what, requests) in enumerate(REFUSED.items(), start=1):
-            yield _refusals(lab, what, requests)
+            yield _check_refusals(lab, what, requests)
             progress(done, len(REFUSED) + 1)
-        yield _elsewhere(lab)
+        yield _check_other_address(lab)
         if sys.platform != "win32":
             lab.process.send_signal(signal.SIGINT)
             code = lab.process.wait(PATIENCE)
@@ -114,8 +114,8 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
 
 
 @contextmanager
-def running() -> Iterator[Lab]:
-    """A lab in a process of its own, ended afterwards."""
+def run_lab() -> Iterator[Lab]:
+    """Run a lab in a process of its own."""
     command = [*PYTHON, "-c", SERVE]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
@@ -128,8 +128,8 @@ def running() -> Iterator[Lab]:
             process.kill()
 
 
-def asked(lab: Lab, request: Request) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of the answer to a raw request; headers of None are left out."""
+def send(lab: Lab, request: Request) -> tuple[int, dict[str, str], bytes]:
+    """Send a raw request; return status, headers and body of the answer. Headers of None are left out."""
     body = message('"do": "open"') if request.body is None else request.body
     sent = {
         "Host": f"127.0.0.1:{lab.port}",
@@ -149,11 +149,11 @@ def asked(lab: Lab, request: Request) -> tuple[int, dict[str, str], bytes]:
             return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
 
 
-def _refusals(lab: Lab, what: str, requests: dict[str, Request]) -> Result:
+def _check_refusals(lab: Lab, what: str, requests: dict[str, Request]) -> Result:
     answered = []
     for name, request in requests.items():
         try:
-            status, _, body = asked(lab, request)
+            status, _, body = send(lab, request)
         except TimeoutError:
             answered.append(f"{name} (waited for)")
             continue
@@ -163,13 +163,12 @@ def _refusals(lab: Lab, what: str, requests: dict[str, Request]) -> Result:
             continue
         if status not in request.status or b"Traceback" in body:
             answered.append(f"{name} ({status})")
-    figure = f"{len(requests) - len(answered)} of {len(requests)} refused"
-    figure += f": not {', '.join(answered)}" if answered else ""
+    figure = f"{len(requests) - len(answered)} of {len(requests)} refused{list_faults(answered, None, ': not ', ', ')}"
     return Result(what, figure, "all refused", not answered)
 
 
-def _elsewhere(lab: Lab) -> Result:
-    """Whether the port can be reached at another address of this machine than 127.0.0.1."""
+def _check_other_address(lab: Lab) -> Result:
+    """Check that the port is closed at other addresses of this machine than 127.0.0.1."""
     what, required = "its port at this machine's other address", "closed"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:

@@ -1,4 +1,4 @@
-"""The same rows in any blocks, on any number of threads, in files and on clusters: the same model."""
+"""Check that the same rows give the same model in any blocks, threads, files and clusters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn.base import clone
 import linearly as ly
 from linearly.dataset.rows.block import Block
 from linearly.dataset.rows.reduce import reduce_blocks
-from linearly.selftest import ProgressCallback, Result, not_run
+from linearly.selftest import ProgressCallback, Result, list_faults, not_run
 
 S = TypeVar("S")
 
@@ -54,30 +54,28 @@ ADDED = (
 
 
 class CutRows:
-    """Rows cut anywhere."""
+    """In-memory rows in blocks that are cut anywhere."""
 
     def __init__(self, X: Any, y: Any = None, weight: Any = None, cuts: Iterable[int] = ()) -> None:
         self.X, self.y, self.weight = X, y, weight
         self.names = tuple(f"x{j}" for j in range(X.shape[1]))
         self.edges = [0, *sorted(cuts), X.shape[0]]
 
+    def _block(self, start: int, stop: int) -> Block:
+        y = None if self.y is None else self.y[start:stop]
+        weight = None if self.weight is None else self.weight[start:stop]
+        return Block(self.X[start:stop], y, weight, start, self.names)
+
     def __iter__(self) -> Iterator[Block]:
-        for start, stop in pairwise(self.edges):
-            y = None if self.y is None else self.y[start:stop]
-            weight = None if self.weight is None else self.weight[start:stop]
-            yield Block(self.X[start:stop], y, weight, start, self.names)
+        return (self._block(start, stop) for start, stop in pairwise(self.edges))
 
     def reduce(self, f: Callable[[Block], S]) -> S:
-        """The sum of f over the blocks."""
-        return reduce_blocks((partial(_itself, block) for block in self), f)
-
-
-def _itself(block: Block) -> Block:
-    return block
+        """Return the sum of f over the blocks."""
+        return reduce_blocks((partial(self._block, start, stop) for start, stop in pairwise(self.edges)), f)
 
 
 def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
-    """Bits on one thread and two; differences between blockings, orders of merging, files and clusters."""
+    """Yield the differences between threads, blockings, orders of merging, files and clusters."""
     steps = 7 if long else 4
     X, y, labels = data(600, 7)
     yield _threads(X, y, labels)
@@ -101,7 +99,7 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
 
 
 def data(n: int, seed: int) -> tuple[Any, Any, Any]:
-    """X, a numeric target, and two overlapping classes, by rows that are not sorted by anything."""
+    """Return X, a numeric target, and two overlapping classes, in no order."""
     rng = np.random.default_rng(seed)
     X = rng.normal(loc=[0.0, 5.0, -3.0], size=(n, 3))
     y = X @ [1.0, -2.0, 0.5] + rng.normal(size=n)
@@ -109,14 +107,14 @@ def data(n: int, seed: int) -> tuple[Any, Any, Any]:
 
 
 def fitted(model: Any, *rows: Any) -> Any:
-    """A fresh fit; perceptrons need not settle."""
+    """Return a fresh fit without its warnings; perceptrons need not converge."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return clone(model).fit(*rows)
 
 
 def numbers(model: Any, X: Any) -> list[Any]:
-    """What a fit is: its coefficients, its uncertainty, and what it says about rows."""
+    """Return the coefficients of a fit, its covariance, and its scores of rows."""
     found = []
     for name in ("coef_", "intercept_", "alpha_", "covariance_"):
         try:
@@ -133,19 +131,19 @@ def numbers(model: Any, X: Any) -> list[Any]:
 
 
 def difference(a: Any, b: Any, X: Any) -> float:
-    """The largest difference between the numbers of two models, on the scale of the largest of each kind."""
+    """Return the largest difference between the numbers of two models, relative to the largest of each kind."""
     pairs = list(zip(numbers(a, X), numbers(b, X), strict=True))
     return max(float(np.abs(u - v).max() / (np.abs(v).max() or 1.0)) for u, v in pairs)
 
 
 def same_bits(a: Any, b: Any, X: Any) -> bool:
-    """Whether all numbers of two models are equal."""
+    """Return whether all numbers of two models are equal."""
     return all(u.tobytes() == v.tobytes() for u, v in zip(numbers(a, X), numbers(b, X), strict=True))
 
 
 @contextmanager
 def on_threads(count: int) -> Iterator[None]:
-    """So many threads a fold, while it lasts."""
+    """Use so many threads."""
     before = os.environ.get("LINEARLY_NUM_THREADS")
     os.environ["LINEARLY_NUM_THREADS"] = str(count)
     try:
@@ -157,17 +155,17 @@ def on_threads(count: int) -> Iterator[None]:
             os.environ["LINEARLY_NUM_THREADS"] = before
 
 
-def each(y: Any, labels: Any) -> Iterator[tuple[Any, Any]]:
-    """Every estimator and its target."""
+def estimators_with_targets(y: Any, labels: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every estimator and its target."""
     yield from ((model, y) for model in REGRESSION)
     yield from ((model, labels) for model in (*CLASSIFICATION, *ONE_ROW_AFTER_ANOTHER))
 
 
 def _threads(X: Any, y: Any, labels: Any) -> Result:
-    models = list(each(y, labels))
+    models = list(estimators_with_targets(y, labels))
     cuts = range(37, len(X), 37)
-    other = [repr(model) for model, target in models if _feels_threads(model, X, CutRows(X, target, cuts=cuts))]
-    return _bits(f"{len(cuts) + 1} blocks on 1 and 2 threads, {len(models)} estimators", other, len(models))
+    other = [repr(model) for model, target in models if _depends_on_threads(model, X, CutRows(X, target, cuts=cuts))]
+    return _bits_result(f"{len(cuts) + 1} blocks on 1 and 2 threads, {len(models)} estimators", other, len(models))
 
 
 def _threads_on_many_rows() -> Result:
@@ -177,11 +175,11 @@ def _threads_on_many_rows() -> Result:
         (ly.LogisticRegression(), labels),
         (ly.LinearDiscriminantAnalysis(), labels),
     )
-    other = [repr(model) for model, target in models if _feels_threads(model, X[:1000], X, target)]
-    return _bits(f"{len(X):,} rows on 1 and 2 threads", other, len(models))
+    other = [repr(model) for model, target in models if _depends_on_threads(model, X[:1000], X, target)]
+    return _bits_result(f"{len(X):,} rows on 1 and 2 threads", other, len(models))
 
 
-def _feels_threads(model: Any, X: Any, *rows: Any) -> bool:
+def _depends_on_threads(model: Any, X: Any, *rows: Any) -> bool:
     with on_threads(1):
         one = fitted(model, *rows)
     with on_threads(2):
@@ -189,15 +187,15 @@ def _feels_threads(model: Any, X: Any, *rows: Any) -> bool:
     return not same_bits(one, two, X)
 
 
-def _bits(what: str, other: list[str], fits: int) -> Result:
-    figure = f"other bits in {len(other)} of {fits} fits{': ' if other else ''}{', '.join(other)}"
+def _bits_result(what: str, other: list[str], fits: int) -> Result:
+    figure = f"other bits in {len(other)} of {fits} fits{list_faults(other, between=', ')}"
     return Result(what, figure, "0", not other)
 
 
 def _blockings(X: Any, y: Any, labels: Any, times: int) -> Result:
     rng = np.random.default_rng(9)
     worst = 0.0
-    models = list(each(y, labels))
+    models = list(estimators_with_targets(y, labels))
     for model, target in models:
         whole = fitted(model, X, target)
         for _ in range(times):
@@ -237,16 +235,16 @@ def _files(X: Any, y: Any, labels: Any) -> Result:
         return not_run(what, f"≤ {WITHIN:g}", "pyarrow: pip install 'linearly[files]'")
     worst = 0.0
     with tempfile.TemporaryDirectory(prefix="linearly-selftest-") as folder:
-        for source in written(Path(folder), X, y, labels):
-            for model, target in each(y, labels):
+        for source in write_files(Path(folder), X, y, labels):
+            for model, target in estimators_with_targets(y, labels):
                 column = "y" if target is y else "label"
                 away = fitted(model, ly.scan(str(source), target=column, features=list(FEATURES)))
                 worst = max(worst, difference(away, fitted(model, X, target), X))
     return _within(what, worst)
 
 
-def written(folder: Path, X: Any, y: Any, labels: Any) -> Iterator[Path]:
-    """The same table as files of several kinds."""
+def write_files(folder: Path, X: Any, y: Any, labels: Any) -> Iterator[Path]:
+    """Write the table as files of several kinds, and yield their paths."""
     import gzip
 
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Files that a stranger may send: model files with one thing changed, and bytes that are no model file."""
+"""Untrusted files: model files with one thing changed, and bytes that are not a model file."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 Change = Callable[[Any], None]
 
 
 def signed(plain: dict[str, Any]) -> bytes:
-    """The file with a digest that fits, as a stranger would make it, so that what is behind it is reached."""
+    """Return the file with a valid digest, so that the checks behind it are reached."""
     body = {name: value for name, value in plain.items() if name not in ("format", "version", "digest")}
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     digest = hashlib.blake2b(text.encode("ascii"), digest_size=32).hexdigest()
@@ -20,35 +22,21 @@ def signed(plain: dict[str, Any]) -> bytes:
 
 
 def changed(plain: dict[str, Any], name: str) -> bytes:
-    """The file with one of the changes of `HOSTILE`."""
+    """Return the file with one of the changes of `HOSTILE`."""
     other = copy.deepcopy(plain)
     HOSTILE[name](other)
     return signed(other)
 
 
 def put(*path_and_value: Any) -> Change:
-    """A change of the plain file: the value at a path of keys."""
-    *path, value = path_and_value
-
-    def change(plain: Any) -> None:
-        at = plain
-        for key in path[:-1]:
-            at = at[key]
-        at[path[-1]] = value
-
-    return change
+    """Return a change that sets the value at a path of keys."""
+    *path, last, value = path_and_value
+    return lambda plain: reduce(getitem, path, plain).__setitem__(last, value)
 
 
 def drop(*path: Any) -> Change:
-    """A change of the plain file: what is at a path of keys goes."""
-
-    def change(plain: Any) -> None:
-        at = plain
-        for key in path[:-1]:
-            at = at[key]
-        del at[path[-1]]
-
-    return change
+    """Return a change that deletes what is at a path of keys."""
+    return lambda plain: reduce(getitem, path[:-1], plain).__delitem__(path[-1])
 
 
 STATE = ("estimator", "state")
