@@ -28,7 +28,7 @@ from linearly.dataset.design.missing_markers import as_markers, without_markers
 from linearly.dataset.design.numeric_text_checks import check_no_numeric_text
 from linearly.dataset.design.zero_weights import extend_design, fit_design
 from linearly.dataset.rows.block import Rows
-from linearly.dataset.rows.tables import Chunk, Tables, known_columns
+from linearly.dataset.rows.tables import Chunk, Tables, check_columns_known
 from linearly.dataset.sources import as_tables, read_as
 from linearly.exceptions import warn_at_caller
 from linearly.formatting import shown, visible
@@ -228,7 +228,7 @@ def design_for(
     without = [name for name in (weight, groups) if name]
     design = formula_design(formula, tables.schema, unseen=unseen, without=without)
     for name, what in ((weight, "weight column"), (groups, "column of groups")):
-        known_columns([] if name is None else [name], tables.schema, what)
+        check_columns_known([] if name is None else [name], tables.schema, what)
     for name in () if design.target is None else design.target.factor.required_columns:
         check_groups(groups, name, weight)
     return replace(design, weight=weight, groups=groups, missing=missing)
@@ -664,7 +664,7 @@ class Model:
                 raise ValueError(f"The column {name!r} cannot be kept: the answers have a column of that name.")
         tables = read_as(data, self.design)
         needed = self.design.without_target().required_columns
-        known_columns([*needed, *keep], tables.schema)
+        check_columns_known([*needed, *keep], tables.schema)
         return tables.select(list(dict.fromkeys([*needed, *keep])))
 
     def _new_rows(self, data: Any) -> Rows:

@@ -454,14 +454,14 @@ class TestLiterally:
             r_squared = 1 - model.solution_.rss[0] / model.solution_.tss[0]
             assert model.score(X, y, sample_weight=weight) == pytest.approx(r_squared, rel=1e-11)
 
-    @pytest.mark.parametrize("error_variance", ["normal", "residuals"])
-    def test_draws_vary_as_the_coefficients_do(self, method, alpha, intercept, penalize, error_variance):
+    @pytest.mark.parametrize("error_model", ["normal", "residuals"])
+    def test_draws_vary_as_the_coefficients_do(self, method, alpha, intercept, penalize, error_model):
         model, X, y, *_ = self.fitted(method, alpha, intercept, penalize)
         model.fit(X, y)
-        draws = model.sample_coefficients(4000, error_variance, X=X, y=y, random_state=0)
+        draws = model.sample_coefficients(4000, error_model, X=X, y=y, random_state=0)
         center = np.append(model.intercept_, model.coef_) if intercept else model.coef_
         draws = draws - center
-        if error_variance == "residuals":
+        if error_model == "residuals":
             draws = draws * np.sqrt(model.solution_.sigma2[0] / (y - model.predict(X)).var())
         size = model.std_errors()[:, 0]
         draws, covariance = draws / size, model.covariance_ / np.outer(size, size)

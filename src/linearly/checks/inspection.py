@@ -10,7 +10,7 @@ from linearly.checks.column_checks import find_codes, find_missing, find_numeric
 from linearly.checks.column_profile import Profile, profile_columns
 from linearly.checks.finding import Finding
 from linearly.checks.joint_checks import inspect_jointly
-from linearly.dataset.rows.tables import Tables, known_columns
+from linearly.dataset.rows.tables import Tables, check_columns_known
 from linearly.dataset.sources import as_tables
 
 
@@ -51,8 +51,8 @@ def inspect_table(data: Any, target: str | None = None, weight: str | None = Non
     [('unit', 'is constant (5 in every row)', 'leave it out')]
     """
     tables = as_tables(data)
-    known_columns([target] if target is not None else [], tables.schema, "target column")
-    known_columns([weight] if weight is not None else [], tables.schema)
+    check_columns_known([target] if target is not None else [], tables.schema, "target column")
+    check_columns_known([weight] if weight is not None else [], tables.schema)
     profile = profile_columns(tables, counted=target)
     return Inspection(profile, list(_iter_findings(tables, profile, target, weight)))
 

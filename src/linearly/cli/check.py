@@ -65,12 +65,12 @@ def check(
     """
     from linearly.checks import inspect_table
     from linearly.dataset.design.missing_markers import without_markers
-    from linearly.dataset.rows.tables import known_columns
+    from linearly.dataset.rows.tables import check_columns_known
 
     with Progress() as progress:
         tables: Tables = without_markers(read_tables(data, progress), na)
-        known_columns([target] if target is not None else [], tables.schema, "target column")
-        known_columns([*without, *([weight] if weight is not None else [])], tables.schema)
+        check_columns_known([target] if target is not None else [], tables.schema, "target column")
+        check_columns_known([*without, *([weight] if weight is not None else [])], tables.schema)
         for name, role in ((target, "--target"), (weight, "--weight")):
             if name in without:
                 raise click.UsageError(f"{role} {name} and --without {name} contradict each other: leave one out.")

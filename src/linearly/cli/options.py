@@ -86,9 +86,9 @@ def choose_features(
         _check_no_dates(schema, chosen)
     if not without:
         return list(features) or None
-    from linearly.dataset.rows.tables import known_columns
+    from linearly.dataset.rows.tables import check_columns_known
 
-    known_columns(without, schema)
+    check_columns_known(without, schema)
     return chosen
 
 

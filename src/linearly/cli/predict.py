@@ -148,14 +148,14 @@ def evaluate(model: str, data: str, positive: str | None, level: float, as_json:
     Example:
       linearly evaluate model.json test.csv --positive yes
     """
-    from linearly.dataset.rows.tables import known_columns
+    from linearly.dataset.rows.tables import check_columns_known
     from linearly.evaluation.evaluate import evaluate as evaluate_estimator
 
     fitted = load_model(model)
     with Progress() as progress:
         tables: Tables = read_tables(data, progress)
         assert fitted.design.target is not None
-        known_columns(fitted.design.target.factor.required_columns, tables.schema, "target column")
+        check_columns_known(fitted.design.target.factor.required_columns, tables.schema, "target column")
         rows = fitted.design_rows(tables)
         result = evaluate_estimator(fitted.estimator, rows, positive=_label(fitted, positive), level=level)
     if not as_json:

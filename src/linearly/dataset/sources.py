@@ -15,7 +15,7 @@ from linearly.dataset.design.missing_markers import as_markers, without_markers
 from linearly.dataset.design.numeric_text_checks import check_no_numeric_text
 from linearly.dataset.design.zero_weights import fit_design
 from linearly.dataset.rows.block import is_frame
-from linearly.dataset.rows.level_spelling import spell_levels
+from linearly.dataset.rows.level_spelling import spell_level
 from linearly.dataset.rows.tables import FrameTables, Tables
 
 
@@ -96,7 +96,7 @@ def _pandas_arrow(pa: Any, values: Any) -> Any:
         return pa.array(values, from_pandas=True)
     categories: Any = values.categories
     numbers = getattr(categories.dtype, "kind", "O") in "biuf"
-    words = pa.array(categories) if numbers else pa.array(list(map(spell_levels, categories)), pa.string())
+    words = pa.array(categories) if numbers else pa.array(list(map(spell_level, categories)), pa.string())
     codes = np.asarray(values.codes)
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), words, ordered=True)
 

@@ -111,21 +111,21 @@ def cross_validate(
 
 
 @dataclass(frozen=True)
-class FoldSummaries:
+class SummaryPerFold:
     """One summary per fold."""
 
     parts: tuple[Any, ...]
 
-    def __add__(self, other: FoldSummaries) -> FoldSummaries:
-        return FoldSummaries(tuple(map(add, self.parts, other.parts)))
+    def __add__(self, other: SummaryPerFold) -> SummaryPerFold:
+        return SummaryPerFold(tuple(map(add, self.parts, other.parts)))
 
     def training_summary(self, j: int) -> Any:
         """Return the summary of all rows that fold j does not hold out."""
         return reduce(add, self.parts[:j] + self.parts[j + 1 :])
 
 
-def _summarize_folds(block: Block, summary: Callable[[Block], Any], K: int) -> FoldSummaries:
-    return FoldSummaries(tuple(summary(held_out(block, K, j)) for j in range(K)))
+def _summarize_folds(block: Block, summary: Callable[[Block], Any], K: int) -> SummaryPerFold:
+    return SummaryPerFold(tuple(summary(held_out(block, K, j)) for j in range(K)))
 
 
 def held_out(block: Block, K: int, j: int) -> Block:

@@ -17,23 +17,23 @@ from linearly.models.parameter_checks import check_integer
 
 
 @single_threaded_blas()
-def draw_coefficients(model: LeastSquaresBase, n: int, error_variance: str, X: Any, y: Any, random_state: Any) -> Array:
+def draw_coefficients(model: LeastSquaresBase, n: int, error_model: str, X: Any, y: Any, random_state: Any) -> Array:
     """Return n draws of β̂ − (X'X + αI)⁻¹X'ε, intercept first; NaN for terms that the rows do not determine."""
     solution = require_solution(model)
     check_single_target(model, "sample_coefficients")
     n = check_integer("n", n, 1)
     draw = check_random_state(random_state)
     center = np.where(solution.identified, estimates(solution)[:, 0], np.nan)
-    if error_variance == "normal":
+    if error_model == "normal":
         # X'ε is normal with covariance σ²X'X, so β† − β̂ is a root of the covariance times standard normal numbers.
         values, vectors = np.linalg.eigh(solution.shrinkage)
         root = solution.inverse_root @ (vectors * np.sqrt(np.maximum(values, 0.0)))
         z = draw.standard_normal((n, root.shape[1]))
         return np.asarray(center - np.sqrt(solution.sigma2[0]) * z @ root.T)
-    if error_variance != "residuals":
-        raise ValueError(f'error_variance must be "normal" or "residuals", not {error_variance!r}.')
+    if error_model != "residuals":
+        raise ValueError(f'error_model must be "normal" or "residuals", not {error_model!r}.')
     if X is None or y is None:
-        raise ValueError('error_variance="residuals" resamples the residuals of the fitted rows: pass X= and y=.')
+        raise ValueError('error_model="residuals" resamples the residuals of the fitted rows: pass X= and y=.')
     # A QR factor holds the sum of the weights as squares of their roots, hence to within rounding.
     if abs(solution.weight - solution.n) > 1e-9 * solution.n or solution.log_weight != 0:
         raise ValueError('The errors of a fit with weights are not alike, so they cannot be resampled: use "normal".')

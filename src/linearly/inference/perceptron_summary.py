@@ -29,7 +29,7 @@ def explain(model: Any, X: Any = None, y: Any = None) -> Summary:
         if certificate.verdict == "separable":
             facts["margin found"] = certificate.margin
             bound = certificate.mistake_bound()
-            if model._novikoff():
+            if model.novikoff_bound_applies():
                 facts["Novikoff's bound on updates"] = bound
                 notes.append(_compare_with_bound(model.n_updates_, bound))
         else:

@@ -205,5 +205,5 @@ class BatchPerceptron(LinearPerceptron):
             return f"the correction of pass {self.n_passes_} had {norm}; {left}"
         return f"max_passes={self.max_passes} reached, the last pass found {last} mistake{'s' * (last != 1)}; {left}"
 
-    def _novikoff(self) -> bool:
+    def novikoff_bound_applies(self) -> bool:
         return False  # the bound is for updates by one row

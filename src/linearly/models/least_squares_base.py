@@ -108,7 +108,7 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
         return from_inference.prediction_interval(self, X, level, kind)
 
     def sample_coefficients(
-        self, n: int, error_variance: str = "normal", *, X: Any = None, y: Any = None, random_state: Any = None
+        self, n: int, error_model: str = "normal", *, X: Any = None, y: Any = None, random_state: Any = None
     ) -> Array:
         """Draw coefficients as they would have been for other errors: the uncertainty of the fit as a cloud.
 
@@ -118,10 +118,10 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
         ----------
         n : int
             Number of draws.
-        error_variance : {"normal", "residuals"}, default="normal"
+        error_model : {"normal", "residuals"}, default="normal"
             Draw ε from a normal distribution with the fitted variance, or resample the residuals.
         X, y : array-like, default=None
-            The fitted rows, required for ``error_variance="residuals"``.
+            The fitted rows, required for ``error_model="residuals"``.
         random_state : int, RandomState or None, default=None
             Seed of the draws.
 
@@ -130,7 +130,7 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
         ndarray of shape (n, n_terms)
             Draws, the intercept first. Terms that the rows do not determine are NaN.
         """
-        return np.asarray(from_inference.draw_coefficients(self, n, error_variance, X, y, random_state))
+        return np.asarray(from_inference.draw_coefficients(self, n, error_model, X, y, random_state))
 
     def summary(self) -> PrintedSummary:
         """Return the fit on one screen: fit statistics, coefficients with intervals, and their accuracy.

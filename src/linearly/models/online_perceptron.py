@@ -186,7 +186,7 @@ class OnlinePerceptron(PerceptronBase):
         why = f"max_passes={self.max_passes} reached, {last}"
         return why + (f"; no hyperplane separates these rows: {proof}" if proof else "")
 
-    def _novikoff(self) -> bool:
+    def novikoff_bound_applies(self) -> bool:
         return self.init == "zeros"
 
     def _error(self, rows: Rows) -> float:

@@ -27,7 +27,7 @@ def linear_scores(X: Any, coefficients: Array, constants: Array) -> Array:
     return S
 
 
-def smallest_distance(X: Any, center: Array, roots: Array, moved: Array, K: int) -> Array:
+def excess_squared_distances(X: Any, center: Array, roots: Array, moved: Array, K: int) -> Array:
     """Return by how much ‖(x − center)R_k − moved_k‖² exceeds the smallest of the K, n × K; it may be infinite."""
     half = dense_float64(X) / 2 - center / 2  # the difference of two numbers of size 1e308 may exceed float64
     P, exponent = scaled_product(half, roots)

@@ -136,7 +136,7 @@ class Perceptron(OnlinePerceptron, LinearPerceptron):
         if not self._settled():
             warn_at_caller(
                 f"The perceptron did not settle: {self.stop_reason_}. PocketPerceptron and AveragedPerceptron do "
-                "not hang on the last mistake; explain(X, y) says whether any hyperplane separates these rows.",
+                "not depend on the last mistake; explain(X, y) says whether any hyperplane separates these rows.",
                 ConvergenceWarning,
             )
         return self

@@ -96,7 +96,7 @@ class PerceptronBase(LabelClassifier):
         """Return the scores of a block, n × 1 for two classes and n × K for more; raise on NaN and infinity."""
         raise NotImplementedError
 
-    def _novikoff(self) -> bool:
+    def novikoff_bound_applies(self) -> bool:
         """Return whether Novikoff's bound holds: weights start at zero, and each update is by one row."""
         raise NotImplementedError
 

@@ -212,5 +212,5 @@ class PocketPerceptron(LinearPerceptron):
             return f"max_updates={self.max_updates} reached; {pocket}"
         return f"pass {self.n_passes_} made no mistake; {pocket}"
 
-    def _novikoff(self) -> bool:
+    def novikoff_bound_applies(self) -> bool:
         return self.init == "zeros"

@@ -13,7 +13,7 @@ from linearly.kernels.double_double import to_float64
 from linearly.kernels.matrices import dense
 from linearly.models.base import Array
 from linearly.models.discriminant_base import REMEDY, DiscriminantBase, digits_of_gram, towards_identity
-from linearly.models.overflow_safe_scores import smallest_distance
+from linearly.models.overflow_safe_scores import excess_squared_distances
 from linearly.models.score_classifier import softmax
 
 
@@ -103,7 +103,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantBase):
         scores = np.asarray(self._constants - 0.5 * distances)
         if not np.isfinite(best := scores.max(axis=1)).all():
             far = np.flatnonzero(~np.isfinite(best))
-            excess = smallest_distance(rows[far], self._center, self._roots, self._moved, K)
+            excess = excess_squared_distances(rows[far], self._center, self._roots, self._moved, K)
             scores[far] = self._constants - 0.5 * excess
         return scores
 

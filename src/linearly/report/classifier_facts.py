@@ -161,7 +161,7 @@ def _training(model: Any) -> Facts | None:
         "updates": int(model.n_updates_),
         "passes": int(model.n_passes_),
         "stopped": str(getattr(model, "stop_reason_", "")),
-        "novikoff": bool(model._novikoff()) if hasattr(model, "_novikoff") else False,
+        "novikoff": bool(model.novikoff_bound_applies()) if hasattr(model, "novikoff_bound_applies") else False,
     }
     errors = np.asarray(getattr(model, "error_history_", []))
     if not len(errors):

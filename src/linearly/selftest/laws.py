@@ -97,7 +97,7 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
 
 
 def find_violation(law: str, seed: int) -> str:
-    """Return how the law is find_violation in the case of this seed; empty if it holds."""
+    """Return how the law is violated in the case of this seed; empty if it holds."""
     rng = np.random.default_rng(seed)
     obeying = [entry for entry in ENTRIES if law in entry.laws]
     entry = obeying[seed // len(LAWS) % len(obeying)]  # each in its turn, so that few cases try all of them

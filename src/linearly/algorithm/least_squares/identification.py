@@ -54,10 +54,10 @@ def undetermined_coefs(X: Array, intercept: bool) -> NDArray[np.bool_]:
     about = np.where(np.abs(X - mean) > ROUNDING * np.abs(mean), X - mean, 0.0)
     size = power_of_two(np.linalg.norm(about, axis=0))
     null = null_direction(pivot_triangle(upper(about / size), np.empty((min(X.shape), 0)), _NULL_TOL), size)
-    return np.asarray(np.append(set_small_to_zero(null, mean), null) != 0 if intercept else null != 0)
+    return np.asarray(np.append(intercept_of_direction(null, mean), null) != 0 if intercept else null != 0)
 
 
-def set_small_to_zero(null: Array, mean: Array) -> float:
+def intercept_of_direction(null: Array, mean: Array) -> float:
     """Return the intercept of a direction about the mean: −null'mean, or 0 if that is within rounding."""
     moved = null * mean
     total = float(moved.sum())

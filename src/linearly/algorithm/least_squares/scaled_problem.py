@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linearly.algorithm.least_squares.column_scaling import power_of_two
-from linearly.algorithm.least_squares.identification import constant_columns, null_direction, set_small_to_zero
+from linearly.algorithm.least_squares.identification import constant_columns, null_direction, intercept_of_direction
 from linearly.algorithm.least_squares.rounding_bounds import NEGLIGIBLE, SAFE, digits_of_error, largest_ratio
 from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL, Centering, Solution
 from linearly.algorithm.least_squares.triangular import (
@@ -261,7 +261,7 @@ class ScaledProblem:
             effective += 1
             if null is not None:  # a constant column has no coefficient, so it does not affect the intercept
                 others = np.delete(np.arange(len(null)), constant_columns(solved))
-                null = np.append(set_small_to_zero(null[others], mean.high[others]), null)
+                null = np.append(intercept_of_direction(null[others], mean.high[others]), null)
         elif constant:
             intercept, coef = DoubleDouble.of(coef)[0], coef[1:]
             at_mean = intercept.to_float64()

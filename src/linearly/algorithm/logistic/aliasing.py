@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling
-from linearly.algorithm.least_squares.identification import constant_columns, null_direction, set_small_to_zero
+from linearly.algorithm.least_squares.identification import constant_columns, null_direction, intercept_of_direction
 from linearly.algorithm.least_squares.triangular import PivotedTriangle, least_norm
 from linearly.algorithm.least_squares.whitening import whiten
 from linearly.kernels.double_double import Array
@@ -46,7 +46,7 @@ class Aliasing:
         mean = design[0, first:] / design[0, 0] if intercept else np.zeros(len(unit))
         if intercept:
             others = np.delete(np.arange(len(unit)), constant_columns(about))
-            null = np.append(set_small_to_zero(null[others], (scaling.shift + scaling.scale * mean)[others]), null)
+            null = np.append(intercept_of_direction(null[others], (scaling.shift + scaling.scale * mean)[others]), null)
         return cls(
             aliased=tuple(map(int, aliased)),
             null=null,

@@ -225,7 +225,7 @@ def decide(H: Halfspaces, nearly: Integers | None = None) -> Decision:
     """Separable, quasi-separable or overlapping, proven.
 
     `nearly` has no row on the wrong side and some on the right one: if rows contradict each other, it is the answer.
-    Where a budget runs out, `OutOfBudget.relation` is the relation that was found by then, if any.
+    Where a budget runs out, `BudgetExceeded.relation` is the relation that was found by then, if any.
     """
     found: list[Multipliers] = []
     try:

@@ -1,9 +1,9 @@
 """Prove overlap in floating point, for a fit that needs to know it and needs no certificate.
 
 A relation Σ λ a = 0 among one row more than there are unknowns is the solution of a linear system. An approximate
-inverse bounds how far the system's solution can be from the one in floats (Rump 2010, "Verification methods"): where
-every λ is positive by more than that, so is every λ of the relation itself, and its rows span everything. The same
-proof in integers, which `relations` gives, takes a hundred times as long at 100 columns.
+inverse bounds the distance of the exact solution from the one in floating point (Rump 2010, "Verification methods"). If
+every λ exceeds that bound, every λ of the exact relation is positive, and its rows span everything. The same proof in
+integers (`exact_search`) takes a hundred times as long at 100 columns.
 """
 
 from __future__ import annotations

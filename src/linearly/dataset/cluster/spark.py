@@ -1,11 +1,11 @@
 """Rows on Spark: the partitions of a DataFrame, reduced in its executors.
 
-The function goes to each partition with `mapInArrow`, is applied there to stretches of up to 65,536 rows, and one
-summary a partition comes out. Where there are many partitions their summaries are added up in the executors, sixteen
-neighbours at a time, and the last few here.
+`mapInArrow` sends the function to each partition, where it is applied to chunks of up to 65,536 rows. Each partition
+returns one summary. The summaries of many partitions are added in the executors, sixteen neighbours at a time, and the
+last few here.
 
-A DataFrame is computed anew in every pass. Where that is dear, or where it comes out of a shuffle, whose rows Spark may
-deal out differently the next time, ``frame.persist()`` first: models that take several passes then see the same rows.
+Every pass computes the DataFrame again. If that is expensive, or if a shuffle may distribute rows differently each time,
+call ``frame.persist()`` first, so that models with several passes see the same rows.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _chunks(batches: Iterator[Any], schema: Any, k: int, start: int) -> Iterator
 
 
 def _cut(batches: Iterator[Any], schema: Any) -> Iterator[Any]:
-    """Tables of 65,536 rows, whatever the size of Spark's batches: the bits must not hang on a setting.
+    """Tables of 65,536 rows, whatever the size of Spark's batches, so that results do not depend on a setting.
 
     The columns get the names of the schema.
     """

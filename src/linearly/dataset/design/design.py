@@ -36,10 +36,10 @@ from linearly.dataset.design.terms import (
 )
 from linearly.dataset.rows.array_checks import as_labels, check_weight_range
 from linearly.dataset.rows.block import Block, ColumnMatrix, takes_columns
-from linearly.dataset.rows.level_spelling import level_positions, spell_levels, text_of
+from linearly.dataset.rows.level_spelling import level_positions, spell_level, text_of
 from linearly.dataset.rows.object_columns import date_error
 from linearly.dataset.rows.reduce import MapPartition, partitions_of
-from linearly.dataset.rows.tables import Chunk, Tables, known_columns, missing_in
+from linearly.dataset.rows.tables import Chunk, Tables, check_columns_known, missing_in
 from linearly.kernels.double_double import DoubleDouble, to_float64
 
 S = TypeVar("S")
@@ -116,7 +116,7 @@ class Design:
 
     def fit(self, tables: Tables) -> Design:
         """Return the design with its levels, classes and whatever else its factors need from all rows."""
-        known_columns(self.required_columns, tables.schema)
+        check_columns_known(self.required_columns, tables.schema)
         names = [category.name for category in self.categories if not category.levels]
         labels = self.target.factor.required_columns if self._needs_classes() and self.target is not None else ()
         levels = self._find_levels(tables, [*names, *(name for name in labels if name not in names)])
@@ -169,7 +169,7 @@ class Design:
             some = found[factor.name].ordered(factor.name) if found[factor.name].values else ()
             new = [value for value, code in level_positions(some, factor.levels).items() if code is None]
             text = all(isinstance(level, str) for level in factor.levels)
-            return replace(factor, levels=(*factor.levels, *(map(spell_levels, new) if text else new)))
+            return replace(factor, levels=(*factor.levels, *(map(spell_level, new) if text else new)))
 
         return self._map_factors(add_levels)
 
@@ -260,7 +260,7 @@ class Design:
         """Return whether each row is complete; None if all are. Columns in `known` have no missing values."""
         others = [name for name in self.required_columns if name not in known]
         if others:
-            known_columns(others, dict.fromkeys(chunk.frame.columns))
+            check_columns_known(others, dict.fromkeys(chunk.frame.columns))
         complete: NDArray[np.bool_] | None = None
         for name in others:
             gaps = missing_in(chunk.frame[name], search=self.missing == "drop")
@@ -295,7 +295,7 @@ class DesignRows:
     """Rows of numbers: tables encoded by a design, chunk by chunk, wherever the tables are."""
 
     def __init__(self, tables: Tables, design: Design) -> None:
-        known_columns(design.required_columns, tables.schema)
+        check_columns_known(design.required_columns, tables.schema)
         self.tables, self.design, self.names = tables.select(design.required_columns), design, design.names
         self.n_rows: int | None = None  # after a reduction: rows read
         self.n_dropped = 0  # and rows dropped for missing values
@@ -425,9 +425,9 @@ def design_of(
     known = dict(schema)
     for name, what in ((groups, "column of groups"), (target, "target column"), (weight, "weight column")):
         if name is not None:
-            known_columns([name], known, what)
+            check_columns_known([name], known, what)
     if features is not None:
-        known_columns(features, known)
+        check_columns_known(features, known)
     chosen = [name for name in known if name not in (target, weight, groups)] if features is None else list(features)
     check_groups(groups, target, weight)
     if target is not None and target in (weight, *chosen):

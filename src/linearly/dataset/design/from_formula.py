@@ -31,7 +31,7 @@ from linearly.dataset.formula.expression import (
 )
 from linearly.dataset.formula.operators import Key, Terms, expand_terms
 from linearly.dataset.formula.tokens import Token, tokenize
-from linearly.dataset.rows.tables import known_columns
+from linearly.dataset.rows.tables import check_columns_known
 
 Schema = Mapping[str, nw.dtypes.DType]
 
@@ -74,7 +74,7 @@ def _split_sides(text: str, tokens: Sequence[Token]) -> tuple[Sequence[Token], S
 
 def _target(tree: Expression, schema: Schema) -> Target:
     if isinstance(tree, Name):
-        known_columns([tree.name], dict(schema), "target column")
+        check_columns_known([tree.name], dict(schema), "target column")
         target = target_of(tree.name, schema)
         assert target is not None
         return target
@@ -97,7 +97,7 @@ class _Variables:
         """Return the term of a single column or call; number it if it is new."""
         if not isinstance(tree, Name):
             return self._enter(self._factor(tree))
-        known_columns([tree.name], dict(self.schema))
+        check_columns_known([tree.name], dict(self.schema))
         return self._column(tree.name)
 
     def rest(self) -> Terms:
@@ -153,7 +153,7 @@ class _Variables:
         column = call.arguments[0]
         if not isinstance(column, Name):
             raise ValueError(f"{call.function}() takes a column, not {column}.")
-        known_columns([column.name], dict(self.schema))
+        check_columns_known([column.name], dict(self.schema))
         plain = factor_of(column.name, self.schema[column.name], self.unseen)
         given = [*call.arguments[1:], *(value for _, value in call.options)]
         if given:
@@ -207,7 +207,7 @@ def _check_arguments(call: Call, most: int, known: Sequence[str]) -> None:
 
 def _numeric(tree: Expression, schema: Schema) -> Expression:
     check_numeric(tree, _TERM_FUNCTIONS)
-    known_columns(columns_of(tree), dict(schema))
+    check_columns_known(columns_of(tree), dict(schema))
     for name in columns_of(tree):
         if not isinstance(factor_of(name, schema[name]), Numeric):
             raise ValueError(f"Column {name!r} holds text, which {tree} cannot compute with.")

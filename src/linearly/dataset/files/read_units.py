@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import pyarrow as pa
 
 from linearly.dataset.rows.block import rows_in_block
-from linearly.dataset.rows.tables import Chunk, known_columns
+from linearly.dataset.rows.tables import Chunk, check_columns_known
 
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 _FEWEST_ROWS, _CELLS = 2**16, 2**19  # in a chunk: the chunk and its block should stay in the cache
@@ -104,7 +104,7 @@ def plain_views(column: Any) -> Any:
 def check_columns_exist(wanted: Sequence[str], names: Iterable[str], file: str) -> None:
     """Raise for a column that a file lacks."""
     try:
-        known_columns(wanted, dict.fromkeys(names))
+        check_columns_known(wanted, dict.fromkeys(names))
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
 

@@ -28,7 +28,7 @@ from linearly.dataset.files.parquet_pages import ReaderPool
 from linearly.dataset.files.read_units import TableFile, Unit, check_columns_exist, plain_type, rows_in_chunk
 from linearly.dataset.rows.block import takes_columns
 from linearly.dataset.rows.reduce import MergeTree, reduce_blocks
-from linearly.dataset.rows.tables import Chunk, Tables, known_columns
+from linearly.dataset.rows.tables import Chunk, Tables, check_columns_known
 
 S = TypeVar("S")
 
@@ -71,7 +71,7 @@ class FileTables(Tables):
         return sum(count for count in counts if count is not None) if None not in counts else None
 
     def select(self, columns: Sequence[str]) -> FileTables:
-        known_columns(columns, self.schema)
+        check_columns_known(columns, self.schema)
         return FileTables(self.files, pa.schema([self.wanted.field(name) for name in dict.fromkeys(columns)]))
 
     def with_text(self, columns: Sequence[str]) -> FileTables:

@@ -22,7 +22,7 @@ from linearly.dataset.rows.label_checks import is_missing
 _WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))\.0+")
 
 
-def spell_levels(value: Any) -> str:
+def spell_level(value: Any) -> str:
     """Return a level as text."""
     if isinstance(value, (float, np.floating, Decimal)):
         number = float(value)
@@ -32,7 +32,7 @@ def spell_levels(value: Any) -> str:
 
 def _key(value: Any) -> str:
     """Return a key that is the same for all spellings of one level."""
-    text = spell_levels(value)
+    text = spell_level(value)
     if text.lower() in ("true", "false"):
         return text.capitalize()
     whole = _WHOLE.fullmatch(text)
@@ -75,7 +75,7 @@ def text_of(column: nw.Series[Any]) -> nw.Series[Any]:
     if categories is None:
         return column.cast(nw.String)
     # By codes: pandas makes floats of integers beside a gap, so the level 9 would be 9.0 in some chunks.
-    words = np.array([*map(spell_levels, categories), None], dtype=object)[native.cat.codes.to_numpy()]
+    words = np.array([*map(spell_level, categories), None], dtype=object)[native.cat.codes.to_numpy()]
     return nw.from_native(type(native)(words, index=native.index, name=native.name), series_only=True)
 
 
@@ -87,7 +87,7 @@ def _arrow_text(native: Any) -> Any:
         return native.cast(pa.string())
 
     def text(chunk: Any) -> Any:
-        words = [None if value is None else spell_levels(value) for value in chunk.dictionary.to_pylist()]
+        words = [None if value is None else spell_level(value) for value in chunk.dictionary.to_pylist()]
         return pa.DictionaryArray.from_arrays(chunk.indices, pa.array(words, pa.string())).cast(pa.string())
 
     return pa.chunked_array([text(chunk) for chunk in native.chunks], pa.string())
@@ -105,7 +105,7 @@ def declared_order(column: nw.Series[Any]) -> tuple[str, ...]:
     categories = categories_of(column)
     if categories is None and column.dtype == nw.Enum:
         categories = column.cat.get_categories().to_list()
-    return tuple(dict.fromkeys(spell_levels(value) for value in categories or () if value is not None))
+    return tuple(dict.fromkeys(spell_level(value) for value in categories or () if value is not None))
 
 
 def numbers_of(column: nw.Series[Any]) -> nw.Series[Any]:

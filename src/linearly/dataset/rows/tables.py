@@ -1,8 +1,8 @@
 """Tables: named columns as users have them, wherever they are stored.
 
-A `Chunk` is some consecutive rows of a table, as a narwhals data frame. `Tables` hands out chunks in order, or sends a
-function to them and adds up the answers, just as `Rows` does with blocks of numbers; a `Design` makes the one of the
-other. Whatever has columns becomes `Tables` by `as_tables`.
+A `Chunk` contains consecutive rows of a table as a narwhals data frame. `Tables` yields chunks in order, or applies a
+function to each and adds the results, as `Rows` does with blocks of numbers. A `Design` turns chunks into blocks, and
+`as_tables` turns whatever has columns into `Tables`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Chunk:
     """Consecutive rows of a table: a data frame, the index of its first row, and the origin of that row.
 
     Where rows were left out, `kept` says which of the consecutive ones these are. Rows of weight 0 are `absent`: they
-    keep their place, and may have levels that nobody knows.
+    keep their place, and may have levels that the design does not know.
     """
 
     frame: nw.DataFrame[Any]
@@ -126,7 +126,7 @@ def _spelt_alike(name: str, known: str) -> bool:
     return name[:1].lower() == known[:1].lower() or SequenceMatcher(None, name, known).ratio() >= 0.7
 
 
-def known_columns(wanted: Sequence[str], schema: dict[str, Any], what: str = "column") -> None:
+def check_columns_known(wanted: Sequence[str], schema: dict[str, Any], what: str = "column") -> None:
     """Raise a ValueError for a column that does not exist, with similar names."""
     if isinstance(wanted, str):
         raise TypeError(f"Columns are given as a list of names, not as one text: write [{wanted!r}].")
