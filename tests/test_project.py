@@ -172,7 +172,8 @@ def module_graph() -> dict[str, set[str]]:
         source = re.sub(r"^if TYPE_CHECKING:\n(?:(?: .*)?\n)+", "", path.read_text(encoding="utf-8"), flags=re.M)
         package = ["linearly", *path.relative_to(SOURCE).parent.parts]
         targets = {target for _, target in inner_imports_of(source, package)}
-        graph[name] = {t if t in names else t.rpartition(".")[0] for t in targets} & set(names)
+        reached = {t if t in names else t.rpartition(".")[0] for t in targets} & set(names)
+        graph[name] = reached - {name}  # a package may import its own compiled module
     return graph
 
 
@@ -194,6 +195,38 @@ def test_neighbours_do_not_import_each_other():
     for parts in ORDER:
         for a, b in itertools.combinations(parts, 2):
             assert not {(a, b), (b, a)} <= edges, f"{a} and {b} import each other"
+
+
+# What each sub-package may import besides itself, of the package that it belongs to.
+SUBPACKAGES = {
+    "linearly.dataset": {
+        "rows": set(),
+        "formula": {"rows"},
+        "design": {"rows", "formula"},
+        "files": {"rows", "design"},
+        "cluster": {"rows", "design", "files"},
+        "features": {"rows"},
+        "sources": {"rows", "design", "files", "cluster"},
+    },
+    "linearly.algorithm": {
+        "least_squares": set(),
+        "logistic": {"least_squares"},
+        "perceptron": set(),
+        "separability": set(),
+    },
+}
+
+
+@pytest.mark.parametrize("package", SUBPACKAGES)
+def test_subpackages_import_only_what_stands_below_them(package):
+    wrong = []
+    for name, targets in module_graph().items():
+        for target in targets:
+            if name.startswith(f"{package}.") and target.startswith(f"{package}."):
+                own, reached = (path.removeprefix(f"{package}.").partition(".")[0] for path in (name, target))
+                if own != reached and reached not in SUBPACKAGES[package][own]:
+                    wrong.append(f"{name} imports {target}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_modules_do_not_import_each_other_in_a_circle():

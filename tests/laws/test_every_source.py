@@ -269,7 +269,7 @@ def test_a_spark_task_that_fails_is_tried_again(spark, tmp_path):
     away = ly.LinearRegression().fit(MappedRows(rows, fail_once))
     assert {file.name for file in tmp_path.glob("attempt*")} == {"attempt 0", "attempt 1"}
     np.testing.assert_array_equal(away.coef_, expected.coef_)
-    np.testing.assert_array_equal(away.summary_.cross, expected.summary_.cross)
+    np.testing.assert_array_equal(away.summary_.centered_crossprod, expected.summary_.centered_crossprod)
 
 
 def test_what_spark_is_told_is_named(spark):

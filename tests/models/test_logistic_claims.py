@@ -79,7 +79,7 @@ def test_information_by_a_triangle_is_that_of_the_hessian(K):
     for alpha in (0.0, 2.0):
         plain = ly.LogisticRegression(alpha).fit(X, y, w)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(search, "_ENOUGH_DIGITS", 99.0)
+            patch.setattr(search, "_MIN_HESSIAN_DIGITS", 99.0)
             by_triangle = ly.LogisticRegression(alpha).fit(X, y, w)
         assert by_triangle.n_passes_ == plain.n_passes_ + 1
         np.testing.assert_allclose(by_triangle.covariance_, plain.covariance_, rtol=1e-10)

@@ -357,9 +357,9 @@ def test_files_sees_damaged_tables_that_are_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("fault", "answered"),
     [
-        ("Lab._admit = lambda self, request: None", {"foreign", "no token"}),
-        ("server.LARGEST_BODY = 10**18", {"bodies"}),
-        ("server._message = lambda body: {'page': '0123456789abcdef', 'do': 'open'}", {"unknown"}),
+        ("Lab._check_request = lambda self, request: None", {"foreign", "no token"}),
+        ("server.MAX_BODY_BYTES = 10**18", {"bodies"}),
+        ("server._parse_json = lambda body: {'page': '0123456789abcdef', 'do': 'open'}", {"unknown"}),
         ("server.HOST = '0.0.0.0'", {"the rest"}),
     ],
 )

@@ -7,12 +7,12 @@ sample, among the most influential rows, and in proofs.
 from __future__ import annotations
 
 import math
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-import linearly
 from linearly.dataset.rows.block import Rows, is_rows
 from linearly.inference.tidy import check_level
 from linearly.inference.unwrap import unwrap_estimator
@@ -74,7 +74,7 @@ def facts(
         "note": getattr(model, "note", ""),
         "formula": getattr(design, "formula", None),
         "passes": int(estimator.n_passes_) if hasattr(estimator, "n_passes_") else None,
-        "version": linearly.__version__,
+        "version": _version(),
         "no_rows": bool(no_rows),
     }
     if isinstance(estimator, LeastSquaresBase):
@@ -119,3 +119,10 @@ def to_json(value: Any) -> Any:
 
 def _short_value(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)[:200]
+
+
+def _version() -> str:
+    try:
+        return metadata.version("linearly")
+    except metadata.PackageNotFoundError:  # a source tree that was never installed
+        return "0+unknown"

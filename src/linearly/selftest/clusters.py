@@ -21,7 +21,7 @@ import numpy as np
 import linearly as ly
 from linearly.dataset.rows.block import Block
 from linearly.selftest import Result, not_run
-from linearly.selftest.splits import CLASSIFICATION, FEATURES, REGRESSION, WITHIN, difference, fitted
+from linearly.selftest.reference_fits import CLASSIFICATION, FEATURES, REGRESSION, WITHIN, difference, fitted
 
 EDGES = (0, 150, 150, 270, 400, 480, 600)  # the second partition is empty
 DASK = "Dask: pip install 'linearly[dask]'"

@@ -70,7 +70,7 @@ def test_a_fingerprint_is_that_of_the_rows():
 
 def test_digits_below_float64_are_in_the_fingerprint():
     X, y = some_rows()
-    plain = Gram.of(Block(X, y), exact=True)
+    plain = Gram.of(Block(X, y), extended=True)
     finer = replace(plain, mean=DoubleDouble(plain.mean.high, plain.mean.low * 1.5))
     assert not np.array_equal(finer.mean.low, plain.mean.low)
     assert fingerprint(finer, Block(X, y)) != fingerprint(plain, Block(X, y))

@@ -91,7 +91,7 @@ def test_logistic_regression_of_199_classes_of_200_rows_ends_with_its_proof_s_bu
         allowed.append(separability(X, y, **given, budget=1e8))
         return allowed[-1]
 
-    monkeypatch.setattr("linearly.algorithm.separability.decide.separability", small)
+    monkeypatch.setattr("linearly.models.separation.separability", small)
     y = np.minimum(np.arange(200), 198)
     with pytest.warns(ly.SeparationWarning, match="too many rows, or classes, to tell"):
         model = ly.LogisticRegression().fit(X[:200, :1], y)

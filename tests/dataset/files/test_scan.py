@@ -142,7 +142,7 @@ def test_the_log_of_mistakes_does_not_fill_the_memory(estimator, tmp_path, monke
         return estimator(max_passes=2, shuffle=False)
 
     in_full = fitted(model(), ly.scan(path, target="kind", features=FEATURES))
-    monkeypatch.setattr("linearly.algorithm.perceptron.training._MOST_LOGGED", 100)
+    monkeypatch.setattr("linearly.algorithm.perceptron.training._MAX_LOGGED", 100)
     short = fitted(model(), ly.scan(path, target="kind", features=FEATURES))
     X = data.select(FEATURES)
     np.testing.assert_array_equal(short.decision_function(X), in_full.decision_function(X))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linearly.algorithm.least_squares.column_scaling import power_of_two
-from linearly.algorithm.least_squares.identification import constant_columns, null_direction, intercept_of_direction
+from linearly.algorithm.least_squares.identification import constant_columns, intercept_of_direction, null_direction
 from linearly.algorithm.least_squares.rounding_bounds import NEGLIGIBLE, SAFE, digits_of_error, largest_ratio
 from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL, Centering, Solution
 from linearly.algorithm.least_squares.triangular import (

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling
-from linearly.algorithm.least_squares.identification import constant_columns, null_direction, intercept_of_direction
+from linearly.algorithm.least_squares.identification import constant_columns, intercept_of_direction, null_direction
 from linearly.algorithm.least_squares.triangular import PivotedTriangle, least_norm
 from linearly.algorithm.least_squares.whitening import whiten
 from linearly.kernels.double_double import Array

@@ -1,9 +1,9 @@
 """Linear algebra in integers. A float is an integer times a power of two, so nothing is rounded.
 
-`as_integers` turns columns of floats into integers, `null_space` solves R v = 0 in integers. The solver lifts the solution
-digit by digit in base q, q a prime (J. D. Dixon 1982): one inverse modulo q, then one matrix-vector product per digit, all
-in float64 products that are exact because they stay below 2⁵³. 51 unknowns of 53 bits take 0.03 s, where elimination
-in fractions takes 1.2 s.
+`as_integers` turns columns of floats into integers, `null_space` solves R v = 0 in integers. The solver lifts the
+solution digit by digit in base q, q a prime (J. D. Dixon 1982): one inverse modulo q, then one matrix-vector product
+per digit, all in float64 products that are exact because they stay below 2⁵³. 51 unknowns of 53 bits take 0.03 s,
+where elimination in fractions takes 1.2 s.
 """
 
 from __future__ import annotations

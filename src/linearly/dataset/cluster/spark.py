@@ -4,8 +4,8 @@
 returns one summary. The summaries of many partitions are added in the executors, sixteen neighbours at a time, and the
 last few here.
 
-Every pass computes the DataFrame again. If that is expensive, or if a shuffle may distribute rows differently each time,
-call ``frame.persist()`` first, so that models with several passes see the same rows.
+Every pass computes the DataFrame again. If that is expensive, or if a shuffle may distribute rows differently each
+time, call ``frame.persist()`` first, so that models with several passes see the same rows.
 """
 
 from __future__ import annotations

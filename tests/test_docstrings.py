@@ -1,0 +1,32 @@
+"""The public API is documented in numpydoc: sections, parameters, return values and examples."""
+
+import warnings
+
+import pytest
+
+import linearly as ly
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from numpydoc.validate import validate
+
+# Codes of https://numpydoc.readthedocs.io/en/latest/validation.html: position and blank lines of the text (GL), a summary
+# line that is a sentence (SS), every parameter with type and description (PR), return values (RT), descriptions of See Also.
+CHECKS = {"GL01", "GL02", "GL03", "GL08", "SS01", "SS02", "SS03", "SS06"}
+CHECKS |= {"PR01", "PR02", "PR03", "PR04", "PR07", "PR10", "RT01", "RT03", "SA04"}
+# Objects that only the library makes: their attributes are documented, their constructor is not part of the API.
+RESULTS = {"BiasVariance", "Certificate", "ErrorFloor", "Evaluation", "Model"}
+# A plot, a cluster or a printed list of versions would not show in a doctest.
+WITHOUT_EXAMPLE = {"from_dask", "from_spark", "load", "show_versions"} | RESULTS
+
+NAMES = [name for name in ly.__all__ if not name.endswith(("Warning", "Error"))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_public_name_is_documented_in_numpydoc(name):
+    thing = getattr(ly, name)
+    checks = CHECKS - ({"PR01"} if name in RESULTS else set())
+    if not name.startswith("plot_") and name not in WITHOUT_EXAMPLE:
+        checks |= {"EX01"}
+    found = [error for error in validate(f"{thing.__module__}.{thing.__name__}")["errors"] if error[0] in checks]
+    assert not found, "\n".join(f"{code}: {text}" for code, text in found)
