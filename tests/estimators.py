@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import scipy.sparse as sp
 
-from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.block import Block, Rows
 from linearly.dataset.rows.reduce import reduce_blocks
 from linearly.models.linear_regression import LinearRegression
 from linearly.models.ridge_cv import RidgeCV
@@ -78,7 +78,7 @@ def obeying(law: str) -> list[Entry]:
     return [e for e in REGRESSION if law in e.laws]
 
 
-class CutRows:
+class CutRows(Rows):
     """Rows cut anywhere, that count the passes made over them."""
 
     def __init__(self, X: Any, y: Any = None, weight: Any = None, cuts: Any = ()) -> None:

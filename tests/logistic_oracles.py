@@ -9,11 +9,11 @@ from scipy.special import log_softmax
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling
 from linearly.algorithm.logistic.objective import Logistic, LossDerivatives
 from linearly.algorithm.logistic.solver import LogisticSolver
-from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.block import Block, Rows
 from linearly.kernels.double_double import DoubleDouble
 
 
-class Cut:
+class Cut(Rows):
     """Rows in several blocks."""
 
     def __init__(self, X, y, weight=None, step=9):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.block import Block, Rows
 
 
-class Streamed:
+class Streamed(Rows):
     """Rows that come a few at a time and are nowhere in memory."""
 
     def __init__(self, X, y, step=7):

@@ -10,8 +10,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from numpydoc.validate import validate
 
-# Codes of https://numpydoc.readthedocs.io/en/latest/validation.html: position and blank lines of the text (GL), a summary
-# line that is a sentence (SS), every parameter with type and description (PR), return values (RT), descriptions of See Also.
+# Codes of numpydoc's validation: position and blank lines of the text (GL), a sentence as summary (SS), every
+# parameter with type and description (PR), return values (RT), descriptions of See Also (SA).
 CHECKS = {"GL01", "GL02", "GL03", "GL08", "SS01", "SS02", "SS03", "SS06"}
 CHECKS |= {"PR01", "PR02", "PR03", "PR04", "PR07", "PR10", "RT01", "RT03", "SA04"}
 # Objects that only the library makes: their attributes are documented, their constructor is not part of the API.

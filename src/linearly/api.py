@@ -153,9 +153,10 @@ def fit(
     _check_several_classes(design)
     estimator = _unfitted_estimator(chosen, params, design)
     design_rows = DesignRows(tables, design if like is None else design.being_fitted())
-    rows = FingerprintingRows(cache_in_memory(design_rows) if MODELS[chosen].iterates else design_rows)
+    source = cache_in_memory(design_rows) if MODELS[chosen].iterates else design_rows
+    rows = FingerprintingRows(source)
     estimator.fit(rows, **({} if design.groups is None else {"groups": design.groups}))
-    return Model(estimator, design, chosen, ledger=rows.ledger, n_dropped=rows.rows.n_dropped, note=note)
+    return Model(estimator, design, chosen, ledger=rows.ledger, n_dropped=source.n_dropped, note=note)
 
 
 def load(path: str | os.PathLike[str]) -> Model:

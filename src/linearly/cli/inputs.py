@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -102,9 +102,14 @@ class _DerivedTables:
 
     tables: Tables
     one_shot = False
+    n_partitions = None  # commands read files here
 
     def __post_init__(self) -> None:
         self.schema = self.tables.schema
+
+    def reduce_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
+        """Return the sum of f over the partitions of the tables."""
+        return self.tables.reduce_partitions(f)
 
     def select(self, columns: Sequence[str]) -> Self:
         """Return the same rows with some of the columns."""

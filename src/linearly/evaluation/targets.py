@@ -34,7 +34,7 @@ class EvaluationData:
     def __init__(self, X: Any, y: Any, sample_weight: Any) -> None:
         self.X, self.weight = X, None
         self.where: RowLocator = ROW  # of the targets
-        self.classes = getattr(X, "classes", None) if is_rows(X) else None
+        self.classes = X.classes if is_rows(X) else None
         self.in_blocks = is_rows(X) and y is None
         first = _first_counted(X) if is_rows(X) else None
         if sample_weight is not None if self.in_blocks else first is not None and first.y is not None:

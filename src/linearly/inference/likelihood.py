@@ -328,7 +328,7 @@ class _SelectedColumns(MappedRows):
     def __init__(self, rows: Rows, chosen: list[int]) -> None:
         names = tuple(rows.names[j] for j in chosen)
         super().__init__(rows, lambda block: replace(block, X=dense_float64(block.X)[:, chosen], names=names))
-        self.names, self.classes = names, getattr(rows, "classes", None)
+        self.names, self.classes = names, rows.classes
 
 
 def likelihood_ratio(larger: float, smaller: float) -> float:

@@ -52,7 +52,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
     """Return the rows of a call to `fit` or `partial_fit` with numeric targets, checked as scikit-learn does."""
     rows = rows_with_own_targets(estimator, X, y, sample_weight, reset=reset)
     if rows is not None:
-        if getattr(rows, "classes", None) is not None:
+        if rows.classes is not None:
             raise ValueError("The target of these rows is labels, not numbers: use a classifier.")
         set_target_names(estimator, None, reset)
         return rows

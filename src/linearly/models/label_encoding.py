@@ -79,7 +79,7 @@ def rows_with_labels(
     """
     rows = rows_with_own_targets(estimator, X, y, sample_weight, reset=reset, labels=True)
     if rows is not None:
-        own = getattr(rows, "classes", None)
+        own = rows.classes
         if own is not None and (classes is None or np.array_equal(own, classes)):
             return check_two_classes(own), rows
         if own is not None:

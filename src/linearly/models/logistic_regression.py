@@ -23,7 +23,7 @@ from linearly.algorithm.logistic.sandwich import score_meat
 from linearly.algorithm.logistic.solver import LogisticSolver
 from linearly.algorithm.separability.certificate import Certificate
 from linearly.dataset.rows.block import InMemoryRows, Rows, is_rows
-from linearly.dataset.rows.reduce import partitions_of, single_threaded_blas
+from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.views import PassCounter
 from linearly.exceptions import CovarianceNotAvailableError, PrecisionWarning, SeparationWarning, warn_at_caller
 from linearly.kernels.double_double import to_float64
@@ -489,7 +489,7 @@ class LogisticRegression(ScoreClassifier):
     def _verdict(self, X: Any, y: Any, sample_weight: Any, counted: PassCounter) -> tuple[str, Certificate | None]:
         """Return whether the classes can be separated; "unknown" if the rows are too many to decide."""
         index = None
-        elsewhere = is_rows(X) or partitions_of(counted.rows) is not None
+        elsewhere = is_rows(X) or counted.rows.n_partitions is not None
         if elsewhere or (sample_weight is not None and not np.asarray(sample_weight).all()):
             collected = collect_rows(counted, _MAX_COLLECTED_CELLS)
             if collected is None:

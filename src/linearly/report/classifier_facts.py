@@ -45,7 +45,7 @@ def classifier_facts(model: Any, rows: Rows, level: float, held_out: Rows | None
     judged = fitted if held_out is None else evaluate(model, held_out, level=level)
     with warnings.catch_warnings():  # outside of the threads: what is ignored in one of them is ignored in all
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        classes = getattr(rows, "classes", None)  # what goes to the blocks of a cluster must not hold the rows
+        classes = rows.classes  # what goes to the blocks of a cluster must not hold the rows
         drawn = rows.reduce(lambda block: _draw_rows(model, block, classes))
         plane = _plane(model, drawn, rows.names) if model.n_features_in_ == 2 else None
     sample = drawn.first(MAX_SHOWN).in_order()
@@ -191,7 +191,7 @@ def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> Facts | Non
     if n * p > _MAX_CELLS or p > _MAX_COLUMNS or too_many_labels:
         return None
     blocks = list(rows)
-    classes = getattr(rows, "classes", None)
+    classes = rows.classes
     X = np.concatenate([dense_float64(block.X) for block in blocks])
     y = np.concatenate([np.asarray(block.y).ravel() for block in blocks])
     y = y if classes is None else classes[y]

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import linearly as ly
-from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.block import Block, Rows
 from linearly.dataset.rows.reduce import reduce_blocks
 from linearly.selftest import ProgressCallback, Result, list_faults, not_run
 from linearly.selftest.reference_fits import CLASSIFICATION, FEATURES, REGRESSION, WITHIN, difference, fitted, numbers
@@ -33,7 +33,7 @@ ADDED = (
 )
 
 
-class CutRows:
+class CutRows(Rows):
     """In-memory rows in blocks that are cut anywhere."""
 
     def __init__(self, X: Any, y: Any = None, weight: Any = None, cuts: Iterable[int] = ()) -> None:

@@ -93,8 +93,9 @@ def test_rows_with_a_ledger_write_down_what_a_summary_was_made_of():
     assert [len(block) for block in rows] == [10, 10, 10]
     assert (rows.classes, rows.one_shot, rows.n_partitions) == (None, False, None)
     assert AddFingerprint(Gram.of)(Block(X[:0], y[:0])).fingerprints == {}
-    partitioned = FingerprintingRows(Partitioned(X, y, 10))
-    partitioned.rows.classes, partitioned.rows.one_shot = ("no", "yes"), True
+    source = Partitioned(X, y, 10)
+    source.classes, source.one_shot = ("no", "yes"), True
+    partitioned = FingerprintingRows(source)
     assert (partitioned.classes, partitioned.one_shot) == (("no", "yes"), True)
     assert partitioned.n_partitions == 3
     assert partitioned.reduce_partitions(lambda blocks: sum(map(len, blocks))) == 30

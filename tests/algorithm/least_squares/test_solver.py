@@ -31,7 +31,7 @@ from linearly.exceptions import PrecisionWarning
 
 
 class Few:
-    """Rows in two blocks, of so many names, that can be message to come once only."""
+    """Rows in two blocks, of so many names, that may be readable only once."""
 
     def __init__(self, block: Block, names: int = 0, one_shot: bool = False) -> None:
         self.blocks = [block.take(slice(0, 11)), block.take(slice(11, None))]
@@ -47,6 +47,8 @@ class Few:
 
 class Endless:
     """Rows that nobody has counted."""
+
+    one_shot = False
 
     def __init__(self, names: int) -> None:
         self.names = ("x",) * names

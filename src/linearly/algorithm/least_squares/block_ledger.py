@@ -22,7 +22,6 @@ from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.qr import QRFactor
 from linearly.algorithm.least_squares.ridge_cv import FoldSummaries
 from linearly.dataset.rows.block import Block, Rows, takes_columns
-from linearly.dataset.rows.reduce import partitions_of
 from linearly.kernels.double_double import DoubleDouble, Numbers, to_float64
 
 S = TypeVar("S")
@@ -71,29 +70,18 @@ class BlockLedger:
         return BlockLedger(self.blocks - other.blocks)
 
 
-class FingerprintingRows:
+class FingerprintingRows(Rows):
     """Rows that record the fingerprint of every block they are reduced to a summary from."""
 
-    def __init__(self, rows: Any) -> None:
-        self.rows, self.names = rows, rows.names
+    def __init__(self, rows: Rows) -> None:
+        self.rows, self.names, self.classes, self.one_shot = rows, rows.names, rows.classes, rows.one_shot
         self.ledger = BlockLedger()
-
-    @property
-    def classes(self) -> Any:
-        """Return the labels that codes in y stand for, if known."""
-        return getattr(self.rows, "classes", None)
-
-    @property
-    def one_shot(self) -> bool:
-        """Return whether the rows can be read only once."""
-        return getattr(self.rows, "one_shot", False)
 
     def __iter__(self) -> Iterator[Block]:
         return iter(self.rows)
 
     def reduce(self, f: Callable[[Block], S]) -> S:
-        rows: Rows = self.rows
-        total: Fingerprinted = rows.reduce(AddFingerprint(f))
+        total: Fingerprinted = self.rows.reduce(AddFingerprint(f))
         if total.fingerprints:
             self.ledger = BlockLedger(total.fingerprints)
         value: S = total.value
@@ -102,12 +90,11 @@ class FingerprintingRows:
     @property
     def n_partitions(self) -> int | None:
         """Return the number of partitions; None for rows in this process."""
-        return partitions_of(self.rows)
+        return self.rows.n_partitions
 
     def reduce_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
-        """The sum of f over the partitions, each given as its blocks in order."""
-        value: S = self.rows.reduce_partitions(f)
-        return value
+        """Return the sum of f over the partitions, each given as its blocks in order."""
+        return self.rows.reduce_partitions(f)
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def candidate_methods(rows: Rows, method: str) -> tuple[str, ...]:
     """Return the methods to try in order, until a solution is accurate enough."""
     if method != "auto":
         return (method,)
-    if getattr(rows, "one_shot", False):
+    if rows.one_shot:
         return ("qr",)  # there is no second pass
     p = len(rows.names)
     if p <= MAX_ALWAYS_GRAM_COLUMNS:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from linearly.algorithm.perceptron.online_pass import Array, Weights, online_pass
-from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.block import Block, Rows
 from linearly.dataset.rows.safe_scaling import SMALL, UnsafeMagnitude
 
 
@@ -89,7 +89,7 @@ class Shard:
         return Mixture.of(weights, made)
 
 
-class _PartitionRows:
+class _PartitionRows(Rows):
     """The blocks of a partition as rows that can be walked once. Their global indices do not matter."""
 
     names: tuple[str, ...] = ()

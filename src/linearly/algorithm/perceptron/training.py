@@ -11,7 +11,6 @@ from linearly.algorithm.perceptron.mistake_log import MAX_LOG_BYTES, MistakeLog,
 from linearly.algorithm.perceptron.online_pass import Array, Weights, in_memory, in_one_array, online_pass
 from linearly.algorithm.perceptron.parameter_mixing import Mixture, Shard
 from linearly.dataset.rows.block import Rows
-from linearly.dataset.rows.reduce import partitions_of
 from linearly.dataset.rows.safe_scaling import UnsafeMagnitude, is_safe_magnitude
 
 _MAX_LOGGED = 2**21  # mistakes on rows that are not in memory: 50 MB of log
@@ -60,7 +59,7 @@ class Training:
 
     def one_pass(self, rows: Rows) -> int:
         """Make one pass over the rows and return the number of mistakes."""
-        if self.mixes and self.shuffle is None and (partitions_of(rows) or 0) > 1:
+        if self.mixes and self.shuffle is None and (rows.n_partitions or 0) > 1:
             return self._mixed_pass(rows)
         order = None if self.shuffle is None else self.shuffle.permutation(len(in_one_array(rows))).astype(np.int64)
         made = 0

@@ -133,7 +133,7 @@ def _rows_of_blocks(blocks: Any) -> DaskRows:
     return DaskRows([(part,) for part in parts], names, partial(_blocks, names=names, none=none), None, first[0].y)
 
 
-class DaskRows:
+class DaskRows(Rows):
     """Rows in partitions on Dask. Each partition is one block; that of a bag may be several."""
 
     def __init__(

@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from linearly.dataset.design.design import DesignRows, no_rows_error
 from linearly.dataset.rows.block import Block, Rows
-from linearly.dataset.rows.reduce import partitions_of, reduce_blocks
+from linearly.dataset.rows.reduce import reduce_blocks
 
 S = TypeVar("S")
 
 MAX_CACHED_BYTES = 2**28
 
 
-class CachedRows:
+class CachedRows(Rows):
     """The blocks of other rows, encoded once."""
 
     def __init__(self, rows: DesignRows, blocks: list[Block], n_dropped: int) -> None:
@@ -28,12 +28,12 @@ class CachedRows:
         return reduce_blocks((partial(self.blocks.__getitem__, i) for i in range(len(self.blocks))), f)
 
 
-def cache_in_memory(rows: DesignRows, max_bytes: int = MAX_CACHED_BYTES) -> Rows:
+def cache_in_memory(rows: DesignRows, max_bytes: int = MAX_CACHED_BYTES) -> DesignRows | CachedRows:
     """Return the rows in memory if they take at most `max_bytes`; otherwise, and on a cluster, the rows themselves.
 
     A file is then parsed once and not in every pass.
     """
-    if partitions_of(rows) is not None or rows.one_shot:
+    if rows.n_partitions is not None or rows.one_shot:
         return rows
     blocks, n_bytes, n_dropped = [], 0, 0
     for chunk in rows.tables:

@@ -35,10 +35,10 @@ from linearly.dataset.design.terms import (
     unknown_levels,
 )
 from linearly.dataset.rows.array_checks import as_labels, check_weight_range
-from linearly.dataset.rows.block import Block, ColumnMatrix, takes_columns
+from linearly.dataset.rows.block import Block, ColumnMatrix, Rows, takes_columns
 from linearly.dataset.rows.level_spelling import level_positions, spell_level, text_of
 from linearly.dataset.rows.object_columns import date_error
-from linearly.dataset.rows.reduce import MapPartition, partitions_of
+from linearly.dataset.rows.reduce import MapPartition
 from linearly.dataset.rows.tables import Chunk, Tables, check_columns_known, missing_in
 from linearly.kernels.double_double import DoubleDouble, to_float64
 
@@ -291,7 +291,7 @@ class Design:
         return weight
 
 
-class DesignRows:
+class DesignRows(Rows):
     """Rows of numbers: tables encoded by a design, chunk by chunk, wherever the tables are."""
 
     def __init__(self, tables: Tables, design: Design) -> None:
@@ -299,19 +299,9 @@ class DesignRows:
         self.tables, self.design, self.names = tables.select(design.required_columns), design, design.names
         self.n_rows: int | None = None  # after a reduction: rows read
         self.n_dropped = 0  # and rows dropped for missing values
-
-    @property
-    def classes(self) -> NDArray[Any] | None:
-        """The labels that the codes in y stand for; None if y contains numbers."""
-        target = self.design.target
-        if target is None or not target.labels:
-            return None
-        return as_labels(target.classes)
-
-    @property
-    def one_shot(self) -> bool:
-        """Whether the rows can be read only once."""
-        return self.tables.one_shot
+        self.one_shot = tables.one_shot
+        if design.target is not None and design.target.labels:
+            self.classes = as_labels(design.target.classes)
 
     def targets(self) -> DesignRows:
         """Return the rows without features, or with them if their missing values decide which rows are dropped."""
@@ -333,12 +323,11 @@ class DesignRows:
     @property
     def n_partitions(self) -> int | None:
         """The number of partitions on a cluster; None for rows in this process."""
-        return partitions_of(self.tables)
+        return self.tables.n_partitions
 
     def reduce_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
         """Return the sum of f over the partitions; f takes an iterable of a partition's blocks."""
-        tables: Any = self.tables
-        return cast(S, tables.reduce_partitions(MapPartition(self.design.block, f)))
+        return cast(S, self.tables.reduce_partitions(MapPartition(self.design.block, f)))
 
 
 def no_rows_error(n: int) -> ValueError:

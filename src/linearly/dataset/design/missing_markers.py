@@ -15,7 +15,7 @@ import narwhals.stable.v2 as nw
 
 from linearly.dataset.design.design import Composed
 from linearly.dataset.design.numeric_text import is_plain_number
-from linearly.dataset.rows.reduce import MapPartition, partitions_of
+from linearly.dataset.rows.reduce import MapPartition
 from linearly.dataset.rows.tables import Chunk, Tables
 
 S = TypeVar("S")
@@ -62,13 +62,12 @@ class MarkedTables(Tables):
 
     def reduce_partitions(self, f: Callable[[Any], S]) -> S:
         """Return the sum of f over the partitions; f takes an iterable of a partition's chunks."""
-        tables: Any = self.tables
-        return cast(S, tables.reduce_partitions(MapPartition(self._replace, f)))
+        return cast(S, self.tables.reduce_partitions(MapPartition(self._replace, f)))
 
     @property
     def n_partitions(self) -> int | None:
         """The number of partitions on a cluster; None for rows in this process."""
-        return partitions_of(self.tables)
+        return self.tables.n_partitions
 
     def select(self, columns: Sequence[str]) -> MarkedTables:
         marked = {name: numbers for name, numbers in self.marked.items() if name in columns}

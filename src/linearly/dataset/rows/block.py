@@ -8,10 +8,11 @@ and data frames without copying the whole.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, TypeGuard, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -134,22 +135,32 @@ def in_words(i: int, start: int, place: RowOrigin | None, kept: NDArray[np.intp]
     return f"row {start + i}" if place is None else place.where(i)
 
 
-@runtime_checkable
-class Rows(Protocol):
+class Rows(ABC):
     """A data set that can be walked in order or reduced where it is stored."""
 
     names: tuple[str, ...]
+    one_shot: bool = False  # whether the rows can be read only once
+    classes: NDArray[Any] | None = None  # the labels that the codes in y stand for; None if y contains no codes
 
+    @abstractmethod
     def __iter__(self) -> Iterator[Block]:
         """Yield the blocks in order; each call is a new pass."""
-        ...
 
+    @abstractmethod
     def reduce(self, f: Callable[[Block], S]) -> S:
         """Return the sum of f over the blocks, merged in a fixed order."""
-        ...
+
+    @property
+    def n_partitions(self) -> int | None:
+        """Return the number of partitions on a cluster; None for rows in this process."""
+        return None
+
+    def reduce_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
+        """Return the sum of f over the partitions, each given as its blocks in order."""
+        raise TypeError(f"{type(self).__name__} has no partitions.")
 
 
-class InMemoryRows:
+class InMemoryRows(Rows):
     """Rows in this process. Block boundaries depend on the shape alone, so results do not depend on threads."""
 
     def __init__(
@@ -207,7 +218,7 @@ class InMemoryRows:
         return reduce_blocks((partial(self.block, s, min(s + self._step, self.n)) for s in starts), f)
 
 
-class SingleBlockRows:
+class SingleBlockRows(Rows):
     """Rows that consist of one block."""
 
     def __init__(self, block: Block) -> None:
@@ -266,8 +277,8 @@ def as_rows(
 
 
 def is_rows(X: Any) -> TypeGuard[Rows]:
-    """Return whether X is `Rows` already; a data frame with columns called names and reduce is not."""
-    return not isinstance(X, np.ndarray) and isinstance(X, Rows) and not is_frame(X)
+    """Return whether X is `Rows` already."""
+    return isinstance(X, Rows)
 
 
 def is_frame(X: Any) -> bool:

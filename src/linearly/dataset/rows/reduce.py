@@ -205,11 +205,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew)
 
 
-def partitions_of(rows: Any) -> int | None:
-    """Return the number of partitions of rows on a cluster; None for rows that are here."""
-    return getattr(rows, "n_partitions", None)
-
-
 @dataclass(frozen=True)
 class MapPartition:
     """f of a partition whose blocks are passed through `change` first."""

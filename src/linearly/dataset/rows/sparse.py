@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.rows.array_checks import beyond_float64, has_inexact_integers
-from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.block import Block, Rows
 from linearly.dataset.rows.reduce import reduce_blocks
 
 S = TypeVar("S")
@@ -22,7 +22,7 @@ S = TypeVar("S")
 ENTRIES = 2**20  # in a block: about 12 MB
 
 
-class SparseRows:
+class SparseRows(Rows):
     """Rows of a CSR matrix in this process. Block boundaries depend on the matrix alone."""
 
     def __init__(

@@ -8,7 +8,7 @@ function to each and adds the results, as `Rows` does with blocks of numbers. A 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 from functools import partial
@@ -89,6 +89,15 @@ class Tables(Protocol):
         tables that declare their types, stay as they are.
         """
         return self
+
+    @property
+    def n_partitions(self) -> int | None:
+        """Return the number of partitions on a cluster; None for tables in this process."""
+        return None
+
+    def reduce_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
+        """Return the sum of f over the partitions, each given as its chunks in order."""
+        raise TypeError(f"{type(self).__name__} has no partitions.")
 
 
 class FrameTables(Tables):

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 from linearly.dataset.rows.block import Block, Rows
-from linearly.dataset.rows.reduce import MapPartition, partitions_of
+from linearly.dataset.rows.reduce import MapPartition
 
 S = TypeVar("S")
 
 
-class MappedRows:
+class MappedRows(Rows):
     """The blocks of other rows, each passed through `change`."""
 
     def __init__(self, rows: Rows, change: Callable[[Block], Block]) -> None:
-        self.rows, self.change, self.names = rows, change, rows.names
-
-    @property
-    def one_shot(self) -> bool:
-        """Return whether the rows can be read only once."""
-        return getattr(self.rows, "one_shot", False)
+        self.rows, self.change, self.names, self.one_shot = rows, change, rows.names, rows.one_shot
 
     def __iter__(self) -> Iterator[Block]:
         return map(self.change, self.rows)
@@ -32,16 +27,14 @@ class MappedRows:
     @property
     def n_partitions(self) -> int | None:
         """Return the number of partitions; None for rows in this process."""
-        return partitions_of(self.rows)
+        return self.rows.n_partitions
 
     def reduce_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
         """Return the sum of f over the partitions, each given as its blocks in order."""
-        rows: Any = self.rows
-        value: S = rows.reduce_partitions(MapPartition(self.change, f))
-        return value
+        return cast(S, self.rows.reduce_partitions(MapPartition(self.change, f)))
 
 
-class PassCounter:
+class PassCounter(Rows):
     """Other rows, unchanged; `passes` counts how often they were reduced or walked."""
 
     def __init__(self, rows: Rows) -> None:
