@@ -668,9 +668,6 @@ class Model:
         check_columns_known([*needed, *keep], tables.schema)
         return tables.select(list(dict.fromkeys([*needed, *keep])))
 
-    def _new_rows(self, data: Any) -> Rows:
-        return DesignRows(self._new_tables(data), self.design.without_target())
-
     def _apply(
         self, data: Any, method: Callable[[Rows], NDArray[Any]], kinds: Mapping[str, Any], keep: Sequence[str] = ()
     ) -> Any:

@@ -159,19 +159,3 @@ def shorten_names(names: Sequence[str], width: int) -> list[str]:
 
     ways = [[cut(visible(name), head) for name in names] for head in (width - 1, (width - 1) * 2 // 3, 0)]
     return max(ways, key=lambda way: len(set(way)))
-
-
-def miscounted(where: str, fields: Sequence[str], names: Sequence[str], delimiter: str, *, top: bool) -> str:
-    """Return what is wrong with a row that has too many or too few fields, and how to fix it.
-
-    `top` says that the row is the first below the column names.
-    """
-    if len(fields) == len(names) + 1 and not fields[-1].strip():
-        return f"{where} ends with the delimiter {delimiter!r}, the row of column names does not: make them alike."
-    problem = f"{where} has {pluralize(len(fields), 'field')}, but the first row "
-    mark = names[0][:1]
-    if mark in ("#", "%") and (len(names) == 1 or names[0][1:2] == " "):  # else #id may be the name of a column
-        return f"{problem}is a remark, {shown(names[0])}: remove the lines with {mark} above the column names."
-    problem += f"names {pluralize(len(names), 'column')} (delimiter {delimiter!r}). "
-    above = "Remove what stands above the column names, if that is it, or correct the line."
-    return problem + (above if top else "Correct the line; a field that holds the delimiter stands in quotes.")

@@ -19,6 +19,7 @@ from conftest import require
 
 import linearly as ly
 from linearly.algorithm.least_squares.qr import QRFactor
+from linearly.dataset.design.design import DesignRows
 from linearly.dataset.design.serialization import InvalidFile
 from linearly.export import model_file
 from linearly.export.model_file import _digest, read, schema, to_bytes
@@ -128,7 +129,7 @@ def test_load_returns_the_same_model(tmp_path, model, target, options):
     if hasattr(before.estimator, "predict_proba"):
         assert np.array_equal(after.predict_proba(new), before.predict_proba(new))
     elif after.classes:
-        rows = before._new_rows(new)
+        rows = DesignRows(before._new_tables(new), before.design.without_target())
         assert np.array_equal(after.estimator.decision_function(rows), before.estimator.decision_function(rows))
     if options.get("method") == "qr":
         assert isinstance(after.estimator.summary_, QRFactor)
@@ -262,7 +263,7 @@ def test_loaded_perceptron_continues_training(tmp_path, model, target):
     more = frame(60, seed=5)
     for each in (before, after):
         each.estimator.partial_fit(each.design_rows(more))
-    new = before._new_rows(frame(80, seed=6))
+    new = DesignRows(before._new_tables(frame(80, seed=6)), before.design.without_target())
     assert np.array_equal(before.estimator.decision_function(new), after.estimator.decision_function(new))
     assert before.estimator.n_updates_ == after.estimator.n_updates_
 

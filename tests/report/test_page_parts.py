@@ -2,7 +2,8 @@
 
 import pytest
 
-from linearly.report.page_parts import align_decimals, format_count, format_factor, format_number, format_p
+from linearly.formatting import format_count, format_number
+from linearly.report.page_parts import align_decimals, format_factor, format_p
 
 
 @pytest.mark.parametrize(

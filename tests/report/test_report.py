@@ -19,9 +19,10 @@ matplotlib.use("Agg")
 import linearly as ly
 from linearly.api import fit
 from linearly.dataset.rows.block import InMemoryRows, as_rows
+from linearly.formatting import format_number
 from linearly.report.classifier_page import describe_odds
 from linearly.report.facts import facts
-from linearly.report.page_parts import align_decimals, format_number
+from linearly.report.page_parts import align_decimals
 from linearly.report.regression_findings import findings
 from linearly.report.render import render, write_report
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.gram import Gram, diagonal
+from linearly.algorithm.separability.budget import is_affordable
 from linearly.algorithm.separability.decide import separability
 from linearly.checks.column_checks import find_odd, holds_labels
 from linearly.checks.column_profile import Column, Profile
@@ -21,7 +22,6 @@ from linearly.dataset.rows.tables import Tables
 from linearly.formatting import format_compact, pluralize, shown
 from linearly.kernels.double_double import to_float64
 
-MAX_PROVEN = 2_000_000  # numbers (rows × columns × classes) up to which separability is decided
 MAX_CODED_LEVELS = 100  # of a column that is coded here
 MAX_COLUMNS = 2000  # after coding, up to which collinearity is looked for
 FAR_FROM_ZERO = 1e6  # mean over standard deviation
@@ -213,7 +213,7 @@ def _find_levels_without_label(tables: Tables, design: Design, name: str, n_leve
 def _inspect_separability(tables: Tables, design: Design, n: int, exceptions: str) -> Finding:
     assert design.target is not None
     name, n_classes = design.target.factor.label, len(design.target.classes)
-    if n * len(design.names) * (n_classes - 1) > MAX_PROVEN:
+    if not is_affordable("check", n, len(design.names), n_classes - 1):
         return Finding("note", name, "separability is not looked for in so many rows")
     blocks = [block for block in DesignRows(tables, design) if len(block)]
     y = as_labels(design.target.classes)[np.concatenate([block.y for block in blocks])]

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from linearly.dataset.rows.block import Block, Rows
 
 MAX_DIAGNOSTIC_ROWS = 100_000  # rows up to which the training rows are read again
-_MAX_NORMALITY_ROWS = 5_000  # rows up to which residuals are tested for normality
-_INTERPOLATION_TOL = 1e-24  # residual over total sum of squares below which residuals are rounding errors
 
 
 def model_facts(model: Model) -> dict[str, Any]:
@@ -187,20 +185,19 @@ def distinct_values(rows: Rows) -> list[float]:
 def _residual_tests(estimator: Any, rows: Rows) -> list[dict[str, Any]]:
     import numpy as np
 
+    from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL
     from linearly.algorithm.least_squares.solver import RidgeProblem, summarize
     from linearly.inference.diagnostics import breusch_pagan, squared_residuals
     from linearly.inference.fitted_rows import row_diagnostics
-    from linearly.inference.normality import shapiro_wilk
+    from linearly.inference.normality import normality_verdict
 
     solution = estimator.solution_
     _, residual, _, weight = row_diagnostics(rows, solution)
     residual = (residual * np.sqrt(weight))[weight > 0]
-    if float((residual**2).sum()) <= _INTERPOLATION_TOL * float(solution.tss[0]):
+    if float((residual**2).sum()) <= INTERPOLATION_TOL * float(solution.tss[0]):
         return []
-    tests = []
-    if 8 <= len(residual) <= _MAX_NORMALITY_ROWS:
-        normal = shapiro_wilk(residual)
-        tests.append({"test": "shapiro_wilk", "statistic": normal.statistic, "p_value": normal.p_value, "n": normal.n})
+    verdict = normality_verdict(residual)
+    tests = [] if verdict is None else [verdict._asdict()]
     auxiliary = RidgeProblem().solve(summarize(squared_residuals(rows, solution), "auto"))
     statistic, p_value = breusch_pagan(auxiliary)
     if not np.isnan(statistic):

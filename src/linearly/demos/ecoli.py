@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from linearly.api import Model
 from linearly.demos.story import Columns, HeldOut, Story, matrix, read_lines, subset, without
+from linearly.formatting import join_names
 from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
-from linearly.report.page_parts import join_names
 
 NAMES = ("mcg", "gvh", "lip", "chg", "aac", "alm1", "alm2")
 TARGET = "site"

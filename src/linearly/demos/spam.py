@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.algorithm.separability.budget import is_affordable
 from linearly.algorithm.separability.decide import separability
 from linearly.api import Model
 from linearly.dataset.features.spam import SPAM_WORDS, SpamFeatures, spam_features
@@ -33,7 +34,6 @@ _EVERY = 3  # every third pair of rows is for the test
 MIN_MESSAGES = 2  # of the training rows that a column must tell apart to be used
 _SHOWN = 8  # columns and mistakes that are shown
 _ALPHA = 1.0
-MAX_SEARCHED = 200_000  # cells of rows that are searched for a proof
 _NUMBERS = 57  # columns of UCI's spambase before the label
 
 
@@ -192,7 +192,7 @@ def _compare(story: Story, train: Columns, test: Columns) -> None:
     story.found["errors"] = listed_errors(fits)
     X, y = matrix(train, TARGET)
     story.found["separability"] = None
-    if X.size <= MAX_SEARCHED:
+    if is_affordable("page", *X.shape):
         certificate = separability(X, y, names=list(without(train, TARGET)))
         story.tell(certificate.verdict, checked=checked(certificate), alpha=_ALPHA)
         story.found["separability"] = certificate.verdict

@@ -1,4 +1,4 @@
-"""Reduce a block of rows to the counts and sums that an evaluation needs; those of blocks add up.
+"""Reduce a block of rows to the counts and sums that an evaluation needs; the results of blocks are added.
 
 Counts and sums are enough for everything but ranks. Areas under curves and calibration need the score of every row, so
 scores are kept, 8 bytes per row and score.

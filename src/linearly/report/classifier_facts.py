@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.gram import Gram
+from linearly.algorithm.separability.budget import is_affordable
 from linearly.algorithm.separability.decide import separability
 from linearly.algorithm.separability.error_floor import error_floor
 from linearly.dataset.rows.block import Block, Rows
@@ -30,10 +31,8 @@ MAX_UPDATES = 400  # in the figure of a pocket
 GRID = 120  # points per side at which the model predicts its regions
 MAX_WITNESS_ROWS = 12
 # A proof of separability among K labels compares each row with K − 1 rivals, in K − 1 times the columns.
-_MAX_CELLS = 200_000  # rows × columns × rivals that are searched for one
 _MAX_COLUMNS = 100
 _MAX_DIMENSIONS = 120  # columns × rivals: 50 labels of 6 columns that overlap took minutes
-_MAX_FLOOR_CELLS = 12_000  # rows × columns × rivals whose error floor is computed
 
 
 def classifier_facts(model: Any, rows: Rows, level: float, held_out: Rows | None = None) -> Facts:
@@ -184,11 +183,10 @@ def _shrinkage(model: Any, labels: list[str]) -> Facts | None:
 def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> Facts | None:
     """Return the verdict with its proof if the rows are few enough to be searched."""
     n, p, n_rivals = evaluation.n, model.n_features_in_, len(evaluation.labels) - 1
-    cells = n * p * n_rivals
     # If the model's own hyperplanes separate the rows, the search is short however many labels there are.
     is_separating = hasattr(model, "coef_") and bool(evaluation["accuracy"] == 1)
-    too_many_labels = (cells > _MAX_CELLS or p * n_rivals > _MAX_DIMENSIONS) and not is_separating
-    if n * p > _MAX_CELLS or p > _MAX_COLUMNS or too_many_labels:
+    too_many_labels = not is_affordable("page", n, p, n_rivals) or p * n_rivals > _MAX_DIMENSIONS
+    if not is_affordable("page", n, p) or p > _MAX_COLUMNS or (too_many_labels and not is_separating):
         return None
     blocks = list(rows)
     classes = rows.classes
@@ -218,7 +216,7 @@ def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> Facts | Non
     }
     if certificate.witness is None:
         return found | ({"floor": 0} if certificate.verdict == "separable" else {})
-    if cells <= _MAX_FLOOR_CELLS:
+    if is_affordable("error floor", n, p, n_rivals):
         found["floor"] = int(error_floor(X, y, fit_intercept=intercept))
     witness, point = certificate.witness, certificate.common_hull_point
     shown = witness.rows[:MAX_WITNESS_ROWS]

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from linearly.formatting import format_number
 from linearly.models.registry import WORDS
 from linearly.plots.style import percent
-from linearly.report.page_parts import Facts, Finding, format_number, metrics_by_name, sort_findings
+from linearly.report.page_parts import Facts, Finding, metrics_by_name, sort_findings
 from linearly.report.texts import Texts
 
 _RARE = 0.1  # share of a label below which accuracy alone misleads

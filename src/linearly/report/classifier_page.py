@@ -1,4 +1,4 @@
-"""The page of a classifier: the four answers, and a section for each question behind them.
+"""Lay out the page of a classifier: fit, accuracy, trust and next steps at the top, then one section per question.
 
 Sentences and fixed tables are in templates/classification.toml.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from linearly.formatting import format_count, format_number, join_names
 from linearly.plots.style import percent
 from linearly.report import figures
 from linearly.report.classifier_findings import classifier_texts, confusion_counts, findings, interval_of_shares
@@ -20,13 +21,10 @@ from linearly.report.page_parts import (
     align_decimals,
     describe_term,
     factor_interval,
-    format_count,
     format_factor,
-    format_number,
     format_p,
     grid,
     interval,
-    join_names,
     table,
     text,
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from linearly.formatting import format_count, format_number, join_names
 from linearly.plots.style import count, percent
 
 Facts = dict[str, Any]
@@ -121,25 +122,6 @@ def grid(*figures: Part) -> Part:
     return {"kind": "grid", "figures": list(figures)}
 
 
-def format_number(value: float | None, n: int = 4) -> str:
-    """Return a number to n digits, without an exponent from 1e-4 up to 1e7, with a minus sign."""
-    if value is None or not math.isfinite(value):
-        return NOTHING
-    size = abs(value)
-    if size and not 1e-4 <= size < 1e7:
-        return f"{value:.{n - 1}e}".replace("-", "−").replace("e+0", "e").replace("e−0", "e−")
-    if size >= 10 ** (n - 1):
-        return _typeset(f"{value:,.0f}")
-    return f"{value:.{n}g}".replace("-", "−")
-
-
-def format_count(n: float | None) -> str:
-    """Return a count in groups of three digits; with decimals only if it is a sum of weights."""
-    if n is None:
-        return NOTHING
-    return _typeset(f"{n:,.0f}") if float(n).is_integer() else format_number(n, 6)
-
-
 def align_decimals(values: Sequence[float | None], n: int = 3) -> list[str]:
     """Return the numbers of a column with as many decimals as the smallest needs for n digits; or each on its own."""
     known = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
@@ -186,14 +168,6 @@ def format_factor(value: float | None) -> str:
 def factor_interval(low: float | None, high: float | None) -> str:
     """Return "low to high" of factors."""
     return NOTHING if low is None or high is None else f"{format_factor(low)} to {format_factor(high)}"
-
-
-def join_names(names: Sequence[Any], most: int = 5) -> str:
-    """Return "a, b and c", or "a, b, c and 7 more"."""
-    shown = [str(name) for name in names[:most]]
-    if len(names) > most:
-        return f"{', '.join(shown)} and {len(names) - most} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "none"
 
 
 FORMATTERS = {

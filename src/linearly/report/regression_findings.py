@@ -1,4 +1,4 @@
-"""The answers about a regression: what was fitted, how good it is, and whether to trust it.
+"""Decide which findings about a regression to report: what was fitted, how good it is, and whether to trust it.
 
 This module decides which sentences apply. The sentences are in templates/regression.toml.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from linearly.formatting import join_names
 from linearly.plots.regression_plots import STRONG, curvature_t
 from linearly.report.figures import to_array
-from linearly.report.page_parts import Facts, Finding, join_names, metrics_by_name, sort_findings
+from linearly.report.page_parts import Facts, Finding, metrics_by_name, sort_findings
 from linearly.report.texts import Texts
 
 FAILS = 0.05  # p-values below are called a failure

@@ -1,4 +1,4 @@
-"""The page of a regression: the four answers, and a section for each question behind them.
+"""Lay out the page of a regression: fit, accuracy, trust and next steps at the top, then one section per question.
 
 Sentences and fixed tables are in templates/regression.toml.
 """
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from linearly.formatting import format_number
 from linearly.plots.regression_plots import STRONG
 from linearly.report import figures
 from linearly.report.page_parts import (
@@ -20,7 +21,6 @@ from linearly.report.page_parts import (
     Section,
     align_decimals,
     describe_term,
-    format_number,
     format_p,
     grid,
     interval,

@@ -1,4 +1,4 @@
-"""Fit rows of hostile scales: twelve digits against rational arithmetic, or a named warning."""
+"""Fit data of extreme scales: either 12 digits agree with rational arithmetic, or a named warning is issued."""
 
 from __future__ import annotations
 

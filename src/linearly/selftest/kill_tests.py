@@ -1,4 +1,4 @@
-"""Stop processes while they write (kill, Ctrl-C, full disk), and check that files are complete, old or new."""
+"""Stop processes while they write (kill, Ctrl-C, full disk), and check that each file is complete, old or new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check on random data the laws that every estimator obeys: what must not change the model."""
+"""Check on random data that changes of the rows that must not matter leave every model unchanged."""
 
 from __future__ import annotations
 

@@ -15,6 +15,10 @@ import numpy as np
 
 DEFAULT_BUDGET = 10**10  # operations: about ten seconds
 
+# Rows × columns × rival classes up to which a proof is made without a request: seconds before a fit, less on a page,
+# and least for an error floor, which repeats the search.
+_AFFORDABLE = {"check": 2_000_000, "page": 200_000, "error floor": 12_000}
+
 _left: ContextVar[float] = ContextVar("left", default=np.inf)
 
 
@@ -22,6 +26,11 @@ class BudgetExceeded(Exception):
     """Signal that the allowed work is done; `relation` is what the search has found so far."""
 
     relation: dict[int, int] | None = None
+
+
+def is_affordable(purpose: str, n: int, p: int, n_rivals: int = 1) -> bool:
+    """Return whether a proof about n rows and p columns is quick enough for a purpose that did not ask for it."""
+    return n * p * n_rivals <= _AFFORDABLE[purpose]
 
 
 @contextmanager

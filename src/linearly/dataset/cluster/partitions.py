@@ -15,16 +15,13 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.rows.block import Block, Rows, SingleBlockRows
 from linearly.dataset.rows.reduce import MergeTree, single_threaded_blas
-
-if TYPE_CHECKING:
-    pass
 
 S = TypeVar("S")
 

@@ -159,7 +159,7 @@ class Design:
         # If no row is kept, the fit raises.
         return levels if any(column.values for column in levels.values()) else find_levels(tables.select(names))
 
-    def extended(self, tables: Tables) -> Design:
+    def with_new_levels(self, tables: Tables) -> Design:
         """Return the design with the levels that occur only in these rows added after the known ones."""
         found = self._find_levels(tables, [category.name for category in self.categories])
 

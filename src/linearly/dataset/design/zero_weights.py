@@ -20,7 +20,7 @@ def fit_design(design: Design, tables: Tables) -> Design:
 
 def extend_design(design: Design, tables: Tables) -> Design:
     """Return the design with the levels added that occur only in these rows, of those that have a positive weight."""
-    return design.extended(_weighted_rows(design, tables))
+    return design.with_new_levels(_weighted_rows(design, tables))
 
 
 def _weighted_rows(design: Design, tables: Tables) -> Tables:

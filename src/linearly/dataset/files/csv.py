@@ -26,6 +26,7 @@ from linearly.dataset.files.csv_text import (
     CsvPiece,
     Header,
     end_of_rows,
+    field_count_error,
     find_decimal,
     first_unpaired_quote,
     split_fields,
@@ -37,7 +38,7 @@ from linearly.dataset.files.read_units import TableFile, Unit, check_columns_exi
 from linearly.dataset.rows.array_checks import beyond_float64
 from linearly.dataset.rows.block import integer_refused
 from linearly.dataset.rows.tables import Chunk
-from linearly.formatting import miscounted, shown
+from linearly.formatting import shown
 
 _NAMES_BYTES = 2**16  # in which the names of the columns are looked for
 _FIRST_ROWS = 1000  # whose cells are returned as they are written
@@ -194,7 +195,7 @@ class CsvFile(TableFile):
         if row.count('"') % 2:
             return ValueError(f"{where} has a quote that is not closed.")
         if len(fields) != len(header.names):
-            return ValueError(miscounted(where, fields, header.names, header.delimiter, top=first == 0))
+            return ValueError(field_count_error(where, fields, header.names, header.delimiter, top=first == 0))
         for name, kind in types.items():
             if fails(first, first + 1, {name: kind}):
                 return _value_error(f"{where}, column {name!r}", fields[header.names.index(name)], kind)

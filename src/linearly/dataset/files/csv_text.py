@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from linearly import kernels
 from linearly.dataset.files.locations import read_fully
 from linearly.dataset.rows.block import RowOrigin
 from linearly.dataset.rows.tables import check_unique_names
-from linearly.formatting import miscounted
+from linearly.formatting import pluralize, shown
 
 PIECE = 2**22  # bytes
 MAX_ROW_BYTES = 2**24
@@ -72,7 +72,7 @@ def read_columns(data: bytes | str, name: str = "the text") -> dict[str, list[st
             fields = split_fields(row, header.delimiter)
             if len(fields) != len(header.names):
                 where = f"Line {piece.line_of(i)} of {name}"
-                raise ValueError(miscounted(where, fields, header.names, header.delimiter, top=not rows))
+                raise ValueError(field_count_error(where, fields, header.names, header.delimiter, top=not rows))
             rows.append(fields)
     columns = zip(*rows, strict=True) if rows else ((),) * len(header.names)
     point = find_decimal(first.data, header.delimiter) == ","
@@ -350,3 +350,19 @@ def _is_unordered_integers(names: list[str]) -> bool:
     if len(names) < 2 or not all(name.isdecimal() for name in names):
         return False
     return any(int(a) >= int(b) for a, b in itertools.pairwise(names))
+
+
+def field_count_error(where: str, fields: Sequence[str], names: Sequence[str], delimiter: str, *, top: bool) -> str:
+    """Return what is wrong with a row that has too many or too few fields, and how to fix it.
+
+    `top` says that the row is the first below the column names.
+    """
+    if len(fields) == len(names) + 1 and not fields[-1].strip():
+        return f"{where} ends with the delimiter {delimiter!r}, the row of column names does not: make them alike."
+    problem = f"{where} has {pluralize(len(fields), 'field')}, but the first row "
+    mark = names[0][:1]
+    if mark in ("#", "%") and (len(names) == 1 or names[0][1:2] == " "):  # else #id may be the name of a column
+        return f"{problem}is a remark, {shown(names[0])}: remove the lines with {mark} above the column names."
+    problem += f"names {pluralize(len(names), 'column')} (delimiter {delimiter!r}). "
+    above = "Remove what stands above the column names, if that is it, or correct the line."
+    return problem + (above if top else "Correct the line; a field that holds the delimiter stands in quotes.")
