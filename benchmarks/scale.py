@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from linearly.algorithm.least_squares.gram import Gram
-from linearly.dataset.cluster.partitions import partitions_of
 from linearly.dataset.rows.block import Block, rows_in_block
 from linearly.dataset.rows.reduce import single_threaded_blas
 
@@ -161,7 +160,7 @@ class SparkCluster:
 def measured(cluster: Any, n: int, p: int, P: int, repeats: int) -> float:
     """Seconds of one fold of a Gram on a cluster."""
     rows = cluster.rows(n, p, P)
-    assert partitions_of(rows) == P
+    assert rows.n_partitions == P
     rows.reduce(Gram.of)  # workers import what they need
     return best(lambda: rows.reduce(Gram.of), repeats)
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import linearly as ly
+from linearly.dataset.design.design import DesignRows
 from linearly.dataset.files.tables import stream_tables
 
 RNG = np.random.default_rng(0)
@@ -377,8 +378,12 @@ def test_models_whose_levels_were_extended_add_to_the_model_of_all_rows(name, sa
         if target == "y":
             np.testing.assert_allclose(total.predict(everything), whole.predict(everything), rtol=1e-9, atol=1e-9)
         else:
-            expected = whole.estimator.decision_function(whole._new_rows(everything))
-            found = total.estimator.decision_function(total._new_rows(everything))
+            expected, found = (
+                model.estimator.decision_function(
+                    DesignRows(model._new_tables(everything), model.design.without_target())
+                )
+                for model in (whole, total)
+            )
             np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
