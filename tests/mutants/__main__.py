@@ -24,7 +24,7 @@ FOLDER = ROOT / "build/mutants"
 def main() -> int:
     """Try a sample of mutants; 1 if any survived."""
     parser = argparse.ArgumentParser(prog="python tests/mutants", description="Whether a test notices a mistake.")
-    parser.add_argument("modules", nargs="*", metavar="module", help="of linearly.algorithm; all of them by default")
+    parser.add_argument("modules", nargs="*", metavar="module", help="such as least_squares/gram; all by default")
     parser.add_argument("--sample", type=int, default=100, help="how many mutants to try")
     parser.add_argument("--seed", type=int, default=0, help="which")
     parser.add_argument("--first", type=int, default=0, help="the number of the first of the sample, to go on after")
@@ -34,7 +34,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="MODULE:LINE:NUMBER", help="these mutants instead of a sample")
     parser.add_argument("--tests", nargs="+", default=[], help="these tests instead of those that execute the line")
     asked = parser.parse_args()
-    sources = {path.stem: path.read_bytes() for path in sorted((ROOT / "src/linearly/algorithm").glob("*.py"))}
+    folder = ROOT / "src/linearly/algorithm"
+    paths = sorted(folder.rglob("*.py"))
+    sources = {path.relative_to(folder).with_suffix("").as_posix(): path.read_bytes() for path in paths}
     for name in asked.modules:
         if name not in sources:
             parser.error(f"there is no module {name!r} in linearly.algorithm")

@@ -94,10 +94,10 @@ def read(package: Path, data: Path, times: Path) -> Reach:
     digests = {}
     for file in measured.measured_files():
         path = Path(file)
-        if path.parent == package / "algorithm":
+        if path.is_relative_to(package / "algorithm"):
             reached = defaultdict(list)
             for line, contexts in measured.contexts_by_lineno(file).items():
                 reached[line] = sorted({context.partition("|")[0] for context in contexts if context})
-            lines[path.stem] = dict(reached)
-            digests[path.stem] = digest(path.read_bytes())
+            lines[path.relative_to(package / "algorithm").with_suffix("").as_posix()] = dict(reached)
+            digests[path.relative_to(package / "algorithm").with_suffix("").as_posix()] = digest(path.read_bytes())
     return Reach(lines, seconds, digests)

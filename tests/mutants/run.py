@@ -107,7 +107,7 @@ def copied(root: Path) -> Iterator[Copy]:
         shutil.copy(kernels, folder / "linearly/kernels")
         (folder / "sitecustomize.py").write_text(FREE)
         compileall.compile_dir(folder, quiet=1)
-        for stale in (folder / "linearly/algorithm/__pycache__").glob("*.pyc"):
+        for stale in (folder / "linearly/algorithm").rglob("*.pyc"):
             stale.unlink()
         copy = Copy(root, folder)
         where = [sys.executable, "-c", "import linearly.kernels._compiled as c; print(c.__file__)"]
