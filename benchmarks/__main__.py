@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks import grid
 from benchmarks.limits import limits
 from benchmarks.race import Result, machine
 from benchmarks.targets import table, written_into
@@ -26,19 +27,25 @@ def main() -> None:
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller data, about two minutes in all")
-    parser.add_argument("--readme", action="store_true", help="write the table of a full run into README.md")
+    parser.add_argument("--page", action="store_true", help="write the table of a full run into docs/benchmarks.md")
     parser.add_argument("--list", action="store_true", help="list the workloads")
     parser.add_argument("names", nargs="*", metavar="name", help="workloads to run (default: all)")
     asked = parser.parse_args()
+    if asked.names == ["grid"]:
+        if asked.page and asked.quick:
+            parser.error("--page takes a full run, not --quick")
+        grid.main(asked.quick, asked.page)
+        return
     if asked.list:
+        print(f"{'grid':<18} Small and large cells, models and kinds of input, against the best peer.")
         for name, workload in workloads.items():
             print(f"{name:<18} {(workload.__doc__ or '').strip()}")
         return
     unknown = [name for name in asked.names if name not in workloads]
     if unknown:
         parser.error(f"no workload {unknown[0]!r}; there are {', '.join(workloads)}")
-    if asked.readme and (asked.quick or asked.names):
-        parser.error("--readme takes a full run: neither --quick nor names")
+    if asked.page and (asked.quick or asked.names):
+        parser.error("--page takes a full run: neither --quick nor names")
     here, most = machine(), limits(asked.quick)
     print("  ".join(f"{key} {value}" for key, value in here.items()))
     print("  ".join(f"{key} {value:.0f}" for key, value in most.items()), flush=True)
@@ -53,9 +60,9 @@ def main() -> None:
         plain.append(asdict(result))
         path.write_text(json.dumps({"machine": here, "limits": most, "results": plain}, indent=1))
     print(f"\n{table(plain)}\n\nwritten to {path}")
-    if asked.readme:
-        readme = Path(__file__).parent.parent / "README.md"
-        readme.write_text(written_into(readme.read_text(encoding="utf-8"), here, most, plain), encoding="utf-8")
+    if asked.page:
+        page = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+        page.write_text(written_into(page.read_text(encoding="utf-8"), here, most, plain), encoding="utf-8")
 
 
 def show(result: Result, most: dict[str, float], seconds: float) -> None:

@@ -179,4 +179,58 @@ def import_time(quick: bool) -> Result:
     return result
 
 
-WORKLOADS = [ols_1m_50, ols_200k_500, standard_errors, robust_errors, ridge_cv, predict_one_row, import_time]
+def anova_interaction(quick: bool) -> Result:
+    """Fit and type II ANOVA of two categories of 10 and 15 levels, their interaction and a number, on 400 000 rows."""
+    import pandas as pd
+
+    n, rng = 40_000 if quick else 400_000, np.random.default_rng(0)
+    codes = {"f": rng.integers(0, 10, n), "g": rng.integers(0, 15, n)}
+    frame = pd.DataFrame({name: pd.Categorical([f"{name}{code:02}" for code in c]) for name, c in codes.items()})
+    frame["x"] = rng.standard_normal(n)
+    frame["y"] = 0.5 * frame["x"] + 0.1 * codes["f"] + rng.standard_normal(n)
+    order = ["f", "g", "x", "f:g"]
+
+    def linearly() -> Any:
+        found = ly.anova(ly.fit(frame, formula="y ~ f * g + x"), type=2).to_pandas()
+        return found.set_index("term")["sum_sq"][order]
+
+    def statsmodels() -> Any:
+        import statsmodels.api as sm
+        import statsmodels.formula.api as smf
+
+        return sm.stats.anova_lm(smf.ols("y ~ f * g + x", frame).fit(), typ=2)["sum_sq"][order]
+
+    contenders = [
+        Contender("linearly", linearly, ours=True, repeats=1),
+        Contender("statsmodels anova_lm(typ=2)", statsmodels, repeats=1, optional="statsmodels"),
+    ]
+    return race("anova_interaction", f"{n:,} × 150 terms", contenders, agree=1e-8, quick=quick)
+
+
+def lasso_wide(quick: bool) -> Result:
+    """Lasso on 2 000 rows of 5 000 columns, at a tenth of the largest penalty."""
+    from sklearn.linear_model import Lasso
+
+    n, p, rng = (400, 1000, np.random.default_rng(0)) if quick else (2000, 5000, np.random.default_rng(0))
+    X, beta = rng.standard_normal((n, p)), np.zeros(p)
+    beta[:50] = rng.standard_normal(50)
+    y = X @ beta + 2 * rng.standard_normal(n)
+    alpha = 0.1 * float(np.abs((X - X.mean(axis=0)).T @ y).max())
+    contenders = [
+        Contender("linearly", lambda: ly.ElasticNet(alpha).fit(X, y).coef_, ours=True),
+        Contender("scikit-learn Lasso(tol=1e-10)", lambda: Lasso(alpha / n, tol=1e-10, max_iter=10**5).fit(X, y).coef_),
+    ]
+    return race("lasso_wide", f"{n:,} × {p:,}", contenders, agree=1e-4, quick=quick)
+
+
+WORKLOADS = [
+    ols_1m_50,
+    ols_200k_500,
+    standard_errors,
+    robust_errors,
+    ridge_cv,
+    anova_interaction,
+    lasso_wide,
+    predict_one_row,
+    import_time,
+]

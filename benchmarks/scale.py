@@ -1,6 +1,6 @@
 """What a pass costs on a cluster: constants measured here, a model made of them, and the model held against real runs.
 
-    python -m benchmarks.scale                  constants, predictions and Dask runs for docs/scale.md, as lines of JSON
+    python -m benchmarks.scale                  constants, predictions and Dask runs, as lines of JSON
     python -m benchmarks.scale --spark          the same with Spark
 
 The model of one fold of a Gram (or of any summary of s numbers) over n rows in P partitions on W workers:
@@ -28,7 +28,7 @@ import numpy as np
 
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.dataset.rows.block import Block, rows_in_block
-from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.kernels.blas_threads import single_threaded_blas
 
 REPEATS = 5
 

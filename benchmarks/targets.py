@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
-START, END = "<!-- benchmarks: written by python -m benchmarks --readme -->", "<!-- end of benchmarks -->"
+START, END = "<!-- benchmarks: written by python -m benchmarks --page -->", "<!-- end of benchmarks -->"
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,11 @@ TARGETS = (
 
 
 def table(results: Iterable[dict[str, Any]]) -> str:
-    """The targets whose workload was run, in Markdown: who took how long, the ratio, and what was asked."""
+    """The targets whose workload was run, in Markdown: who took how long, the ratio, and the memory."""
     by_name = {result["workload"]: result for result in results}
     lines = [
-        "| work | size | linearly | peer | ratio | asked | memory, ours and theirs |",
-        "|---|---|---|---|---|---|---|",
+        "| work | size | linearly | peer | ratio | memory, linearly and peer |",
+        "|---|---|---|---|---|---|",
     ]
     for target in TARGETS:
         result = by_name.get(target.workload)
@@ -70,7 +71,7 @@ def table(results: Iterable[dict[str, Any]]) -> str:
         room = f"{memory[mine]:.0f} and {memory[best]:.0f} MB" if mine in memory and best in memory else ""
         lines.append(
             f"| {target.work} | {result['size']} | {_time(seconds[mine])} | {best} {_time(peers[best])} | "
-            f"{_ratio(ratio)} × | {target.ratio:g} × | {room} |"
+            f"{_ratio(ratio)} × | {room} |"
         )
     return "\n".join(lines)
 
@@ -80,12 +81,12 @@ def written_into(page: str, here: dict[str, Any], limits: dict[str, float], resu
     before, after = page.split(START)[0], page.split(END)[1]
     cores = here["cores"]
     told = (
-        f"{cores} cores of an {here['processor']}, {here['kernels']} kernels, a matrix product reaching "
-        f"{limits['gflops_1']:.0f} Gflop/s on one core and {limits[f'gflops_{cores}']:.0f} on all, reading "
-        f"{limits['gbytes_1']:.0f} and {limits[f'gbytes_{cores}']:.0f} GB/s; NumPy {here['numpy']}, scikit-learn "
-        f"{here['scikit-learn']}."
+        f"{cores} cores of an {here['processor']}, with {here['kernels']} kernels, NumPy {here['numpy']} and "
+        f"scikit-learn {here['scikit-learn']}. A matrix product reaches {limits['gflops_1']:.0f} Gflop/s on one core "
+        f"and {limits[f'gflops_{cores}']:.0f} on all; memory is read at {limits['gbytes_1']:.0f} and "
+        f"{limits[f'gbytes_{cores}']:.0f} GB/s."
     )
-    return f"{before}{START}\nOne run on {told}\n\n{table(results)}\n{END}{after}"
+    return f"{before}{START}\nOne run on {date.today():%d %B %Y} on {told}\n\n{table(results)}\n{END}{after}"
 
 
 def _time(seconds: float) -> str:

@@ -101,3 +101,23 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("default"), derandomize=False, max_examples=10_000)
 settings.load_profile("default")
+
+
+@pytest.fixture
+def cars():
+    """Return a table with numbers, names that need backquotes, and categories."""
+    import polars as pl
+
+    return pl.DataFrame(
+        {
+            "y": [3.0, 1.0, 4.0, 1.5, 9.0, 2.6, 5.3, 5.8],
+            "x": [1.0, 2.0, 3.5, 4.0, 5.25, 6.0, 7.0, 9.0],
+            "z": [2, 7, 1, 8, 2, 8, 1, 8],
+            "net price": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.5],
+            "Petal.Width": [0.1, 0.2, 0.2, 0.4, 0.4, 0.1, 0.7, 0.8],
+            "doors": [2.0, 4.0, 2.0, 3.0, 4.0, 4.0, 2.0, 3.0],
+            "region": ["north", "south", "west", "north", "south", "west", "west", "north"],
+            "kind": ["a", "a", "b", "b", "a", "b", "a", "b"],
+            "new": [True, False, True, True, False, False, True, False],
+        }
+    )

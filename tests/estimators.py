@@ -12,6 +12,8 @@ import scipy.sparse as sp
 
 from linearly.dataset.rows.block import Block, Rows
 from linearly.dataset.rows.reduce import reduce_blocks
+from linearly.models.elastic_net import ElasticNet
+from linearly.models.elastic_net_cv import ElasticNetCV
 from linearly.models.linear_regression import LinearRegression
 from linearly.models.ridge_cv import RidgeCV
 
@@ -69,6 +71,15 @@ REGRESSION = [
         lambda: RidgeCV(alphas=[0.1, 1.0, 10.0], cv="loo"),
         without={"stream", "duplicate", "weight", "scale", "merge", "unlearn"},
         passes=2,
+    ),
+    entry(lambda: ElasticNet(alpha=0.5), without={"scale", "weight", "rotate"}),
+    entry(lambda: ElasticNet(alpha=0.5, l1_ratio=0.5, standardize=True), without={"weight", "rotate"}),
+    entry(
+        lambda: ElasticNet(alpha=0.5, fit_intercept=False), without={"scale", "weight", "rotate", "shift"}, twin=True
+    ),
+    entry(
+        lambda: ElasticNetCV(alphas=[0.1, 1.0, 10.0]),
+        without={"stream", "weight", "scale", "shift", "rotate", "unlearn"},
     ),
 ]
 

@@ -33,7 +33,7 @@ class Case(NamedTuple):
         weight = self.golden[kind].get("weights")
         if kind == "rank_deficient":
             copy = np.column_stack([self.X, self.X[:, 0]])
-            with pytest.warns(np.exceptions.RankWarning, match=f"^'x{self.X.shape[1]}': "):
+            with pytest.warns(np.exceptions.RankWarning, match=f"^Column 'x{self.X.shape[1]}' is "):
                 return LinearRegression(**parameters).fit(copy, self.y)
         model = LinearRegression(fit_intercept=kind != "no_intercept", **parameters)
         with warnings.catch_warnings():

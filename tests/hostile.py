@@ -31,6 +31,8 @@ LABELS = np.where(Y + 3 * _RNG.normal(size=N) > 0, "yes", "no")
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "LinearRegression": ly.LinearRegression,
     "RidgeCV": lambda: ly.RidgeCV(alphas=[0.1, 1.0], cv=3),
+    "ElasticNet": ly.ElasticNet,
+    "ElasticNetCV": lambda: ly.ElasticNetCV(alphas=[0.1, 1.0], cv=3),
     "LogisticRegression": ly.LogisticRegression,
     "LinearDiscriminantAnalysis": ly.LinearDiscriminantAnalysis,
     "QuadraticDiscriminantAnalysis": ly.QuadraticDiscriminantAnalysis,
@@ -41,7 +43,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "VotedPerceptron": ly.VotedPerceptron,
     "AveragedPerceptron": ly.AveragedPerceptron,
 }
-REGRESSORS = ("LinearRegression", "RidgeCV")
+REGRESSORS = ("LinearRegression", "RidgeCV", "ElasticNet", "ElasticNetCV")
 CLASSIFIERS = tuple(name for name in ESTIMATORS if name not in REGRESSORS)
 
 
@@ -123,26 +125,26 @@ nan, inf = np.nan, np.inf
 NO_ARRAY = r"X must be an array, a list of rows, a sparse matrix or a data frame, not an? "
 SHAPE = r"Expected 2D array, got (scalar|1D) array instead|dim [34]"
 EMPTY = r"0 (sample|feature)\(s\)|X has 0 features"
-NAN = r"X contains NaN: row 3, column ('x1'|'height'|1)\. Drop the row or fill the gap"
-NAN0 = r"X contains NaN: row 0, column ('x[01]'|'height'|0)\. Drop the row or fill the gap"
-NAN1 = r"X contains NaN: row 1, column ('x1'|'height')\. Drop the row or fill the gap"
-INF = r"X contains infinity: row 3, column ('x1'|'height'|1)\. Drop the row or fill the gap"
-MASKED = r"X is masked, so missing: row 3, column 1\. Drop the row or fill the gap"
-CELL = r"Row 3, column 1 of X holds .*encode each as a number, or drop its column"
-ROW0 = r"Row 0 of X holds .*encode each as a number"
-KIND = r"X holds (text|bytes|dates|durations|records) .*not numeric\. Encode them as numbers"
-LARGE = r"integer in row [03], column (1|'height').* is beyond 2\*\*53.*Subtract an offset"
-FLOAT = r"Row 3, column 1 of X holds .*, which float64 cannot hold\. Rescale the column"
-OUTSIDE = r"damaged sparse matrix: .*(row|column) -?\d+, but there are \d+ \w+, from 0 on\. Build it anew"
-ORDER = r"damaged sparse matrix: the offsets of its rows \(indptr\) are out of order"
-FIT = r"damaged sparse matrix: its arrays do not fit its shape"
+NAN = r"X contains NaN: row 3, column ('x1'|'height'|1)\. Drop the row or fill in the (value|label)"
+NAN0 = r"X contains NaN: row 0, column ('x[01]'|'height'|0)\. Drop the row or fill in the (value|label)"
+NAN1 = r"X contains NaN: row 1, column ('x1'|'height')\. Drop the row or fill in the (value|label)"
+INF = r"X contains infinity: row 3, column ('x1'|'height'|1)\. Drop the row or fill in the (value|label)"
+MASKED = r"X is masked, so missing: row 3, column 1\. Drop the row or fill in the (value|label)"
+CELL = r"Row 3, column 1 of X is .*Encode each as a number, or drop its column"
+ROW0 = r"Row 0 of X is .*Encode each as a number"
+KIND = r"X contains (text|bytes|dates|durations|records) .*not numeric\. Encode them as numbers"
+LARGE = r"integer in row [03], column (1|'height').* exceeds 2\*\*53.*Subtract an offset"
+FLOAT = r"Row 3, column 1 of X is .*, which exceeds the float64 range\. Rescale the column"
+OUTSIDE = r"damaged sparse matrix: .*(row|column) -?\d+, but only \d+ \w+ exist, numbered from 0\. Rebuild it"
+ORDER = r"damaged sparse matrix: the row offsets \(indptr\) are not in order"
+FIT = r"damaged sparse matrix: its arrays do not match its shape"
 COMPLEX = r"Complex data not supported: X is complex\d+\. Use real numbers"
 
 ARRAYS: dict[str, Bad] = {
     # No array at all
     "None": Bad(lambda: None, r"X must be .*, not None"),
     "a number": Bad(lambda: 3.0, SHAPE),
-    "a truth": Bad(lambda: True, SHAPE),
+    "a boolean": Bad(lambda: True, SHAPE),
     "text": Bad(lambda: "height", NO_ARRAY + "str"),
     "bytes": Bad(lambda: b"1,2,3", NO_ARRAY + "bytes"),
     "a byte array": Bad(lambda: bytearray(b"123"), NO_ARRAY + "bytearray"),
@@ -162,7 +164,7 @@ ARRAYS: dict[str, Bad] = {
     "an open file": Bad(lambda: io.StringIO("1,2"), NO_ARRAY + "StringIO"),
     "an estimator": Bad(ly.LinearRegression, NO_ARRAY + "LinearRegression"),
     "an exception": Bad(lambda: ValueError("x"), NO_ARRAY + "ValueError"),
-    "an awkward object": Bad(Awkward, r"X is an Awkward that cannot be read as an array: no array here"),
+    "an awkward object": Bad(Awkward, r"X is an Awkward, which cannot be read as an array: no array here"),
     # Shapes
     "no dimension": Bad(lambda: np.array(3.0), SHAPE),
     "one dimension": Bad(lambda: X[:, 0], SHAPE),
@@ -294,10 +296,8 @@ ARRAYS: dict[str, Bad] = {
     "CSR dates": Bad(lambda: csr(data=np.zeros(_STORED, "M8[D]")), r"sparse matrix of datetime64\[D\], not numeric"),
     "CSR large integers": Bad(lambda: sp.csr_matrix(changed(X, (3, 1), 2**60 + 1, np.int64)), LARGE),
     "CSR the largest uint64": Bad(lambda: sp.csr_matrix(changed(np.ones((N, P), np.uint64), (3, 1), 2**64 - 1)), LARGE),
-    "a sparse vector": Bad(
-        lambda: sp.coo_array(X[:, 0]), r"sparse array of 1 dimensions: X must have rows and columns"
-    ),
-    "a sparse cube": Bad(lambda: sp.coo_array(np.ones((N, 2, 2))), r"sparse array of 3 dimensions: X must have rows"),
+    "a sparse vector": Bad(lambda: sp.coo_array(X[:, 0]), r"sparse array of 1 dimensions. Pass rows and columns"),
+    "a sparse cube": Bad(lambda: sp.coo_array(np.ones((N, 2, 2))), r"sparse array of 3 dimensions. Pass rows"),
     "CSR without rows": Bad(lambda: sp.csr_matrix((0, P)), EMPTY),
     "CSR without columns": Bad(lambda: sp.csr_matrix((N, 0)), EMPTY),
 }

@@ -32,8 +32,9 @@ METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba",
 STREAMED = tuple(name for name in CLASSIFIERS if hasattr(ESTIMATORS[name](), "partial_fit"))
 # These learn from rows as they come; the others must be told all classes before the first.
 NAMELESS = ("Perceptron", "VotedPerceptron", "AveragedPerceptron")
-ADDED = ("LinearRegression", "RidgeCV", "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis",
+ADDED = ("LinearRegression", "RidgeCV", "ElasticNet", "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis",
          "LeastSquaresClassifier")  # fmt: skip
+WITH_INTERVALS = ("LinearRegression", "RidgeCV")
 WITH_ERRORS = ("LinearRegression", "RidgeCV", "LogisticRegression")  # have standard errors
 OTHER = np.where(LABELS == "no", "maybe", LABELS)
 
@@ -41,8 +42,10 @@ UNFITTED = r"not fitted yet"
 COLUMNS = r"X has \d+ features?, but"
 KINDS = r"unsupported operand type\(s\) for [+-]: '\w+' and '\w+'"
 STRANGER = r"has the label 'maybe', which is not one of the classes \['no', 'yes'\]"
-CLASSES = r"one class only|no class|NaN|mixed types|continuous|y (must|should) be|needs classes=|not one of the classes"
-SHORT = r"inconsistent numbers of samples|not the same rows"
+CLASSES = (
+    r"only one class|no classes|NaN|mixed types|continuous|y (must|should) be|Pass classes=|not one of the classes"
+)
+SHORT = r"inconsistent numbers of samples|Pass X and y for the same rows"
 
 
 class Use(NamedTuple):
@@ -107,7 +110,7 @@ def bad_uses() -> dict[str, Use]:
         # Before a fit
         "score before a fit": Use(lambda name: ESTIMATORS[name]().score(X, target(name)), UNFITTED),
         "evaluate before a fit": Use(
-            lambda name: ly.evaluate(ESTIMATORS[name](), X, target(name)), r"not fitted yet|has no classes_: fit it"
+            lambda name: ly.evaluate(ESTIMATORS[name](), X, target(name)), r"not fitted yet|has no classes_. Fit it"
         ),
         "tidy before a fit": Use(lambda name: ly.tidy(ESTIMATORS[name]()), UNFITTED, WITH_ERRORS),
         "glance before a fit": Use(lambda name: ly.glance(ESTIMATORS[name]()), UNFITTED, WITH_ERRORS),
@@ -125,23 +128,24 @@ def bad_uses() -> dict[str, Use]:
             lambda name: fitted(name) + fitted("Perceptron" if name == "RidgeCV" else "RidgeCV"), KINDS
         ),
         "diff with another kind": Use(
-            lambda name: ly.diff(fitted(name), fitted("Perceptron" if name == "RidgeCV" else "RidgeCV")), r"two kinds"
+            lambda name: ly.diff(fitted(name), fitted("Perceptron" if name == "RidgeCV" else "RidgeCV")),
+            r"kinds",
         ),
         "a parameter that it has not": Use(lambda name: ESTIMATORS[name]().set_params(colour=1), r"'colour'"),
         "an argument that it has not": Use(lambda name: type(ESTIMATORS[name]())(colour=1), r"'colour'"),
         # Rows and their targets
         "rows with targets, and targets": Use(
-            lambda name: fitted_to(name, as_rows(X, target(name)), target(name)), r"bring their own targets.*without y"
+            lambda name: fitted_to(name, as_rows(X, target(name)), target(name)), r"contain targets.*without y"
         ),
-        "rows without targets": Use(lambda name: ESTIMATORS[name]().fit(as_rows(X)), r"rows bring no targets"),
+        "rows without targets": Use(lambda name: ESTIMATORS[name]().fit(as_rows(X)), r"rows contain no targets"),
         "rows without targets to evaluate on": Use(
-            lambda name: ly.evaluate(fitted(name), as_rows(X)), r"rows bring no targets"
+            lambda name: ly.evaluate(fitted(name), as_rows(X)), r"rows contain no targets"
         ),
-        "labels for numbers": Use(lambda name: fitted_to(name, X, LABELS), r"y holds text .*not numeric", REGRESSORS),
+        "labels for numbers": Use(lambda name: fitted_to(name, X, LABELS), r"y contains text .*not num", REGRESSORS),
         "numbers for labels": Use(lambda name: fitted_to(name, X, Y), CONTINUOUS, CLASSIFIERS),
         "one row": Use(
             lambda name: fitted_to(name, X[:1], target(name)[:1]),
-            r"use fewer folds|one class only",
+            r"Use fewer folds|only one class",
             ("RidgeCV", *CLASSIFIERS),
         ),
         # Scores and evidence
@@ -166,13 +170,15 @@ def bad_uses() -> dict[str, Use]:
         "evaluate without targets": Use(lambda name: ly.evaluate(fitted(name), X), r"evaluate needs y"),
         "evaluate NaN": Use(lambda name: ly.evaluate(fitted(name), HOLED, target(name)), r"NaN: row 3, column 'x1'"),
         "evaluate at a level of 95": Use(
-            lambda name: ly.evaluate(fitted(name), X, target(name), level=95), r"level must lie between 0 and 1, not 95"
+            lambda name: ly.evaluate(fitted(name), X, target(name), level=95), r"level must be between 0 and 1, not 95"
         ),
         "evaluate unknown labels": Use(
-            lambda name: ly.evaluate(fitted(name), X, OTHER), r"never seen: 'maybe' \(first in row \d+\)", CLASSIFIERS
+            lambda name: ly.evaluate(fitted(name), X, OTHER),
+            r"of the model: 'maybe' \(first in row \d+\)",
+            CLASSIFIERS,
         ),
         "evaluate labels for numbers": Use(
-            lambda name: ly.evaluate(fitted(name), X, LABELS), r"y holds text .*not numeric", REGRESSORS
+            lambda name: ly.evaluate(fitted(name), X, LABELS), r"y contains text .*not num", REGRESSORS
         ),
         "augment fewer columns": Use(
             lambda name: ly.augment(fitted(name), X[:, :2], target(name)), COLUMNS, WITH_ERRORS
@@ -187,16 +193,18 @@ def bad_uses() -> dict[str, Use]:
             lambda name: ly.augment(fitted(name), X, OTHER), STRANGER, ("LogisticRegression",)
         ),
         "tidy at a level of 95": Use(
-            lambda name: ly.tidy(fitted(name), level=95), r"level must lie between 0 and 1, not 95", WITH_ERRORS
+            lambda name: ly.tidy(fitted(name), level=95), r"level must be between 0 and 1, not 95", WITH_ERRORS
         ),
         "intervals at a level of 2": Use(
-            lambda name: fitted(name).predict_interval(X, level=2), r"level must lie between 0 and 1, not 2", REGRESSORS
+            lambda name: fitted(name).predict_interval(X, level=2),
+            r"level must be between 0 and 1, not 2",
+            WITH_INTERVALS,
         ),
         "intervals of no known kind": Use(
-            lambda name: fitted(name).predict_interval(X, kind="x"), r"kind must be .*, not 'x'", REGRESSORS
+            lambda name: fitted(name).predict_interval(X, kind="x"), r"kind must be .*, not 'x'", WITH_INTERVALS
         ),
         "intervals of NaN": Use(
-            lambda name: fitted(name).predict_interval(HOLED), r"NaN: row 3, column 'x1'", REGRESSORS
+            lambda name: fitted(name).predict_interval(HOLED), r"NaN: row 3, column 'x1'", WITH_INTERVALS
         ),
         "cross-validate NaN": Use(
             lambda name: ly.cross_validate(ESTIMATORS[name](), HOLED, target(name)), r"NaN: row 3, column 'x1'"
@@ -207,14 +215,16 @@ def bad_uses() -> dict[str, Use]:
         ),
         "more rows removed than it has learnt": Use(
             lambda name: fitted(name) - _twice(name),
-            r"Cannot remove \d+ rows from \d+",
+            r"\d+ rows cannot be removed from \d+",
             tuple(name for name in ADDED if name != "RidgeCV"),
         ),
         "more rows with fewer columns": Use(
             lambda name: streamed(name).partial_fit(X[:, :2], LABELS), COLUMNS, STREAMED
         ),
         "more numbers with fewer columns": Use(
-            lambda name: ESTIMATORS[name]().partial_fit(X, Y).partial_fit(X[:, :2], Y), COLUMNS, ("LinearRegression",)
+            lambda name: ESTIMATORS[name]().partial_fit(X, Y).partial_fit(X[:, :2], Y),
+            COLUMNS,
+            ("LinearRegression", "ElasticNet"),
         ),
         "more rows of another class": Use(lambda name: streamed(name).partial_fit(X, OTHER), STRANGER, STREAMED),
         "more rows with numbers for labels": Use(lambda name: streamed(name).partial_fit(X, Y), CONTINUOUS, STREAMED),

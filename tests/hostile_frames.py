@@ -15,7 +15,7 @@ from hostile import EMPTY, HOLED, INF, LARGE, NAN, NAN0, NAN1, NO_ARRAY, SHAPE, 
 
 _TEXT = [f"v{i}" for i in range(N)]
 COLUMN = r"Column 'height' is .*, not numeric\. Encode it as numbers, or drop it"
-TWICE = r"Several columns have one name: 'a' 2 times\. Rename"
+TWICE = r"Several columns have the name 'a' 2 times\. Rename"
 NAMES = r"Feature names are only supported if all input features have string names"
 FRAME = pd.DataFrame(X, columns=["age", "height", "income"])
 

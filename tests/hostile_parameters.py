@@ -63,6 +63,8 @@ SHARES: list[Any] = [
 ]
 LABEL: list[Any] = [*_TYPES, 7, np.nan, ["no"], "maybe", ("no",), np.array(["no", "yes"])]
 
+SHARE_OR_SEVERAL: list[Any] = [value for value in SHARE if not np.array_equal(np.ravel(value), [1.0])]  # [1.0] is one
+
 BAD: dict[str, list[Any]] = {
     "alpha": NUMBER,
     "epsilon": NUMBER,
@@ -84,6 +86,11 @@ BAD: dict[str, list[Any]] = {
     "cv": FOLDS,
     "priors": SHARES,
     "reference": LABEL,
+    "lags": [value for value in COUNT if value is not None],
+    "l1_ratio": SHARE_OR_SEVERAL,
+    "standardize": TRUTH,
+    "penalty_weights": SEVERAL,
+    "rule": CHOICE,
 }
 
 

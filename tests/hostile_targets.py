@@ -32,23 +32,21 @@ def with_third(values: Any, value: Any) -> Any:
 
 
 # What is said about y: of any kind, as numbers, as labels.
-NO_LIST = r"y (must be an array or a list, one entry a row|should be a 1d array of labels, one a row), not "
-LENGTH = r"X and y have inconsistent numbers of samples: \[24, \d+\]\. Pass one target a row"
-SHAPE = (
-    r"y must have one or two dimensions|y should be a 1d array of labels|2-D y must hold 0 and 1|inconsistent numbers"
-)
-GAP = r"y contains NaN: row 3( has no label)?\. Drop the row or fill the gap"
-GAP0 = r"y contains NaN: row 0( has no label)?\. Drop the row or fill the gap"
-INF = r"y contains infinity: row 3( has no label)?\. Drop the row or fill the gap"
-MASKED = r"y is masked, so missing: row 3\. Drop the row or fill the gap"
+NO_LIST = r"y (must be an array or a list with one entry per row|should be a 1d array of labels, one per row), not "
+LENGTH = r"X and y have inconsistent numbers of samples: \[24, \d+\]\. Pass one target per row"
+SHAPE = r"y must have one or two dimensions|y should be a 1d array of labels|2-D y must contain only|inconsistent"
+GAP = r"y contains NaN: row 3( has no label)?\. Drop the row or fill in the (value|label)"
+GAP0 = r"y contains NaN: row 0( has no label)?\. Drop the row or fill in the (value|label)"
+INF = r"y contains infinity: row 3( has no label)?\. Drop the row or fill in the (value|label)"
+MASKED = r"y is masked, so missing: row 3\. Drop the row or fill in the (value|label)"
 COMPLEX = r"Complex data not supported: y is complex128"
-NOT_NUMERIC = r"y holds (text|bytes|dates|durations|records) .*not numeric\. Encode them as numbers"
-CELL = r"Row \d+ of y holds .*encode each as a number"
-NO_LABEL = r"Row 0 has .*, which is no label\. Labels are strings, booleans or whole numbers"
-CONTINUOUS = r"Unknown label type: continuous\. Row \d+ has .*Labels are strings, booleans or whole numbers"
-ONE = r"y has one class only, .*: a classifier needs rows of at least two classes"
-MIXED = r"Labels of mixed types: row 0 has .*, row \d+ has .*Make all labels strings, or all numbers"
-TWO_D = r"2-D y must hold 0 and 1 only, one column a label|y should be a 1d array of labels, one a row"
+NOT_NUMERIC = r"y contains (text|bytes|dates|durations|records) .*not numeric\. Encode them as numbers"
+CELL = r"Row \d+ of y is .*Encode each as a number"
+NO_LABEL = r"Row 0 has .*, which is not a label\. Labels must be strings, booleans or integers"
+CONTINUOUS = r"Unknown label type: continuous\. Row \d+ has .*Labels must be strings, booleans or integers"
+ONE = r"y has only one class, .*\. Fit rows from at least two classes"
+MIXED = r"Labels of mixed types: row 0 has .*, row \d+ has .*Make all labels strings or all numbers"
+TWO_D = r"2-D y must contain only 0 and 1, one column per label|y should be a 1d array of labels, one per row"
 
 TARGETS: dict[str, Bad] = {
     "None": Bad(lambda: None, r"requires y to be passed, but the target y is None"),
@@ -61,11 +59,11 @@ TARGETS: dict[str, Bad] = {
     "a generator": Bad(lambda: (v for v in CODES), NO_LIST),
     "an object": Bad(object, NO_LIST),
     "a function": Bad(lambda: len, NO_LIST),
-    "an awkward object": Bad(Awkward, r"y is an Awkward that cannot be read as an array: no array here"),
+    "an awkward object": Bad(Awkward, r"y is an Awkward, which cannot be read as an array: no array here"),
     "too few": Bad(lambda: CODES[:-1], LENGTH),
     "too many": Bad(lambda: np.append(CODES, 1), LENGTH),
     "none at all": Bad(lambda: CODES[:0], SHAPE),
-    "a row": Bad(lambda: CODES[None, :], SHAPE + r"|X has 24 rows and y has 1"),
+    "a row": Bad(lambda: CODES[None, :], SHAPE + r"|X has 24 rows, but y has 1"),
     "three dimensions": Bad(lambda: CODES[:, None, None], SHAPE),
     "no columns": Bad(lambda: np.zeros((N, 0)), SHAPE),
     "ragged": Bad(lambda: [[1], [1, 2]] * (N // 2), r"rows of y differ in length: row 0 has 1 values, row 1 has 2"),
@@ -79,8 +77,8 @@ TARGETS: dict[str, Bad] = {
     "masked": Bad(lambda: np.ma.masked_array(CODES, THIRD), MASKED),
     "complex": Bad(lambda: CODES + 1j, COMPLEX),
     "complex in a list": Bad(lambda: [1j if code else 2j for code in CODES], COMPLEX),
-    "records": Bad(lambda: RECORDS, r"y holds records"),
-    "bare bytes": Bad(lambda: np.zeros(N, "V2"), r"y holds records"),
+    "records": Bad(lambda: RECORDS, r"y contains records"),
+    "bare bytes": Bad(lambda: np.zeros(N, "V2"), r"y contains records"),
     "dicts": Bad(lambda: [{"a": 1}] * N, f"{CELL}|{NO_LABEL}"),
     "lists among objects": Bad(lambda: cells([[int(code)] for code in CODES]), f"{CELL}|{NO_LABEL}"),
     "sets among objects": Bad(lambda: cells([{int(code)} for code in CODES]), f"{CELL}|{NO_LABEL}"),
@@ -121,9 +119,9 @@ NUMBERS: dict[str, Bad] = {
     "dates": Bad(lambda: np.datetime64("2020-01-01") + CODES, NOT_NUMERIC),
     "dates among objects": Bad(lambda: [dt.date(2020, 1, 1)] * N, CELL),
     "durations": Bad(lambda: np.timedelta64(1, "D") * CODES, NOT_NUMERIC),
-    "a large integer": Bad(lambda: changed(CODES, 3, 2**60 + 1), r"integer in row 3, column 'y' is beyond 2\*\*53"),
-    "a large object": Bad(lambda: with_third(CODES, 2**60 + 1), r"integer in row 3 of y is beyond 2\*\*53"),
-    "10**400": Bad(lambda: with_third(CODES, 10**400), r"Row 3 of y holds .*, which float64 cannot hold"),
+    "a large integer": Bad(lambda: changed(CODES, 3, 2**60 + 1), r"integer in row 3, column 'y' exceeds 2\*\*53"),
+    "a large object": Bad(lambda: with_third(CODES, 2**60 + 1), r"integer in row 3 of y exceeds 2\*\*53"),
+    "10**400": Bad(lambda: with_third(CODES, 10**400), r"Row 3 of y is .*, which exceeds the float64 range"),
     "a long double beyond": Bad(lambda: changed(CODES, 3, np.longdouble("1e4000"), np.longdouble), INF),
     "NaN in one of two": Bad(
         lambda: np.column_stack([Y, changed(Y, 3, nan)]), r"y contains NaN: row 3, column 1\. Drop the row"
@@ -132,7 +130,7 @@ NUMBERS: dict[str, Bad] = {
         lambda: np.ma.masked_array(np.column_stack([Y, Y]), np.column_stack([THIRD & False, THIRD])),
         r"y is masked, so missing: row 3, column 1",
     ),
-    "names twice": Bad(lambda: pd.DataFrame(np.ones((N, 2)), columns=["a", "a"]), r"one name: 'a' 2 times"),
+    "names twice": Bad(lambda: pd.DataFrame(np.ones((N, 2)), columns=["a", "a"]), r"the name 'a' 2 times"),
 }
 
 # Bad for labels alone.
@@ -160,10 +158,10 @@ CLASSES: dict[str, Bad] = {
     ),
 }
 
-LENGTHS = r"sample_weight\.shape == .*expected \(24,\): one weight a row"
-NO_WEIGHTS = r"sample_weight must be an array or a list, one entry a row, not an? "
-LOST = r"Sample weights must contain at least one non-zero number: no row would be left"
-EXTREME = r"sample_weight is .* in row \d+: weights must be 0, or between 1e-100 and 1e\+100\. Divide all"
+LENGTHS = r"sample_weight\.shape == .*expected \(24,\)\. Pass one weight per row"
+NO_WEIGHTS = r"sample_weight must be an array or a list with one entry per row, not an? "
+LOST = r"Sample weights must contain at least one non-zero number. Give some rows a positive weight"
+EXTREME = r"sample_weight is .* in row \d+, but weights must be 0 or between 1e-100 and 1e\+100\. Divide all"
 
 WEIGHTS: dict[str, Bad] = {
     "too few": Bad(lambda: np.ones(N - 1), LENGTHS),
@@ -181,8 +179,8 @@ WEIGHTS: dict[str, Bad] = {
     "a generator": Bad(lambda: (1.0 for _ in range(N)), NO_WEIGHTS + "generator"),
     "an object": Bad(object, NO_WEIGHTS + "object"),
     "ragged": Bad(lambda: [[1.0], [1.0, 2.0]] * (N // 2), r"rows of sample_weight differ in length"),
-    "text numbers": Bad(lambda: ["1"] * N, r"sample_weight holds text .*not numeric"),
-    "text among objects": Bad(lambda: with_third(np.ones(N), "1"), r"Row 3 of sample_weight holds '1'"),
+    "text numbers": Bad(lambda: ["1"] * N, r"sample_weight contains text .*not numeric"),
+    "text among objects": Bad(lambda: with_third(np.ones(N), "1"), r"Row 3 of sample_weight is '1'"),
     "None": Bad(lambda: [None] + [1.0] * (N - 1), r"sample_weight contains NaN: row 0"),
     "masked": Bad(lambda: np.ma.masked_array(np.ones(N), THIRD), r"sample_weight is masked, so missing: row 3"),
     "float32 NaN": Bad(lambda: changed(np.ones(N, np.float32), 3, nan), r"sample_weight contains NaN: row 3"),
@@ -194,9 +192,9 @@ WEIGHTS: dict[str, Bad] = {
     "one NaN": Bad(lambda: nan, r"sample_weight contains NaN: row 0"),
     "one complex number": Bad(lambda: 1j, r"Complex data not supported: sample_weight"),
     "complex": Bad(lambda: np.ones(N) + 0j, r"Complex data not supported: sample_weight"),
-    "dates": Bad(lambda: np.zeros(N, "M8[D]"), r"sample_weight holds dates .*not numeric"),
-    "durations": Bad(lambda: np.ones(N, "m8[D]"), r"sample_weight holds durations .*not numeric"),
-    "10**400": Bad(lambda: [10**400] * N, r"Row 0 of sample_weight holds .*, which float64 cannot hold"),
+    "dates": Bad(lambda: np.zeros(N, "M8[D]"), r"sample_weight contains dates .*not numeric"),
+    "durations": Bad(lambda: np.ones(N, "m8[D]"), r"sample_weight contains durations .*not numeric"),
+    "10**400": Bad(lambda: [10**400] * N, r"Row 0 of sample_weight is .*, which exceeds the float64 range"),
     "all zero": Bad(lambda: np.zeros(N), LOST),
     "all minus zero": Bad(lambda: -np.zeros(N), LOST),
     "one zero": Bad(lambda: 0, LOST),

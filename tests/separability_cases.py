@@ -46,7 +46,7 @@ def vectors(H: Halfspaces) -> list[list[Fraction]]:
         for rival in range(H.K):
             if rival != own:
                 blocks = {own: z, rival: [-t for t in z]}
-                found.append([t for k in range(1, H.K) for t in blocks.get(k, [Fraction(0)] * H.m)])
+                found.append([t for k in range(1, H.K) for t in blocks.get(k, [Fraction(0)] * H.n_terms)])
     return found
 
 
@@ -57,7 +57,7 @@ def dot(a, b) -> Fraction:
 def total(H: Halfspaces, relation: dict[int, int]) -> list[Fraction]:
     """Σ λ a."""
     A = vectors(H)
-    return [sum(t * A[i][j] for i, t in relation.items()) for j in range(H.M)]
+    return [sum(t * A[i][j] for i, t in relation.items()) for j in range(H.n_unknowns)]
 
 
 def is_relation(H: Halfspaces, relation: dict[int, int]) -> bool:
@@ -70,7 +70,7 @@ def whole(values) -> np.ndarray:
 
 def some_integers(H: Halfspaces, seed: int, bits: int = 5) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return whole(int(t) << bits - 5 for t in rng.integers(-30, 31, H.M))
+    return whole(int(t) << bits - 5 for t in rng.integers(-30, 31, H.n_unknowns))
 
 
 def nearest_point(A: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "linearly"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-IMPORTED_AS = {"scikit-learn": "sklearn"}
+IMPORTED_AS = {"python-docx": "docx", "scikit-learn": "sklearn"}
 # Dependencies of dependencies, and what is imported only where the user's own objects come from it.
 COMES_ALONG = {"threadpoolctl", "cloudpickle", "pandas", "polars", "IPython", "traitlets"}
 
@@ -40,6 +40,21 @@ def test_metadata_is_complete():
 def test_urls_lead_somewhere():
     made_up = re.compile(r"example\.|localhost|/(?:user|owner|org|your-)", re.I)
     assert not [url for url in PROJECT.get("urls", {}).values() if made_up.search(url)]
+
+
+def test_links_of_a_release_lead_to_the_repository():
+    spec = importlib.util.spec_from_file_location("release_links", ROOT / "docs" / "release_links.py")
+    release_links = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(release_links)
+    readme = release_links.absolute_links((ROOT / "README.md").read_text(encoding="utf-8"), "some/where", "v0.1.0")
+    links = re.findall(r"\]\(([^)\s]+)\)", readme)
+    assert len(links) > 30
+    assert not [link for link in links if not link.startswith("https://")]
+    assert "![" in readme
+    assert "https://github.com/some/where/raw/v0.1.0/docs/images/report.webp" in links
+    metadata = tomllib.loads(release_links.with_urls((ROOT / "pyproject.toml").read_text(encoding="utf-8"), "a/b"))
+    assert metadata["project"]["urls"]["Source"] == "https://github.com/a/b"
+    assert metadata["project"]["scripts"] == PROJECT["scripts"]
 
 
 def test_nothing_is_built_for_one_machine():
@@ -165,7 +180,7 @@ def test_wheel_holds_the_package_and_nothing_else(built):
 
 
 @pytest.mark.slow
-def test_wheel_does_not_know_where_it_was_built(built):
+def test_wheel_contains_no_path_of_the_build(built):
     places = [str(ROOT), str(built.wheel.parents[1]), str(Path.home()), "/home/", "/Users/"]
     told = re.compile("|".join(map(re.escape, places)).encode())
     with zipfile.ZipFile(built.wheel) as wheel:
@@ -219,7 +234,7 @@ ABSENT = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("feature", ABSENT)
-def test_what_is_absent_says_what_to_install(bare, feature, tmp_path):
+def test_missing_package_error_names_what_to_install(bare, feature, tmp_path):
     (tmp_path / "rows.csv").write_text("x,y\n1,2\n2,3\n")
     code, named = ABSENT[feature]
     failed, told = said(bare, code, tmp_path)

@@ -23,12 +23,13 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # A part may import itself and what stands in an earlier line. Two parts in one line are neighbours: an import
 # may lead from one to the other, but not both ways. Nothing but the last parts may go through the public API.
 ORDER = (
-    ("exceptions", "formatting", "kernels"),
+    ("exceptions", "formatting", "installed", "kernels"),
     ("dataset", "table"),
     ("algorithm",),
     ("models",),
     ("inference",),
     ("evaluation",),
+    ("findings",),
     ("checks", "export", "plots"),
     ("report",),
     ("api",),
@@ -74,6 +75,12 @@ def test_all_is_every_extra_a_user_can_want():
     assert named == set(extras) - {"all", "spark", "test", "docs", "dev"}
 
 
+def test_contributing_lists_every_step_of_the_full_check():
+    steps = re.findall(r'^step "', (ROOT / ".ci" / "run").read_text(encoding="utf-8"), flags=re.M)
+    listed = re.findall(r"^(\d+)\. ", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.M)
+    assert listed == [str(i) for i in range(1, len(steps))]  # the last one says that all passed
+
+
 # --- the public names -----------------------------------------------------------------------------
 
 
@@ -115,6 +122,21 @@ def test_import_is_light(touch):
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {module.partition(".")[0] for module in json.loads(run.stdout)}
     assert loaded.isdisjoint(heavy), f"import linearly loads {sorted(loaded.intersection(heavy))}"
+
+
+def test_fit_command_on_a_csv_file_imports_neither_pandas_nor_the_parquet_reader(tmp_path):
+    data = tmp_path / "rows.csv"
+    data.write_text("x,g,y\n" + "".join(f"{i},{'uv'[i % 2]},{i * i % 7}\n" for i in range(40)))
+    code = (
+        f"import json, sys; sys.argv = ['linearly', 'fit', {str(data)!r}, '-t', 'y', '--json']\n"
+        "from linearly.cli.main import main; failed = main()\n"
+        "print(json.dumps([failed, *sorted(sys.modules)]), file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    failed, *loaded = json.loads(run.stderr.splitlines()[-1])
+    assert not failed
+    assert "pyarrow.csv" in loaded
+    assert {"pandas", "pyarrow.parquet", "sklearn"}.isdisjoint(loaded)
 
 
 # --- the direction of imports ---------------------------------------------------------------------
@@ -210,7 +232,8 @@ SUBPACKAGES = {
     },
     "linearly.algorithm": {
         "least_squares": set(),
-        "logistic": {"least_squares"},
+        "logistic": {"least_squares", "elastic_net"},  # each step with absolute values is a lasso
+        "elastic_net": {"least_squares", "separability"},  # its proofs use the integer algebra
         "perceptron": set(),
         "separability": set(),
     },
@@ -256,8 +279,87 @@ def test_modules_do_not_import_each_other_in_a_circle():
         ("if TYPE_CHECKING:\n    from ..models import base", "linearly.algorithm", "models"),
     ],
 )
-def test_the_import_reader_sees(source, package, reached):
+def test_import_reader_finds_the_part_of_every_import(source, package, reached):
     assert [part for _, part in imported_parts(source, package.split("."))] == [reached]
+
+
+# --- maps -----------------------------------------------------------------------------------------
+
+
+PACKAGES = [path.parent for path in MODULES if path.stem == "__init__" and "stand_ins" not in path.parts][1:]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.relative_to(SOURCE).as_posix())
+def test_package_docstring_lists_every_module(package):
+    docstring = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")), clean=False) or ""
+    listed = set(re.findall(r"^ +(\w+)", docstring, flags=re.M))
+    own = {path.stem for path in package.glob("*.py")} - {"__init__"}
+    own |= {path.parent.name for path in package.glob("*/__init__.py")}
+    assert not own - listed
+
+
+# --- contracts ------------------------------------------------------------------------------------
+
+# Private by their spelling, public by their documentation: namedtuple and sys.
+FOREIGN_NAMES = {"_asdict", "_replace", "_fields", "_getframe"}
+# No public way exists: Dask's empty frame of a collection, the generator behind numpy.random.seed, scikit-learn's names
+# of constructor parameters without their values, threadpoolctl's handle of a BLAS.
+FOREIGN_NAMES |= {"_meta", "_rand", "_get_param_names", "_get_symbol"}
+
+
+def own_private_names(tree: ast.Module) -> set[str]:
+    """Return the names that a module defines: functions, classes, variables, and attributes set on self or cls."""
+    own = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            own.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            own |= {node.attr} if ast.unparse(node.value) in ("self", "cls") else set()
+    return own
+
+
+def private_reads(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the expression of each private attribute of an object that another module defines."""
+    tree = ast.parse(source)
+    own = own_private_names(tree) | FOREIGN_NAMES
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            owner, name = ast.unparse(node.value), node.attr
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr", "setattr"):
+            owner, name = ast.unparse(node.args[0]), getattr(node.args[1], "value", "")
+        else:
+            continue
+        private = str(name).startswith("_") and not str(name).endswith("__")
+        if private and name not in own and owner not in ("self", "cls", "super()"):
+            yield node.lineno, f"{owner}.{name}"
+
+
+def test_no_module_reads_private_attributes_of_another():
+    wrong = [
+        f"{module.relative_to(ROOT)}:{line}: {read}"
+        for module in MODULES
+        for line, read in private_reads(module.read_text(encoding="utf-8"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "reads"),
+    [
+        ("model._root", ["model._root"]),
+        ("model._root = 1", ["model._root"]),
+        ("getattr(model, '_root', None)", ["model._root"]),
+        ("class A:\n    def f(self, other):\n        return self._x + other._x", ["other._x"]),
+        ("class A:\n    def f(self, other):\n        self._x = other._x", []),
+        ("class A:\n    _x: int\n    def f(self, other):\n        return other._x", []),
+        ("model.__class__", []),
+        ("point._replace(x=1)", []),
+    ],
+)
+def test_private_reads_finds_attributes_of_other_modules(source, reads):
+    assert [read for _, read in private_reads(source)] == reads
 
 
 # --- leftovers ---------------------------------------------------------------------------
@@ -284,7 +386,7 @@ def test_no_thread_touches_what_is_warned_of():
     assert [module.name for module in folded if "catch_warnings" in module.read_text(encoding="utf-8")] == []
 
 
-def test_no_leftovers():
+def test_files_contain_neither_unfinished_notes_nor_paths_of_a_machine():
     leftover = re.compile(r"\bTO{1}DO\b|\bFIX{1}ME\b|(?<![\w.])/(?:home|root|work|Users)/\w")
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"

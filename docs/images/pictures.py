@@ -14,7 +14,6 @@ import matplotlib
 import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
-from sklearn.datasets import load_diabetes
 
 import linearly as ly
 
@@ -23,17 +22,18 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 
 def report() -> Image.Image:
-    """The first screen of the report on scikit-learn's diabetes data."""
-    data = load_diabetes(as_frame=True, scaled=False).frame
+    """The first screen of the report on the mass of penguins."""
+    data = HERE.parent / "data" / "penguins.csv"
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "report.html"
-        ly.fit(data, target="target").report(path, data)
+        model = ly.fit(data, formula="body_mass_g ~ flipper_length_mm + species + sex", missing="drop")
+        model.report(path, data)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 1203})
+        page = browser.new_page(viewport={"width": 1040, "height": 1240}, device_scale_factor=1.5)
         page.goto(path.as_uri())
         picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
         browser.close()
-    return picture.resize((900, 846), Image.Resampling.LANCZOS)
+    return picture
 
 
 def proof() -> Image.Image:

@@ -4,6 +4,8 @@ The public API. Each name is imported when it is first used:
 
     fit  Model  load                                        fit data frames, files and formulas
     LinearRegression  RidgeCV                               least squares and ridge
+    ElasticNet  ElasticNetCV                                lasso and elastic net
+    best_subset  selective_intervals  refit_on_support      after a selection
     LinearDiscriminantAnalysis  QuadraticDiscriminantAnalysis  LeastSquaresClassifier
     LogisticRegression                                      two classes or K, penalised or not
     Perceptron  BatchPerceptron  PocketPerceptron  VotedPerceptron  AveragedPerceptron
@@ -11,7 +13,7 @@ The public API. Each name is imported when it is first used:
     residual_tests  vif  error_variance  compare_models     checks of assumptions, comparisons of models
     odds_ratios  profile_intervals  likelihood_ratio_tests  for logistic regression
     separability  error_floor  mistake_bound                proofs in exact arithmetic
-    cross_validate  bias_variance                           prediction error on rows left out
+    cross_validate  bias_variance                           prediction error on held-out rows
     diff                                                    differences of two fitted models
     scan                                                    rows of files larger than memory
     polynomial_features  digit_features  spam_features      columns to fit on
@@ -27,6 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from linearly.installed import library_version
 from linearly.models import from_inference
 
 # Public names and their modules are listed once, in the stub, which type checkers read, too.
@@ -44,24 +47,20 @@ def _imported_when_called(module: str, name: str) -> Callable[..., Any]:
 from_inference.regression_summary = _imported_when_called("linearly.inference.summaries", "regression_summary")
 from_inference.logistic_summary = _imported_when_called("linearly.inference.summaries", "logistic_summary")
 from_inference.explain = _imported_when_called("linearly.inference.perceptron_summary", "explain")
-from_inference.prediction_interval = _imported_when_called("linearly.inference.tidy", "prediction_interval")
+from_inference.prediction_interval = _imported_when_called(
+    "linearly.inference.prediction_interval", "prediction_interval"
+)
+from_inference.probability_interval = _imported_when_called("linearly.inference.probabilities", "probability_interval")
 from_inference.draw_coefficients = _imported_when_called("linearly.inference.coefficient_draws", "draw_coefficients")
-
-
-def _version() -> str:
-    from importlib import metadata  # takes a third of the time of `linearly --help`
-
-    try:
-        return metadata.version("linearly")
-    except metadata.PackageNotFoundError:  # a source tree that was never installed
-        return "0+unknown"
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return _version()
+        return library_version()
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        found = getattr(importlib.import_module(_HOMES[name]), name)
+        globals()[name] = found  # found directly from now on
+        return found
     raise AttributeError(f"module 'linearly' has no attribute {name!r}")
 
 

@@ -23,8 +23,16 @@ class CovarianceNotAvailableError(ValueError, AttributeError):
     """The fit has no covariance. It is also an AttributeError, so that ``hasattr(model, "covariance_")`` is False."""
 
 
+class ColumnTypeWarning(UserWarning):
+    """A column may have been read with the wrong type, such as codes as numbers or numbers as text."""
+
+
 class FewClustersWarning(UserWarning):
     """Clustered standard errors are based on few clusters, and are too small."""
+
+
+class MaskingWarning(UserWarning):
+    """Least squares on indicators rarely or never predicts a class, because other classes mask it."""
 
 
 class NotEstimableWarning(UserWarning):
@@ -32,7 +40,7 @@ class NotEstimableWarning(UserWarning):
 
 
 class PrecisionWarning(UserWarning):
-    """Fewer digits are correct than float64 suggests."""
+    """Fewer digits of the results are correct than float64 can represent."""
 
 
 class SeparationWarning(UserWarning):
@@ -40,7 +48,7 @@ class SeparationWarning(UserWarning):
 
 
 class UncenteredColumnsWarning(UserWarning):
-    """The mean of a column is so large compared with its spread that a perceptron learns little from it."""
+    """The mean of a column is large compared with its standard deviation, so a perceptron learns slowly."""
 
 
 def warn_at_caller(message: str, category: type[Warning]) -> None:
@@ -53,10 +61,11 @@ def warn_at_caller(message: str, category: type[Warning]) -> None:
     Parameters
     ----------
     message : str
-        Text of the warning.
+        Text of the warning. The section of its class in the documentation is added to it.
     category : type
         Class of the warning.
     """
+    message = f"{message} See docs/warnings.md#{category.__name__.lower()}."
     frame, level = sys._getframe(1), 2
     # contextlib: our context managers decorate functions.
     while frame.f_globals.get("__name__", "").partition(".")[0] in ("linearly", "contextlib") and frame.f_back:
@@ -71,6 +80,19 @@ def warn_at_caller(message: str, category: type[Warning]) -> None:
             return
         _shown.add(shown)
     warnings.warn(message, category, stacklevel=level)
+
+
+def warn_not_converged(message: str) -> None:
+    """Warn with scikit-learn's `ConvergenceWarning`, which loads scikit-learn.
+
+    Parameters
+    ----------
+    message : str
+        Text of the warning.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    warn_at_caller(message, ConvergenceWarning)
 
 
 def _action(message: str, category: type[Warning], frame: FrameType) -> str:

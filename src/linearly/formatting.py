@@ -1,10 +1,10 @@
-"""Format numbers, counts, p-values and names for people: the one home that tables, pages, plots and screens use.
+"""Format numbers, counts, p-values and names for people, in tables, pages, plots and screens.
 
 visible, shown        text and values of the user's data, made safe and short
 format_number …       one number: to so many digits, as a count, as a p-value
 align_numbers         the numbers of one column with the same decimals
 pluralize             a count with its noun
-join_names …          several names in a sentence or a narrow column
+join_names …          several names in a sentence, a message or a narrow column
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 MISSING = "–"
 MINUS = "−"
-THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
+
 MAX_SHOWN_CHARACTERS = 80
 # Control characters but for tab and newline, marks that turn the direction of text, and what XML cannot hold. A
 # terminal obeys the first: a header may move its cursor or rename its window.
@@ -43,27 +43,23 @@ def format_number(value: float | None, digits: int = 4) -> str:
     """Return a number to so many digits, without an exponent from 1e-4 up to 1e7, with a typographic minus.
 
     >>> format_number(-0.123456), format_number(1234567.8), format_number(2.5e-7), format_number(None)
-    ('−0.1235', '1\u202f234\u202f568', '2.500e−7', '–')
+    ('−0.1235', '1,234,568', '2.500e−7', '–')
     """
     if value is None or not math.isfinite(value):
         return MISSING
     size = abs(value)
     if size and not 1e-4 <= size < 1e7:
-        return re.sub(r"e\+?(-?)0", r"e\1", f"{value:.{digits - 1}e}").replace("-", MINUS)
-    return _group_digits(f"{value:,.0f}" if size >= 10 ** (digits - 1) else f"{value:.{digits}g}")
+        return typeset_number(f"{value:.{digits - 1}e}")
+    return typeset_number(f"{value:,.0f}" if size >= 10 ** (digits - 1) else f"{value:.{digits}g}")
 
 
 def format_count(n: float | None) -> str:
     """Return a count in groups of three digits; a sum of weights that is not an integer to six digits.
 
     >>> format_count(12345), format_count(2.5)
-    ('12\u202f345', '2.5')
+    ('12,345', '2.5')
     """
-    return _group_digits(f"{n:,.0f}") if n is not None and float(n).is_integer() else format_number(n, 6)
-
-
-def _group_digits(text: str) -> str:
-    return text.replace("-", MINUS).replace(",", THIN_SPACE)
+    return typeset_number(f"{n:,.0f}") if n is not None and float(n).is_integer() else format_number(n, 6)
 
 
 def format_p(p: float) -> str:
@@ -80,10 +76,20 @@ def format_p(p: float) -> str:
 def format_p_clause(p: float, digits: int = 2) -> str:
     """Return a p-value as part of a sentence.
 
-    >>> format_p_clause(0.0514), format_p_clause(0.0)
-    ('p 0.051', 'p < 1e-16')
+    >>> format_p_clause(0.0514), format_p_clause(2.43e-5), format_p_clause(0.0)
+    ('p 0.051', 'p 2.4e−5', 'p < 1e−16')
     """
-    return f"p {MISSING}" if math.isnan(p) else "p < 1e-16" if p < 1e-16 else f"p {p:.{digits}g}"
+    return typeset_number(f"p {MISSING}" if math.isnan(p) else "p < 1e-16" if p < 1e-16 else f"p {p:.{digits}g}")
+
+
+def typeset_number(text: str) -> str:
+    """Return numbers with a typographic minus, and exponents without a plus and leading zeros.
+
+    >>> typeset_number("-1.5e-05"), typeset_number("[-2, 1e+06]")
+    ('−1.5e−5', '[−2, 1e6]')
+    """
+    text = re.sub(r"(?<=\d)e\+?(-?)0*(?=\d)", r"e\1", text)
+    return re.sub(r"(?<![\w.])-(?=\d)|(?<=\de)-", MINUS, text)
 
 
 def align_numbers(values: Iterable[float]) -> list[str]:
@@ -121,7 +127,7 @@ def format_compact(value: float) -> str:
     >>> format_compact(1234567.8), format_compact(0.123456)
     ('1,234,568', '0.12346')
     """
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e10 else f"{value:.5g}"
+    return typeset_number(f"{value:,.0f}" if 1e4 <= abs(value) < 1e10 else f"{value:.5g}")
 
 
 def shorten(name: str, width: int = 50) -> str:
@@ -145,17 +151,52 @@ def join_names(names: Sequence[Any], limit: int = 5, last: str = " and ") -> str
     return f"{', '.join(others)}{last}{final}" if others else final
 
 
-def shorten_names(names: Sequence[str], width: int) -> list[str]:
+def describe_dependent(names: Sequence[str], limit: int = 8) -> str:
+    """Return the clause that states which columns the preceding ones determine, without a full stop.
+
+    >>> describe_dependent(["x"]), describe_dependent(["a", "b"])
+    ("Column 'x' is constant or a combination of the preceding columns", \
+"Columns 'a', 'b' are constant or combinations of the preceding columns")
+    """
+    listed = join_names([repr(str(name)) for name in names], limit, ", ")
+    if len(names) == 1:
+        return f"Column {listed} is constant or a combination of the preceding columns"
+    return f"Columns {listed} are constant or combinations of the preceding columns"
+
+
+def list_first(names: Iterable[str], limit: int) -> str:
+    """Return the first names, and a mark if there are more.
+
+    >>> list_first("abc", 3), list_first("abcd", 3)
+    ('a, b, c', 'a, b, c …')
+    """
+    every = list(names)
+    return ", ".join(every[:limit]) + (" …" if len(every) > limit else "")
+
+
+def shorten_names(names: Sequence[str], width: int, *, middle_first: bool = False) -> list[str]:
     """Return names of at most `width` characters, cut where most of them stay different.
 
-    They are cut at the end, else in the middle, else at the start.
+    They are cut at the end, else in the middle, else at the start, else to what follows the words they share; with
+    `middle_first`, at the end only if neither the middle nor the start is better.
 
     >>> shorten_names(["mean_radius_worst", "mean_radius_best"], 8)
     ['mean…rst', 'mean…est']
+    >>> shorten_names(["level number 1 of the category", "level number 2 of the category"], 10)
+    ['…1 of the…', '…2 of the…']
     """
+    first, last = (visible(of(names)) for of in (min, max)) if names else ("", "")
+    alike = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    begin = max((found.end() for found in re.finditer(r"\W", first[:alike])), default=0)  # the words that all share
 
     def cut(name: str, head: int) -> str:
         return name if len(name) <= width else f"{name[:head]}…{name[len(name) - (width - 1 - head) :]}"
 
-    ways = [[cut(visible(name), head) for name in names] for head in (width - 1, (width - 1) * 2 // 3, 0)]
+    def rest(name: str) -> str:
+        tail = name[begin:]
+        return name if len(name) <= width else f"…{tail}" if len(tail) < width else f"…{tail[: width - 2]}…"
+
+    heads = [width - 1, (width - 1) * 2 // 3, 0]
+    ways = [[cut(visible(name), head) for name in names] for head in (heads[1:] + heads[:1] if middle_first else heads)]
+    ways.append([rest(visible(name)) for name in names])
     return max(ways, key=lambda way: len(set(way)))

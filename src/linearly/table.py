@@ -1,4 +1,4 @@
-"""Hold a result as ordered named columns and show it in a terminal, in a notebook or as a data frame.
+"""Store a result as ordered named columns and show it in a terminal, in a notebook or as a data frame.
 
 Every result of more than one number is a `Table`. `summary()` returns a `Summary`: tables under a title, with notes.
 A table is rendered in two steps: columns to grids of strings, then a grid to text or HTML.
@@ -11,7 +11,7 @@ import json
 import math
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,7 +38,7 @@ class Table:
     Parameters
     ----------
     columns : mapping of str to array-like of shape (n_rows,)
-        Numbers or texts of each column. Arrays are not copied. None is a missing value.
+        Numbers or text of each column. Arrays are not copied. None is a missing value.
     title : str, default=""
         Line above the table.
     notes : iterable of str, default=()
@@ -86,12 +86,12 @@ class Table:
         arrays = {name: _column(name, values) for name, values in columns.items()}
         if len({len(array) for array in arrays.values()}) > 1:
             lengths = ", ".join(f"{name}: {len(array)}" for name, array in arrays.items())
-            raise ValueError(f"Columns of a table have one length; got {lengths}.")
+            raise ValueError(f"The columns of a table must have equal lengths, not {lengths}. Pass one value per row.")
         for name, value in (("_columns", arrays), ("title", title), ("notes", tuple(notes))):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"A Table does not change: cannot set {name!r}. Make another from to_dict().")
+        raise AttributeError(f"A Table is read-only, so {name!r} cannot be set. Build a new one from to_dict().")
 
     def __reduce__(self) -> tuple[type[Table], tuple[Any, ...]]:
         return Table, (self._columns, self.title, self.notes)
@@ -103,14 +103,25 @@ class Table:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._columns:
-            raise KeyError(f"{name!r}; the columns are {', '.join(self._columns)}")
+            raise KeyError(f"The column {name!r} does not exist. The columns are {', '.join(self._columns)}.")
         return self._columns[name]
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values()), ()))
 
     def row(self, i: int) -> dict[str, Any]:
-        """Return row i as a dict of Python values."""
+        """Return one row as a dict of Python values.
+
+        Parameters
+        ----------
+        i : int
+            Index of the row; negative ones count from the end.
+
+        Returns
+        -------
+        dict
+            Values by the names of the columns.
+        """
         return {name: to_python_value(array[i]) for name, array in self._columns.items()}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -123,15 +134,22 @@ class Table:
     def to_json(self, indent: int | None = None) -> str:
         """Return `to_dict` as standard JSON, in which NaN and infinity become null.
 
+        Parameters
+        ----------
+        indent : int, optional
+            Spaces of indentation; None for one line.
+
+        Returns
+        -------
+        str
+            The columns by name.
+
+        Examples
+        --------
         >>> Table({"term": ["x"], "estimate": [float("nan")]}).to_json()
         '{"term": ["x"], "estimate": [null]}'
         """
-
-        def finite(value: Any) -> Any:
-            return None if isinstance(value, float) and not math.isfinite(value) else value
-
-        columns = {name: [finite(v) for v in values] for name, values in self.to_dict().items()}
-        return json.dumps(columns, indent=indent, ensure_ascii=False, allow_nan=False)
+        return json.dumps(json_value(self), indent=indent, ensure_ascii=False, allow_nan=False)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a copy as a pandas DataFrame."""
@@ -147,7 +165,7 @@ class Table:
         try:
             module = importlib.import_module(library)
         except ImportError as error:
-            raise ImportError(f"Table.to_{library} needs {library}: pip install {library}") from error
+            raise ImportError(f"Table.to_{library} needs {library}. Run: pip install {library}") from error
         columns = {name: a.copy() if a.dtype.kind in "biuf" else a.tolist() for name, a in self._columns.items()}
         return module.DataFrame(columns)
 
@@ -225,7 +243,7 @@ class Summary:
 
 
 class Grid(NamedTuple):
-    """Strings in rows and columns: header (empty if the first column holds the names), right alignment, body."""
+    """Strings in rows and columns: header (empty if the first column contains the names), right alignment, body."""
 
     header: list[str]
     right: list[bool]
@@ -272,13 +290,30 @@ def _column(name: str, values: Iterable[Any]) -> NDArray[Any]:
             plain = len(present) == len(items) and len({type(v) for v in items}) <= 1
             array = np.array(items) if plain else np.array([*items, None], dtype=object)[:-1]
     if array.ndim != 1:
-        raise ValueError(f"Column {name!r} of a table has one dimension; got shape {array.shape}.")
+        raise ValueError(
+            f"Column {name!r} of a table must have one dimension, not shape {array.shape}. Pass one value per row."
+        )
     array.flags.writeable = False
     return array
 
 
+def json_value(value: Any, of_table: Callable[[Table], Any] = Table.to_dict) -> Any:
+    """Return a value as Python's own numbers, strings, lists and dicts; a number that is not finite becomes None."""
+    if isinstance(value, Table):
+        return json_value(of_table(value))
+    if isinstance(value, (np.ndarray, np.generic)):
+        return json_value(value.tolist())
+    if isinstance(value, dict):
+        return {str(key): json_value(part, of_table) for key, part in value.items()}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return [json_value(part, of_table) for part in value] if isinstance(value, Iterable) else str(value)
+
+
 def to_python_value(value: Any) -> Any:
-    """Return the Python value that a NumPy scalar holds; anything else unchanged."""
+    """Return the Python value of a NumPy scalar; anything else unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 import sys
-from importlib import metadata
+
+from linearly.installed import installed_version, library_version
 
 
 def show_versions() -> None:
@@ -16,17 +17,13 @@ def show_versions() -> None:
     >>> ly.show_versions()  # doctest: +ELLIPSIS
     linearly      ...
     """
-    import linearly
     from linearly.dataset.rows.reduce import n_threads
     from linearly.kernels import kernels_in_use
 
-    print(f"linearly      {linearly.__version__}")
+    print(f"linearly      {library_version()}")
     print(f"kernels       {kernels_in_use()}")
     print(f"threads       {n_threads()}")
     print(f"python        {sys.version.split()[0]} on {platform.platform()}")
     libraries = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow", "matplotlib")
     for name in (*libraries, "dask", "distributed", "pyspark"):
-        try:
-            print(f"{name:<13} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            print(f"{name:<13} not installed")
+        print(f"{name:<13} {installed_version(name) or 'not installed'}")

@@ -19,7 +19,8 @@ def found_in(run, columns, target="y"):
 
     csv.write_csv(pa.table(columns), "table.csv")
     return {
-        (one["about"], one["level"]): one for one in run("check", "table.csv", "-t", target, "--json").json["findings"]
+        (one["about"], one["severity"]): one
+        for one in run("check", "table.csv", "-t", target, "--json").json["findings"]
     }
 
 
@@ -44,17 +45,17 @@ def test_check_reports_every_kind_of_problem(run):
         "y": np.where(a + b + rng.normal(size=n) > 0, "up", "down"),
     }
     found = found_in(run, columns)
-    assert "duplicate of a" in found["twin", "problem"]["text"]
-    assert "multiple of b" in found["scaled", "problem"]["text"]
-    assert "linear function of b" in found["moved", "problem"]["text"]
-    assert "combination of a, b" in found["both", "problem"]["text"]
-    assert "nearest near" in found["nearly", "note"]["text"]
-    assert "constant" in found["same", "problem"]["text"]
-    assert "identifier" in found["who", "problem"]["text"]
-    assert "identifier" in found["number", "note"]["text"]
-    assert "far from zero" in found["far", "note"]["text"]
-    assert ("scale", "note") in found
-    assert "overlap" in found["y", "ok"]["text"]
+    assert "duplicate of a" in found["twin", "Problem"]["claim"]
+    assert "multiple of b" in found["scaled", "Problem"]["claim"]
+    assert "linear function of b" in found["moved", "Problem"]["claim"]
+    assert "combination of a, b" in found["both", "Problem"]["claim"]
+    assert "of which near is the most correlated" in found["nearly", "Check"]["claim"]
+    assert "constant" in found["same", "Problem"]["claim"]
+    assert "identifier" in found["who", "Problem"]["claim"]
+    assert "identifier" in found["number", "Check"]["claim"]
+    assert "far from zero" in found["far", "Check"]["claim"]
+    assert ("scale", "Check") in found
+    assert "overlap" in found["y", "OK"]["claim"]
 
 
 def test_check_without_option_names_a_column_of_the_table(run):
@@ -67,9 +68,9 @@ def test_check_without_option_names_a_column_of_the_table(run):
         "flat": np.where(place == "b", 1.5, 4),
     }
     found = found_in(run, {"flat": columns.pop("flat"), **columns, "y": celsius + rng.normal(size=60)})
-    assert found["temp[F]", "problem"]["options"] == [["--without", "temp[F]"]]
-    assert found["temp[F]", "problem"]["remedy"] == "leave it out: --without 'temp[F]'"
-    assert found["place[b]", "problem"]["options"] == [["--without", "place"]]
+    assert found["temp[F]", "Problem"]["options"] == [["--without", "temp[F]"]]
+    assert found["temp[F]", "Problem"]["remedy"] == "leave it out: --without 'temp[F]'"
+    assert found["place[b]", "Problem"]["options"] == [["--without", "place"]]
 
 
 @pytest.mark.parametrize(
@@ -80,9 +81,11 @@ def test_check_sentinel_values_are_reported(run, code, others):
     low, high = map(int, others.split(" to "))
     x = [code if i % 15 == 7 else low + i % (high - low + 1) for i in range(120)]
     y = np.random.default_rng(0).normal(size=120)
-    told = f"is exactly {code} in 8 rows, far from the rest ({others}): a code for missing values?"
-    assert found_in(run, {"x": x, "y": y})["x", "note"]["text"] == told
-    assert "values? If so, leave those cells empty" in " ".join(run("check", "table.csv", "-t", "y").out.split())
+    told = f"is exactly {code} in 8 rows, far from the rest ({others}), so it may be a code for missing values"
+    assert found_in(run, {"x": x, "y": y})["x", "Check"]["claim"] == told
+    assert "values. If it is a code, leave those cells empty" in " ".join(
+        run("check", "table.csv", "-t", "y").out.split()
+    )
     found_in(run, {"x": y, "y": x})
     assert f"the target {told}"[:60] in " ".join(run("check", "table.csv", "-t", "y").out.split())
 
@@ -100,7 +103,7 @@ def test_check_sentinel_values_are_reported(run, code, others):
 )
 def test_check_ordinary_values_are_not_called_sentinels(run, x):
     y = np.random.default_rng(0).normal(size=len(x))
-    assert not [one for one in found_in(run, {"x": x, "y": y}).values() if "exactly" in one["text"]]
+    assert not [one for one in found_in(run, {"x": x, "y": y}).values() if "exactly" in one["claim"]]
 
 
 def test_edge_of_split_rows_equals_edge_of_all_rows():
@@ -122,7 +125,7 @@ def test_check_thousands_points_beside_decimal_commas_stay_text(run):
     checked = run("check", "t.csv", "-t", "price", "--json").json
     assert [column["kind"] for column in checked["columns"]] == ["text", "numbers"]
     (doubt,) = [one for one in checked["findings"] if one["about"] == "people"]
-    assert "though its numbers are written like" in doubt["text"]
+    assert "although its numbers are written like" in doubt["claim"]
     Path("t.csv").write_text("\n".join(["people;price;label", *(f"0.{i:03d};1.5;1,5" for i in range(60))]) + "\n")
     assert [one["kind"] for one in run("check", "t.csv", "--json").json["columns"]] == ["numbers", "numbers", "text"]
 
@@ -141,7 +144,7 @@ NUMBERS = [f"{1.5 * i}" for i in range(60)]
 
 
 @pytest.mark.parametrize(
-    ("cells", "told"),
+    ("cells", "message"),
     [
         ([*NUMBERS[:-1], "-"], "59 of its 60 different values are numbers and '-' is not (first '-' in line 61 of"),
         ([f"${x}" for x in NUMBERS], "its numbers are written like '$0.0'"),
@@ -175,22 +178,32 @@ NUMBERS = [f"{1.5 * i}" for i in range(60)]
         "both",
     ],
 )
-def test_check_and_fit_numbers_written_as_text_are_reported(run, cells, told):
+def test_check_and_fit_numbers_written_as_text_are_reported(run, cells, message):
     rows = [f"{cell},{i % 7},{i % 5}" for i, cell in enumerate(cells)]
     Path("t.csv").write_text("\n".join(["x,z,y", *rows]) + "\n")
     findings = run("check", "t.csv", "-t", "y", "--json").json["findings"]
     (finding,) = [one for one in findings if one["about"] == "x"]
-    assert finding["level"] == "problem"
-    assert told in finding["text"]
+    assert finding["severity"] == "Problem"
+    assert message in finding["claim"]
     assert finding["options"] == [["--without", "x"]]
     fitted = run("fit", "t.csv", "-t", "y")
     assert (fitted.code, fitted.out) == (1, "")
     assert f"Column 'x' is text and would become {len(cells)} levels" in fitted.err
     target = run("fit", "t.csv", "-t", "x")
     assert (target.code, target.out) == (1, "")
-    assert target.err.startswith("error: The target 'x' is text, though ")
-    assert target.err.endswith("if these are labels, choose --model logistic.\n")
+    assert target.err.startswith("error: The target 'x' is text, although ")
+    assert target.err.endswith("or choose --model logistic if these are labels.\n")
     assert "next:" not in run("check", "t.csv", "-t", "x").err
+
+
+def test_check_marker_among_decimal_commas_is_the_remedy(run):
+    cells = ["-", *(f"{i},5" for i in range(60))]
+    Path("t.csv").write_text("x;y;a, b\n" + "".join(f"{cell};{i % 7};{i}\n" for i, cell in enumerate(cells)))
+    findings = run("check", "t.csv", "-t", "y", "--json").json["findings"]
+    (finding,) = [one for one in findings if one["about"] == "x" and one["claim"].startswith("is text")]
+    assert finding["remedy"].startswith("list the markers of missing values: --na=-")
+    assert run("fit", "t.csv", "-t", "y", "--na=-", "--missing", "drop", "--features", "x").code == 0
+    assert 'The columns are x, y, "a, b".' in run("fit", "t.csv", "-t", "y", "--without", "a, b").err
 
 
 @pytest.mark.parametrize("style", ["%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%d-%b-%y", "%Y.%m.%d %H:%M"])
@@ -198,21 +211,21 @@ def test_check_and_fit_dates_written_as_text_are_reported(run, style):
     days = [datetime(2024, 1, 1) + timedelta(days=i) for i in range(30)]
     Path("t.csv").write_text("d,x,y\n" + "".join(f"{days[i % 30]:{style}},{i % 7},{i % 5}\n" for i in range(90)))
     (told,) = [one for one in run("check", "t.csv", "-t", "y", "--json").json["findings"] if one["about"] == "d"]
-    assert told["text"].startswith("is text, though its values are dates like ")
-    assert told["remedy"].startswith("turn them into numbers (days, month, hour)")
+    assert told["claim"].startswith("is text, although its values are dates like ")
+    assert told["remedy"].startswith("convert them to numbers (days, month, hour)")
     refused = run("fit", "t.csv", "-t", "y")
     assert refused.code == 1
-    assert "Column 'd' is text and would become 30 levels, though its values are dates" in refused.err
+    assert "Column 'd' is text and would become 30 levels, although its values are dates" in refused.err
 
 
 def test_check_one_word_among_many_numbers_is_located(run):
     Path("t.csv").write_text("x,y\n" + "".join(f"{i}.5,{i}\n" for i in range(3000)) + "oops,1\n")
     failed = run("fit", "t.csv", "-t", "y")
     assert failed.code == 1
-    assert "more than 1000 levels" in failed.err
-    assert "is some cell no number?" in failed.err
+    assert "more than 2000 levels" in failed.err
+    assert "Check for cells that are not numbers." in failed.err
     findings = run("check", "t.csv", "-t", "y", "--json").json["findings"]
-    assert "(first 'oops' in line 3002 of t.csv)" in next(one["text"] for one in findings if one["about"] == "x")
+    assert "(first 'oops' in line 3002 of t.csv)" in next(one["claim"] for one in findings if one["about"] == "x")
 
 
 @pytest.mark.parametrize("codes", [[f"{i:05d}" for i in range(60)], [f"A{i}" for i in range(60)], ["1", "2", "K"] * 20])
@@ -220,15 +233,17 @@ def test_check_codes_are_not_called_numbers(run, codes):
     ly.fit({"code": codes, "y": [i % 7 for i in range(60)]}, target="y", alpha=1.0)
     ly.fit({"code": codes, "x": [i % 7 for i in range(60)]}, target="code", model="logistic", alpha=1.0)
     Path("t.csv").write_text("\n".join(["x,y", *(f"{code}x,{i % 7}" for i, code in enumerate(codes))]))
-    assert not [one for one in run("check", "t.csv", "-t", "y", "--json").json["findings"] if "though" in one["text"]]
+    assert not [
+        one for one in run("check", "t.csv", "-t", "y", "--json").json["findings"] if "although" in one["claim"]
+    ]
 
 
 def test_check_levels_that_differ_in_case_or_spaces_are_reported(run):
     spelt = ["Yes", "yes ", "No", "no"]
     rows = [f"{spelt[i % 4]},{i % 7},{spelt[i * i % 3]}" for i in range(60)]
     Path("t.csv").write_text("\n".join(["x,z,y", *rows]))
-    findings = {one["about"]: one["text"] for one in run("check", "t.csv", "-t", "y", "--json").json["findings"]}
-    assert findings["x"] == ("has levels that differ in spaces or capitals only: 'No', 'no', and 1 more like it")
+    findings = {one["about"]: one["claim"] for one in run("check", "t.csv", "-t", "y", "--json").json["findings"]}
+    assert findings["x"] == ("has levels that differ only in spaces or capitals: 'No', 'no', and 1 similar cases")
     assert "'yes '" in run("check", "t.csv", "-t", "y").out
 
 
@@ -238,41 +253,41 @@ def test_check_identifiers_of_19_digits_are_reported(run):
     )
     checked = run("check", "t.csv", "-t", "y")
     assert checked.code == 0
-    assert "it looks like an identifier. Leave it out: --without id." in " ".join(checked.out.split())
+    assert "and looks like an identifier. Leave it out: --without id." in " ".join(checked.out.split())
     assert checked.err == "next: linearly fit t.csv --target y --without id\n"
 
 
 def test_check_separable_labels_are_reported(run):
     x = np.r_[np.arange(30.0), np.arange(40.0, 70.0)]
     found = found_in(run, {"x": x, "z": np.sin(x), "y": ["low"] * 30 + ["high"] * 30})
-    told = found["y", "problem"]
-    assert "without an error" in told["text"]
-    assert "exactly for 'low'" in told["text"] or "exactly for 'high'" in told["text"]
+    told = found["y", "Problem"]
+    assert "without an error" in told["claim"]
+    assert "exactly for 'low'" in told["claim"] or "exactly for 'high'" in told["claim"]
     assert "--alpha" in told["remedy"]
 
 
 def test_check_numeric_target_of_two_values_advises_logistic(run):
     rng = np.random.default_rng(0)
     found = found_in(run, {"x": rng.normal(size=60), "y": rng.integers(0, 2, size=60)})
-    assert "--model logistic" in found["y", "note"]["remedy"]
+    assert "--model logistic" in found["y", "Check"]["remedy"]
 
 
 def test_check_rare_label_is_noted(run):
     rng = np.random.default_rng(0)
     found = found_in(run, {"x": rng.normal(size=400), "y": np.where(np.arange(400) % 20 == 0, "rare", "common")})
-    assert "'rare' is rare" in found["y", "note"]["text"]
+    assert "'rare' is rare" in found["y", "Check"]["claim"]
 
 
 def test_check_more_columns_than_rows_is_a_problem(run):
     rng = np.random.default_rng(0)
     found = found_in(run, {f"x{j}": rng.normal(size=10) for j in range(12)} | {"y": rng.normal(size=10)})
-    assert "arbitrary" in found["rows", "problem"]["text"]
+    assert "not be unique" in found["rows", "Problem"]["claim"]
 
 
 def test_check_clean_table_reports_only_ok(run):
     rng = np.random.default_rng(0)
     found = found_in(run, {"a": rng.normal(size=60), "b": rng.normal(size=60), "y": rng.normal(size=60)})
-    assert {level for _, level in found} == {"ok"}
+    assert {level for _, level in found} == {"OK"}
 
 
 def test_check_proposed_fit_runs_without_notes(run):
@@ -304,10 +319,10 @@ def test_check_overlap_names_the_columns_it_ignores(run):
     rows = [f"{x:.3f},c{c},{y}" for x, c, y in zip(rng.normal(size=3000), city, label, strict=True)]
     Path("cities.csv").write_text("\n".join(["x,city,bought", *rows]))
     found = run("check", "cities.csv", "-t", "bought", "--json").json["findings"]
-    (overlap,) = [one for one in found if "overlap" in one["text"]]
-    assert "labels overlap, without city (150 levels)" in overlap["text"]
-    (told,) = [one for one in found if one["about"] == "city" and one["level"] == "problem"]
-    assert "1 of its 150 levels have no row of some label ('c7' none of 'yes')" in told["text"]
+    (overlap,) = [one for one in found if "overlap" in one["claim"]]
+    assert "labels overlap, without city (150 levels)" in overlap["claim"]
+    (told,) = [one for one in found if one["about"] == "city" and one["severity"] == "Problem"]
+    assert "in 1 of its 150 levels, some label does not occur ('yes' in 'c7')" in told["claim"]
     assert "--without city" in told["remedy"]
 
 
@@ -319,24 +334,24 @@ def test_check_target_whose_squares_overflow_is_not_called_leakage(run, size):
     Path("t.csv").write_text("\n".join(["x,y", *rows]) + "\n")
     checked = run("check", "t.csv", "-t", "y").out
     assert "without an error" not in checked
-    assert ("its squares leave float64" in checked) == (size > 1)
+    assert ("squaring it exceeds the float64 range" in checked) == (size > 1)
     if size > 1:
         reported = run("fit", "t.csv", "-t", "y", "--report", "t.html")
-        assert reported.err.endswith("its squares leave float64, and a page would show no number: rescale y.\n")
+        assert reported.err.endswith("Squaring y exceeds the float64 range, so no figure can be computed. Rescale y.\n")
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"), [(["a"], "a linear function of a,"), (["a", "b"], "a combination of a, b,")]
+    ("columns", "message"), [(["a"], "a linear function of a,"), (["a", "b"], "a combination of a, b,")]
 )
-def test_check_target_determined_by_columns_is_reported(run, columns, told):
+def test_check_target_determined_by_columns_is_reported(run, columns, message):
     rng = np.random.default_rng(0)
     data = {name: rng.normal(size=300) for name in "abc"}
     data["y"] = 1e3 + 1.8 * sum(data[name] for name in columns)
     rows = np.column_stack(list(data.values())).tolist()
     Path("leak.csv").write_text("\n".join([",".join(data), *(",".join(map(repr, row)) for row in rows)]))
     said = run("check", "leak.csv", "-t", "y", "--json").json["findings"]
-    (found,) = [one for one in said if one["about"] == "y" and one["level"] == "problem"]
-    assert told in found["text"]
+    (found,) = [one for one in said if one["about"] == "y" and one["severity"] == "Problem"]
+    assert message in found["claim"]
     assert ("--without a" in run("check", "leak.csv", "-t", "y").err) == (columns == ["a"])
     assert "without an error" not in run("check", "loans.csv", "-t", "income").out
 

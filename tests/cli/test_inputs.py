@@ -18,19 +18,20 @@ pytest.importorskip("pyarrow", reason="the command line needs pyarrow")
 import linearly as ly
 from linearly.cli.inputs import read_tables, split_rows
 from linearly.cli.progress import Progress
-from linearly.dataset.design.cached_rows import cache_in_memory
+from linearly.dataset.design import cached_rows
 from linearly.dataset.sources import as_tables
 
 
-@pytest.mark.filterwarnings("ignore:The batch perceptron did not settle")
-def test_small_file_is_read_once_by_a_model_of_many_passes(run):
+@pytest.mark.filterwarnings("ignore:The batch perceptron did not converge")
+def test_small_file_is_read_once_by_a_model_of_many_passes(run, monkeypatch):
     progress = Progress()
     tables = read_tables("loans.csv", progress)
     fitted = ly.fit(tables, target="repaid", features=["age", "late"], model="batch", max_passes=50)
     assert fitted.estimator.n_passes_ == 50
     assert progress.passes == 2  # the labels, and the rows
     rows = fitted.design_rows(tables)
-    assert cache_in_memory(rows, max_bytes=8) is rows
+    monkeypatch.setattr(cached_rows, "MAX_CACHED_BYTES", 8)
+    assert cached_rows.cache_in_memory(rows) is rows
     again = type(fitted.estimator)(max_passes=50).fit(rows)
     np.testing.assert_array_equal(again.coef_, fitted.estimator.coef_)
 
@@ -61,7 +62,10 @@ def test_output_in_a_missing_directory_raises_before_any_work(run):
         ("report", "m.json", "d.csv", "-o", "no/r.html"),
     ):
         failed = run(*words)
-        assert (failed.code, failed.err) == (1, f"error: {words[-1]}: there is no directory no.\n")
+        assert (failed.code, failed.err) == (
+            1,
+            f"error: {words[-1]} cannot be written, because the directory no does not exist. Create it first.\n",
+        )
 
 
 def test_standard_input_can_be_read_several_times(run, model):
@@ -81,7 +85,7 @@ def test_named_pipe_can_be_read_several_times(run, model):
     with subprocess.Popen(["sh", "-c", "cat loans.csv > named.csv"]) as writer:
         assert run("fit", "named.csv", "-t", "repaid", *CLEAN, "--json").json["rows"] == 476
         writer.wait(timeout=60)
-    with pytest.raises(ValueError, match=r"named\.csv is a pipe, and can be read only once"):
+    with pytest.raises(ValueError, match=r"named\.csv is a pipe, which can be read only once"):
         ly.scan("named.csv", target="repaid")
 
 
@@ -124,5 +128,11 @@ def test_output_that_is_an_input_raises_and_changes_nothing(run, grades, words):
     before = {path: path.read_bytes() for path in Path().rglob("*.*")}
     result = run(*words)
     assert result.code == 1
-    assert f"{words[-1]} is read, and would be overwritten: write to another file." in result.err
+    assert f"{words[-1]} is an input file and would be overwritten. Write to another file." in result.err
     assert {path: path.read_bytes() for path in Path().rglob("*.*")} == before
+
+
+def test_link_to_no_file_is_not_suggested_again(run):
+    Path("data.csv").symlink_to("gone.csv")
+    failed = run("check", "data.csv")
+    assert (failed.code, failed.err) == (1, "error: The file data.csv does not exist. Check the path.\n")

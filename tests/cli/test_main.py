@@ -134,7 +134,7 @@ def test_main_interrupted_while_reading_exits_with_130(run):
         out, err = fit.communicate(timeout=60)
     assert fit.returncode == 130
     assert out == b""
-    assert err.strip() == b"interrupted: Stopped. No half-written file is left."
+    assert err.strip() == b"interrupted: Every output file is complete or unchanged."
     assert sorted(os.listdir()) == before
 
 

@@ -13,7 +13,7 @@ import linearly as ly
 
 
 def test_evaluate_reports_dropped_rows(run, model):
-    assert "note: 24 of 500 rows are left out, having missing values." in run("evaluate", model, "loans.csv").err
+    assert "note: 24 of 500 rows have missing values and were left out." in run("evaluate", model, "loans.csv").err
     assert run("evaluate", model, "loans.csv", "--json").json["dropped"] == 24
 
 
@@ -21,7 +21,7 @@ def test_predict_keep_column_named_prediction_raises(run, model):
     Path("t.csv").write_text(Path("loans.csv").read_text().replace("customer", "prediction", 1))
     failed = run("predict", model, "t.csv", "--keep", "prediction", "-o", "answers.csv")
     assert (failed.code, Path("answers.csv").exists()) == (1, False)
-    assert "'prediction' cannot be kept: the answers have a column of that name" in failed.err
+    assert "'prediction' cannot be kept, because the predictions have a column of that name" in failed.err
 
 
 def test_evaluate_skips_leading_groups_without_complete_rows(run):
@@ -79,7 +79,9 @@ def test_evaluate_and_fit_use_the_same_model_name(run, penalty):
     fitted = run("fit", "t.csv", "-t", "y", *penalty, "-o", "m.json")
     kind = "ridge regression" if penalty else "linear regression"
     assert fitted.out.startswith(f"{kind}   y on")
-    assert run("evaluate", "m.json", "t.csv").out.startswith(f"{kind} on 40 rows\n{'=' * len(kind + ' on 40 rows')}\n")
+    evaluated = run("evaluate", "m.json", "t.csv").out
+    assert evaluated.startswith(f"{kind}   y on 2 columns   40 rows\n\nmetric ")
+    assert "95% interval" in evaluated
 
 
 def test_predict_overwrites_earlier_predictions(run, grades):
@@ -119,8 +121,8 @@ def test_files_without_rows_have_no_predictions(run, grades):
         assert run("predict", model, "header.csv").out == '"prediction"\n'
         assert run("predict", model, "header.csv", "-o", "answers.csv").code == 0
         assert Path("answers.csv").read_text() == '"prediction"\n'
-        assert "There are no rows" in run("evaluate", model, "header.csv").err
-    assert "There are no rows" in run("evaluate", "drop.json", "untold.csv").err
+        assert "The data contain no rows" in run("evaluate", model, "header.csv").err
+    assert "The data contain no rows" in run("evaluate", "drop.json", "untold.csv").err
     assert run("predict", "drop.json", "gaps.csv").out == '"prediction"\nNA\nNA\n'
 
 

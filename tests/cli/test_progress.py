@@ -45,6 +45,6 @@ def test_progress_shows_no_bar_early_or_without_a_terminal(monkeypatch):
         assert screen.getvalue() == ""
 
 
-@pytest.mark.parametrize(("number", "told"), [(1_300_000, "1.3M"), (420_000, "420k"), (17, "17"), (2.5e9, "2.5G")])
-def test_format_thousands(number, told):
-    assert format_thousands(number) == told
+@pytest.mark.parametrize(("number", "text"), [(1_300_000, "1.3M"), (420_000, "420k"), (17, "17"), (2.5e9, "2.5G")])
+def test_format_thousands(number, text):
+    assert format_thousands(number) == text

@@ -21,4 +21,4 @@ def test_warnings_are_printed_as_notes(run):
     assert "--alpha" in note
     assert "Warning" not in result.err
     assert ".py" not in result.err
-    assert "combination of others" in result.out
+    assert "a combination of other columns" in result.out

@@ -73,13 +73,13 @@ def test_a_target_of_truth_values_and_none_holds_labels():
 
 
 MIXED = {
-    "text, then a number": ([*"ab", 1.5], r"'x' holds text, 'a', in row 0 and a number, 1.5, in row 2"),
-    "a number, then text": ([1, "n/a"], r"'x' holds a number, 1, in row 0 and text, 'n/a', in row 1"),
-    "a truth value and numbers": ([1.5, True], r"'x' holds a number, 1.5, in row 0 and a truth value, True, in row 1"),
+    "text, then a number": ([*"ab", 1.5], r"'x' contains text, 'a', in row 0 and a number, 1.5, in row 2"),
+    "a number, then text": ([1, "n/a"], r"'x' contains a number, 1, in row 0 and text, 'n/a', in row 1"),
+    "a truth value and numbers": ([1.5, True], r"'x' contains a number, 1.5, in row 0 and a boolean, True, in row 1"),
     "dates": ([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)], r"'x' is a date or time"),
-    "lists": ([[1], [2]], r"'x' holds neither numbers nor text: \[1\] in row 0"),
-    "a decimal beyond float64": ([Decimal(1), Decimal("1e999")], r"'x' holds Decimal\('1E\+999'\) in row 1"),
-    "an integer beyond 2**53": ([1, 2**70], r"'x' holds 1180591620717411303424 in row 1, which is beyond 2\*\*53"),
+    "lists": ([[1], [2]], r"'x' contains neither numbers nor text: \[1\] in row 0"),
+    "a decimal beyond float64": ([Decimal(1), Decimal("1e999")], r"'x' contains Decimal\('1E\+999'\) in row 1"),
+    "an integer beyond 2**53": ([1, 2**70], r"'x' contains 1180591620717411303424 in row 1, which exceeds 2\*\*53"),
 }
 
 
@@ -100,10 +100,10 @@ def test_a_number_after_a_hundred_texts_is_refused_by_row():
         ly.fit(pd.DataFrame({"x": values, "y": np.arange(121.0)}), target="y")
 
 
-def test_object_columns_elsewhere_are_refused_as_levels_and_read_as_numbers():
+def test_object_columns_of_dask_raise_as_levels_and_are_read_as_numbers():
     """A Dask frame does not say what its object columns hold."""
     chunk = Chunk(nw.from_native(pd.DataFrame({"x": boxed([Decimal("1.5"), None])}), eager_only=True))
-    with pytest.raises(ValueError, match=r"'x' holds Decimal\('1.5'\) in row 0.*astype\(float\)"):
+    with pytest.raises(ValueError, match=r"'x' contains Decimal\('1.5'\) in row 0.*astype\(float\)"):
         count_levels(chunk)
     np.testing.assert_array_equal(float_column(chunk.frame["x"], chunk.where)[:2], [1.5, np.nan])
 
@@ -113,7 +113,7 @@ def test_object_columns_elsewhere_are_refused_as_levels_and_read_as_numbers():
 
 def test_auto_refuses_a_target_of_numbers_that_are_text():
     data = {"x": np.arange(60.0) % 7, "t": [str(i % 30) for i in range(60)]}
-    with pytest.raises(ValueError, match=r"target 't' is text, though its numbers are stored as text.*logistic"):
+    with pytest.raises(ValueError, match=r"target 't' is text, although its numbers are stored as text.*logistic"):
         ly.fit(data, target="t")
     assert len(ly.fit(data, target="t", model="lda", shrinkage=0.5).classes) == 30
 
@@ -121,7 +121,7 @@ def test_auto_refuses_a_target_of_numbers_that_are_text():
 def test_auto_refuses_a_target_whose_labels_are_nearly_unique():
     names = [f"person {chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(21)]
     data = {"x": np.arange(41.0) % 7, "who": (names * 2)[:41]}
-    with pytest.raises(ValueError, match=r"target 'who' holds 21 different labels in 41 rows.*model=\"logistic\""):
+    with pytest.raises(ValueError, match=r"target 'who' contains 21 different labels in 41 rows.*model=\"logistic\""):
         ly.fit(data, target="who")
     assert len(ly.fit(data, target="who", model="lda", shrinkage=0.5).classes) == 21
     assert len(ly.fit({"x": np.arange(42.0) % 7, "who": names * 2}, target="who", alpha=1.0).classes) == 21

@@ -73,12 +73,12 @@ def test_digits_from_file_uses_its_rows(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: rows[:, :-1], r"not a row an image: label, the pixels of a square"),
-        (lambda rows: rows[0], r"not a row an image"),
-        (lambda rows: rows.astype(str), r"not a row an image"),
+        (lambda rows: rows[:, :-1], r"not one row per image: label, the pixels of a square"),
+        (lambda rows: rows[0], r"not one row per image"),
+        (lambda rows: rows.astype(str), r"not one row per image"),
         (lambda rows: np.where(rows == rows[5, 20], np.nan, rows), r"row \d+ is not finite"),
-        (lambda rows: rows[rows[:, 0] == 1], r"training rows must have both ones and fives"),
-        (lambda rows: rows[rows[:, -1] == 0], r"test rows must have both ones and fives"),
+        (lambda rows: rows[rows[:, 0] == 1], r"has training rows without ones or without fives"),
+        (lambda rows: rows[rows[:, -1] == 0], r"has test rows without ones or without fives"),
     ],
 )
 def test_digits_from_bad_file_raises(tmp_path, change, message):
@@ -88,13 +88,13 @@ def test_digits_from_bad_file_raises(tmp_path, change, message):
 
 def test_digits_from_file_of_another_kind_raises(tmp_path):
     (tmp_path / "x.npz").write_text("1,2,3\n")
-    with pytest.raises(ValueError, match=r"not an \.npz or \.npy file"):
+    with pytest.raises(ValueError, match=r"not a numeric \.npz or \.npy file"):
         digits.from_file(tmp_path / "x.npz")
     np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match=r"not an \.npz or \.npy file"):
+    with pytest.raises(ValueError, match=r"not a numeric \.npz or \.npy file"):
         digits.from_file(tmp_path / "objects.npy")
     np.savez(tmp_path / "two.npz", a=np.ones(3), b=np.ones(3))
-    with pytest.raises(ValueError, match="holds 2 arrays"):
+    with pytest.raises(ValueError, match="contains 2 arrays"):
         digits.from_file(tmp_path / "two.npz")
 
 

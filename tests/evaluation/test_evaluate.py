@@ -26,11 +26,11 @@ from sklearn.svm import SVC
 import linearly
 import linearly.models.linear_regression
 from linearly.dataset.rows.block import as_rows
-from linearly.evaluation.evaluate import Evaluation, evaluate
-from linearly.evaluation.intervals import Area, newcombe
+from linearly.evaluation.evaluate import Evaluation
+from linearly.evaluation.intervals import Area, RowMean, newcombe
+from linearly.findings.evaluation import evaluate
 
 GOLDEN = read_golden("classifiers")
-Z = 1.959963984540054
 
 
 class Table:
@@ -89,7 +89,10 @@ def test_metrics_and_intervals_as_in_r(name):
     for metric in ("log_loss", "brier_score"):
         found, (value, error) = row(result, metric), expected[metric].values()
         np.testing.assert_allclose(found["value"], value, rtol=1e-12)
-        np.testing.assert_allclose(np.log(found["conf_high"] / value), Z * error / value, rtol=1e-12)
+        loss = -np.log(np.where(y == 1, p, 1 - p)) if metric == "log_loss" else (y - p) ** 2
+        mean = RowMean.of(RowMean.sums(loss, np.ones(len(y))))
+        np.testing.assert_allclose(mean.error, error, rtol=1e-12)
+        assert [found["value"], found["conf_low"], found["conf_high"]] == pytest.approx(mean.interval(0.95)[:3])
     area = Area.of(p, y == 1, np.ones(len(y)))
     np.testing.assert_allclose(area.value, expected["roc_auc"]["value"], rtol=1e-14)
     np.testing.assert_allclose(area.influence @ area.influence, expected["roc_auc"]["variance"], rtol=1e-12)
@@ -101,7 +104,7 @@ def test_two_labels_as_in_scikit_learn(weighted):
     X, y = load_breast_cancer(return_X_y=True)
     w = np.random.default_rng(0).exponential(size=len(y)) if weighted else None
     model = make_pipeline(StandardScaler(), LogisticRegression(C=1e-3)).fit(X[::2], y[::2])
-    result = evaluate(model, X, y, sample_weight=w)
+    result = evaluate(model, X, y, sample_weight=w, positive=1)
     answer, p = model.predict(X), model.predict_proba(X)[:, 1]
     expected = {
         "accuracy": theirs.accuracy_score(y, answer, sample_weight=w),
@@ -323,7 +326,7 @@ def test_a_correct_calibration_has_no_error():
     assert result["calibration_error"] == pytest.approx(0.0, abs=1e-12)
     assert result.calibration["observed"].tolist() == pytest.approx([0.25, 0.75])
     assert result.calibration["bin"].tolist() == ["0.2 to 0.3", "0.7 to 0.8"]
-    assert "by chance" in str(result)
+    assert "the expected calibration error is about" in str(result)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
@@ -344,9 +347,9 @@ def test_precision_without_positive_predictions_is_0_with_a_note():
     assert result["precision"] == 0
     assert (row(result, "precision")["conf_low"], row(result, "precision")["conf_high"]) == (0, 1)
     assert "1: never predicted, so precision is 0/0, defined as 0." in result.notes
-    nowhere = evaluate(Table(["a", "b"], ["a", "a"]), numbered(2), ["a", "a"])
+    nowhere = evaluate(Table(["a", "b"], ["a", "a"]), numbered(2), ["a", "a"], positive="b")
     assert nowhere["f1"] == 0
-    assert any("neither predicted nor in any row" in note for note in nowhere.notes)
+    assert any("neither predicted nor in y" in note for note in nowhere.notes)
     assert any("without 'b'" in note for note in nowhere.notes)
     assert nowhere["balanced_accuracy"] == 1
 
@@ -357,7 +360,7 @@ def test_one_label_has_no_area_under_a_curve():
     result = evaluate(model, X[y == 1], y[y == 1])
     assert np.isnan(result["roc_auc"])
     assert np.isnan(result["average_precision"])
-    assert "All rows have one label: areas under curves are undefined." in result.notes
+    assert "All rows have the same label, so areas under curves are undefined." in result.notes
     assert result.roc is None
     assert result.precision_recall is None
     assert 0 < result["recall"] <= 1
@@ -412,7 +415,7 @@ def test_probability_zero_is_counted_and_finite():
     model = Table([0, 1], [0, 1], [[1.0, 0.0], [0.0, 1.0]])
     result = evaluate(model, numbered(2), [1, 1])
     assert result["log_loss"] == pytest.approx(-np.log(np.finfo(float).eps) / 2)
-    assert any("given probability 0: 1" in note for note in result.notes)
+    assert any("has predicted probability 0: 1" in note for note in result.notes)
 
 
 def test_evaluate_of_a_model_with_one_label():
@@ -428,7 +431,7 @@ def test_one_row_and_a_constant_target():
     assert np.isnan(row(result, "rmse")["conf_low"])
     assert np.isnan(result["r_squared"])
     constant = evaluate(LinearRegression().fit([[0.0], [1.0]], [0.1, 0.1]), [[0.0], [1.0]], [0.1, 0.1])
-    assert "y does not vary: R² is undefined." in constant.notes
+    assert "y does not vary, so R² is undefined." in constant.notes
 
 
 def regression(X):
@@ -444,22 +447,22 @@ def large(X):
     [
         (
             lambda m, X, y: evaluate(m, X, ["b"] * 148 + ["zebra", "yak"]),
-            r"never seen: 'yak', 'zebra' \(first in row 148",
+            r"not among the classes of the model: 'yak', 'zebra' \(first in row 148",
         ),
         (lambda m, X, y: evaluate(m, X, [None, *y[1:]]), "mixes labels of different types"),
-        (lambda m, X, y: evaluate(m, X, y[:-1]), "not the same rows"),
+        (lambda m, X, y: evaluate(m, X, y[:-1]), "Pass X and y for the same rows"),
         (lambda m, X, y: evaluate(m, X), "needs y"),
         (lambda m, X, y: evaluate(m, X[:0], []), "no rows"),
-        (lambda m, X, y: evaluate(m, X, y, positive="b"), "positive= is for two labels; the model knows 3"),
-        (lambda m, X, y: evaluate(m, X, y, level=95), "level must lie between 0 and 1"),
+        (lambda m, X, y: evaluate(m, X, y, positive="b"), "positive= requires two labels, but the model has 3"),
+        (lambda m, X, y: evaluate(m, X, y, level=95), "level must be between 0 and 1"),
         (lambda m, X, y: evaluate(m, X, y, sample_weight=np.zeros(150)), "at least one non-zero"),
-        (lambda m, X, y: evaluate(m, as_rows(X, y, np.zeros(150))), "no rows of positive weight"),
+        (lambda m, X, y: evaluate(m, as_rows(X, y, np.zeros(150))), "No row has positive weight"),
         (lambda m, X, y: evaluate(m, X, y, sample_weight=-np.ones(150)), "Negative values in sample_weight: row 0"),
-        (lambda m, X, y: evaluate(m, as_rows(X, y), y), "bring their own targets"),
-        (lambda m, X, y: evaluate(m, as_rows(X)), "bring no targets"),
-        (lambda m, X, y: evaluate(m, X, np.c_[y, y][:, :, None]), "one a row"),
-        (lambda m, X, y: evaluate(regression(X), X, np.full(150, np.nan)), "y has NaN or infinity in row 0"),
-        (lambda m, X, y: evaluate(regression(X), X, X[:, 0], positive=1), "positive= is for classifiers"),
+        (lambda m, X, y: evaluate(m, as_rows(X, y), y), "contain targets"),
+        (lambda m, X, y: evaluate(m, as_rows(X)), "contain no targets"),
+        (lambda m, X, y: evaluate(m, X, np.c_[y, y][:, :, None]), "one label per row"),
+        (lambda m, X, y: evaluate(regression(X), X, np.full(150, np.nan)), "y contains NaN or infinity in row 0"),
+        (lambda m, X, y: evaluate(regression(X), X, X[:, 0], positive=1), "positive= requires a classifier"),
         (
             lambda m, X, y: evaluate(GaussianNB().fit(X, large(X)), X, large(X), positive="b"),
             "not a label of the model",
@@ -478,13 +481,13 @@ def test_evaluate_refuses_bad_models_and_matrices():
     forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
     with pytest.raises(TypeError, match="needs a fitted model with predict, not str"):
         evaluate("model", X, Y)
-    with pytest.raises(TypeError, match="GaussianNB has no classes_: fit it first"):
+    with pytest.raises(TypeError, match=r"GaussianNB has no classes_. Fit it first"):
         evaluate(GaussianNB(), X, Y[:, 0])
-    with pytest.raises(ValueError, match="y must be a 0/1 matrix"):
+    with pytest.raises(ValueError, match="Pass y as a 0/1 matrix"):
         evaluate(forest, X, Y[:, 0])
     with pytest.raises(ValueError, match="y has 2 in row 0, label 'y0'"):
         evaluate(forest, X, np.where(np.arange(30)[:, None] == 0, 2, Y))
-    with pytest.raises(ValueError, match="here a row may have several"):
+    with pytest.raises(ValueError, match="one of two labels per row"):
         evaluate(forest, X, Y, positive=1)
     with pytest.raises(ValueError, match="The prediction must be a 0/1 matrix with 2 columns"):
         evaluate(forest, X, Y[:, :2])
@@ -511,8 +514,8 @@ def test_evaluation_prints_on_one_screen(iris):
     assert repr(iris) == text
     assert max(map(len, text.splitlines())) <= 100
     assert len(text.splitlines()) < 45
-    assert "Always answering 0 has accuracy 0.3333 here." in text
-    assert "Intervals at 95 %" in text
+    assert "Always predicting 0 has accuracy 0.3333 here." in text
+    assert "Intervals have level 95%" in text
 
 
 def test_html_is_well_formed(iris):
@@ -533,7 +536,7 @@ def test_html_is_well_formed(iris):
 
 def test_evaluation_getitem_returns_metrics_by_name(iris):
     assert isinstance(iris["accuracy"], float)
-    with pytest.raises(KeyError, match="the metrics are accuracy, balanced_accuracy"):
+    with pytest.raises(KeyError, match="Choose one of accuracy, balanced_accuracy"):
         iris["acuracy"]
     assert iris.metrics.columns == ("metric", "value", "conf_low", "conf_high", "method")
 

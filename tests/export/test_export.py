@@ -39,6 +39,8 @@ THREE = ["a'b", 'c"d\\', "ünï ✓"]
 MODELS = (
     "linear",
     "ridge",
+    "lasso",
+    "elastic-net",
     "logistic",
     "lda",
     "qda",
@@ -49,8 +51,8 @@ MODELS = (
     "averaged",
 )
 CASES = [
-    *((model, TARGET) for model in MODELS[:2]),
-    *((model, target) for model in MODELS[2:] for target in ("two", "three")),
+    *((model, TARGET) for model in MODELS[:4]),
+    *((model, target) for model in MODELS[4:] for target in ("two", "three")),
     ("logistic", "whole"),
     ("lda", "truth"),
     ("pocket", "whole"),
@@ -303,7 +305,7 @@ def test_to_sql_in_each_dialect_is_one_select():
         statements = sqlglot.parse(text, read=dialect)
         assert len(statements) == 1
         assert isinstance(statements[0], sqlglot.exp.Select)
-    with pytest.raises(ValueError, match="knows no dialect"):
+    with pytest.raises(ValueError, match="has no dialect"):
         to_sql(model, dialect="cobol")
 
 
@@ -319,7 +321,7 @@ def test_to_sql_quotes_table_names():
 
 def test_to_sql_refuses_columns_that_differ_only_in_case():
     data = {"x": [1.0, 2.0, 4.0], "X": [1.0, 3.0, 2.0], "y": [1.0, 2.0, 2.5]}
-    with pytest.raises(ValueError, match="duplicate column name"):
+    with pytest.raises(ValueError, match="Columns 'x' and 'X' differ only in case"):
         to_sql(ly.fit(data, target="y"))
 
 
@@ -355,7 +357,7 @@ def test_to_onnx_states_its_opset():
 @pytest.mark.parametrize("export", ["to_sql", "to_onnx", "to_python"])
 def test_exports_refuse_the_voted_perceptron(tmp_path, export):
     model = fitted("voted", "two", right="~ x")
-    with pytest.raises(ValueError, match="votes with all its mistakes"):
+    with pytest.raises(ValueError, match="vote over all mistakes"):
         globals()[export](model, tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
@@ -372,14 +374,14 @@ def test_exports_that_disagree_with_the_model_are_refused(tmp_path, monkeypatch,
         return np.array([names[names.index(label) - 1] for label in right.tolist()]) if names else right + 1e-3
 
     monkeypatch.setattr(model, "predict", other)
-    with pytest.raises(ValueError, match="not what the model is"):
+    with pytest.raises(ValueError, match="differs from the model"):
         globals()[export](model, tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
 def test_exports_without_rows_to_check_are_refused():
     data = {"x": [1e5, 2e5, 3e5, 4e5], "y": [1.0, 2.0, 2.5, 2.7]}
-    with pytest.raises(ValueError, match="No rows could be made up"):
+    with pytest.raises(ValueError, match="No rows could be generated"):
         to_python(ly.fit(data, formula="y ~ log(x - 50000)"))
 
 
@@ -404,7 +406,7 @@ def test_parity_check_makes_rows_that_the_design_can_code():
 def test_exports_that_round_powers_warn():
     x = 1e4 + np.linspace(0, 10, 40)
     model = ly.fit({"x": x, "y": np.sin(x)}, formula="y ~ poly(x, 3, raw=True)")
-    with pytest.warns(ly.PrecisionWarning, match=r"agree with the model's to about \de[-+]\d\d of the spread"):
+    with pytest.warns(ly.PrecisionWarning, match=r"differ from the model's by about \de[-+]\d\d of the standard"):
         to_python(model)
     near = ly.fit({"x": x - 1e4, "y": np.sin(x)}, formula="y ~ poly(x, 4, raw=True)")
     with warnings.catch_warnings():

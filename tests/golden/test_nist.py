@@ -129,8 +129,8 @@ def test_claimed_digits_are_there(case, form, method):
         expected = least_squares(powers if case.name in POLYNOMIALS else case.columns, case.y, intercept=case.intercept)
     actual = worst_digits(coefficients(model), expected.coef)
     claimed = model.solution_.digits
-    assert warned == (claimed < 10) or claimed <= actual + 1
-    assert claimed <= actual + 1 or warned, f"claimed {claimed:.1f}, actual {actual:.1f}"
+    assert claimed <= max(actual + 1, 1.5), f"claimed {claimed:.1f}, actual {actual:.1f}"  # 1.5 digits claim nothing
+    assert claimed < 10 if warned else model.solution_.digits_of_relevant_coefs >= 10
 
 
 @pytest.mark.parametrize("method", ["auto", "gram", "qr", "extended"])

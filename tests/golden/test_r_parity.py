@@ -5,7 +5,7 @@ import pytest
 from golden_sets import LM as GOLDEN
 from golden_sets import assert_as_in_r, case_of
 
-from linearly.algorithm.least_squares.sandwich import clustered_meat
+from linearly.algorithm.least_squares.clusters import clustered_meat
 from linearly.dataset.rows.block import as_rows
 from linearly.models.linear_regression import LinearRegression
 
@@ -113,7 +113,7 @@ def test_clustered(case, kind):
     solution = case.fit(kind).solution_
     weight = None if "weights" not in golden else np.array(golden["weights"], dtype=float)
     # Not by covariance="cluster", which refuses five groups where the model has as many terms.
-    meat, _ = clustered_meat(as_rows(case.X, case.y, weight), solution, golden["cluster"]["groups"])
+    meat = clustered_meat(as_rows(case.X, case.y, weight), solution, golden["cluster"]["groups"]).meat
     assert_same_covariance(solution.inverse_root @ meat[0] @ solution.inverse_root.T, golden["cluster"]["covariance"])
 
 

@@ -31,8 +31,8 @@ def test_errors_of_a_weighted_fit_are_not_resampled():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     model = ly.LinearRegression().fit(X, y, rng.uniform(1, 2, 30))
-    with pytest.raises(ValueError, match="fit with weights"):
+    with pytest.raises(ValueError, match="errors of a weighted fit"):
         model.sample_coefficients(5, "residuals", X=X, y=y)
     assert model.sample_coefficients(5, random_state=0).shape == (5, 3)
-    with pytest.raises(ValueError, match="n must be a whole number from 1 on, not -1"):
+    with pytest.raises(ValueError, match="n must be an integer of at least 1, not -1"):
         model.sample_coefficients(-1)

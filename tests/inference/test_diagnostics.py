@@ -101,3 +101,12 @@ def test_rounding_errors_of_an_exact_fit_are_not_tested(size, offset):
     assert table["n"].tolist() == [50] * 5
     y = y + size * 1e-6 * noise
     assert np.isfinite(ly.residual_tests(ly.LinearRegression().fit(X, y), X, y)["p_value"][:3]).all()
+
+
+def test_generalised_vif_is_that_of_car():
+    from questions_cases import DATA, GOLDEN
+
+    table = ly.vif(ly.fit(DATA, formula="y ~ a + b + x + poly(z, 2)"), terms=True)
+    assert table["term"].tolist() == GOLDEN["gvif"]["term"]
+    np.testing.assert_allclose(table["gvif"], GOLDEN["gvif"]["gvif"], rtol=1e-10)
+    np.testing.assert_allclose(table["gvif_per_df"], GOLDEN["gvif"]["scaled"], rtol=1e-10)

@@ -1,4 +1,4 @@
-"""Changes between two fitted models, and Chow's test."""
+"""Changes between two fitted models, and the joint test of all coefficients."""
 
 import numpy as np
 import pytest
@@ -6,26 +6,7 @@ from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import linearly as ly
-from linearly.inference.difference import chow
-
-
-def test_chow_is_the_f_test_of_the_model_with_everything_interacted():
-    X, y = load_diabetes(return_X_y=True)
-    group = np.arange(len(y)) % 3 == 0
-    a, b = (ly.LinearRegression().fit(X[g], y[g]) for g in (group, ~group))
-    found = chow(a, b)
-    small = ly.LinearRegression().fit(X, y)
-    both = np.column_stack([X, group, X * group[:, None]])
-    big = ly.LinearRegression().fit(both, y)
-    k, df = 11, len(y) - 22
-    f = (small.solution_.rss[0] - big.solution_.rss[0]) / k / (big.solution_.rss[0] / df)
-    assert found["statistic"] == pytest.approx(f, rel=1e-8)
-    assert (found["df1"], found["df2"]) == (k, df)
-    assert found["p_value"] == pytest.approx(stats.f.sf(f, k, df), rel=1e-8)
-    robust = ly.LinearRegression(covariance="HC3").fit(X[group], y[group])
-    with pytest.raises(ValueError, match="Chow's test assumes errors of equal variance"):
-        chow(robust, b)
-    assert "No Chow test: Chow's test assumes errors of equal variance" in str(ly.diff(robust, b))
+from linearly.inference.difference import joint_test
 
 
 def test_diff_of_least_squares_is_welch_for_each_term():
@@ -38,7 +19,56 @@ def test_diff_of_least_squares_is_welch_for_each_term():
     np.testing.assert_allclose(table["change"], second["estimate"] - first["estimate"])
     np.testing.assert_allclose(table["std_error"] ** 2, first["std_error"] ** 2 + second["std_error"] ** 2)
     assert table["p_value"][1] < 1e-6
-    assert "the coefficients differ" in str(table)
+    assert "The coefficients differ" in str(table)
+
+
+def test_joint_test_of_one_term_is_welch():
+    rng = np.random.default_rng(2)
+    x, z = rng.normal(size=(9, 1)), rng.normal(size=(30, 1))
+    a = ly.LinearRegression(fit_intercept=False).fit(x, 3 * rng.normal(size=9))
+    b = ly.LinearRegression(fit_intercept=False).fit(z, rng.normal(size=30))
+    table, test = ly.diff(a, b), joint_test(a, b)
+    assert test["statistic"] == pytest.approx(table["statistic"][0] ** 2, rel=1e-8)
+    assert test["p_value"] == pytest.approx(table["p_value"][0], rel=1e-8)
+
+
+def test_joint_test_of_equal_designs_is_hotelling_like_for_equal_variances():
+    """With the same design and equal estimated variances, W / k has exactly F on k and n₁ + n₂ − 2k df."""
+    rng = np.random.default_rng(3)
+    X, e = rng.normal(size=(30, 2)), rng.normal(size=30)
+    a = ly.LinearRegression().fit(X, X[:, 0] + e)
+    b = ly.LinearRegression().fit(X, 2 * X[:, 0] - e)
+    test = joint_test(a, b)
+    assert test["df2"] == pytest.approx(54, rel=1e-8)
+    apart = a.solution_.rss[0] + b.solution_.rss[0]
+    chow = ((a + b).solution_.rss[0] - apart) / 3 / (apart / 54)
+    assert test["statistic"] == pytest.approx(chow, rel=1e-8)
+
+
+def test_joint_test_holds_its_level_for_unequal_error_variances():
+    """20 rows of σ 3 against 200 of σ 1 with equal coefficients: Chow's test would reject 77% of them."""
+    rng, joint, found = np.random.default_rng(0), 0, 0
+    for _ in range(300):
+        X, Z = rng.normal(size=(20, 3)), rng.normal(size=(200, 3))
+        noise, other = 3 * rng.normal(size=20), ly.LinearRegression().fit(Z, Z[:, 0] + rng.normal(size=200))
+        model = ly.LinearRegression().fit(X, X[:, 0] + noise)
+        joint += joint_test(model, other)["p_value"] < 0.05
+        found += joint_test(ly.LinearRegression().fit(X, 4 * X[:, 0] + noise), other)["p_value"] < 0.05
+    assert joint <= 0.06 * 300
+    assert found > 0.8 * 300
+
+
+def test_diff_of_a_model_with_itself_says_so():
+    X, y = load_diabetes(return_X_y=True)
+    a, b, other = (ly.LinearRegression().fit(X[k], y[k]) for k in (slice(200), slice(200), slice(200, None)))
+    for same in (a, b):
+        assert "Both files contain the same model" in str(ly.diff(a, same))
+        assert "differ" not in "".join(ly.diff(a, same).notes).replace("different", "")
+    assert "Both files contain the same model" not in str(ly.diff(a, other))
+    data = {"x": X[:, 0], "z": X[:, 1], "y": y}
+    one, two = ly.fit(data, target="y"), ly.fit(data, target="y", covariance="HC3")
+    assert "The models share rows" in str(ly.diff(one + ly.fit({k: v[:9] for k, v in data.items()}, like=one), one))
+    assert "different kinds" not in str(ly.diff(one, two))
 
 
 def test_diff_of_logistic_models_is_a_wald_test():
@@ -57,21 +87,21 @@ def test_diff_refuses_models_that_cannot_be_compared():
     a, b = ly.LinearRegression().fit(X, y), ly.LinearRegression().fit(X[:, :2], y)
     with pytest.raises(ValueError, match="different columns"):
         ly.diff(a, b)
-    with pytest.raises(ValueError, match="two kinds"):
+    with pytest.raises(ValueError, match="different kinds"):
         ly.diff(a, ly.LinearDiscriminantAnalysis().fit(X, y))
-    with pytest.raises(ValueError, match="has an intercept and the other has none"):
+    with pytest.raises(ValueError, match="has an intercept, but the other does not"):
         ly.diff(a, ly.LinearRegression(fit_intercept=False).fit(X, y))
     with pytest.raises(ValueError, match="one target"):
         ly.diff(a, ly.LinearRegression().fit(X, np.column_stack([y, y])))
     first, last = (ly.LogisticRegression(1.0, reference=k).fit(X, y) for k in (0, 2))
-    with pytest.raises(ValueError, match="against different classes, 0 and 2"):
+    with pytest.raises(ValueError, match="have different reference classes, 0 and 2"):
         ly.diff(first, last)
-    assert "No Chow test: These models keep different summaries" in str(
-        ly.diff(a, ly.LinearRegression(method="qr").fit(X, y))
+    assert "A joint test is not possible, because the coefficients are shrunk by a penalty." in str(
+        ly.diff(a, ly.LinearRegression(1.0).fit(X, y))
     )
     lda = ly.LinearDiscriminantAnalysis().fit(X, y)
     with pytest.raises(TypeError, match="has no standard errors"):
         ly.diff(lda, lda)
     with pytest.warns(np.exceptions.RankWarning):
         few = ly.LinearRegression().fit(X[:4], y[:4] + X[:4, 0])
-    assert "No Chow test" in str(ly.diff(a, few))
+    assert "A joint test is not possible, because no term has a standard error in both models." in str(ly.diff(a, few))

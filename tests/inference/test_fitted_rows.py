@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from least_squares_oracles import fractions, solved
 
 import linearly as ly
 
@@ -21,7 +22,10 @@ each = pytest.mark.parametrize(("ask", "estimator", "y"), ASKS)
 @each
 def test_rows_without_the_weights_of_the_fit_raise(ask, estimator, y):
     model = estimator().fit(X, y, sample_weight=WEIGHT)
-    with pytest.raises(ValueError, match=rf"{ask.__name__} takes those of the fit: they have no weights.*Pass sample"):
+    with pytest.raises(
+        ValueError,
+        match=rf"{ask.__name__} requires the rows of the fit.* have no weights.*Pass sample",
+    ):
         ask(model, X, y)
     ask(model, X, y, sample_weight=WEIGHT)
 
@@ -29,7 +33,7 @@ def test_rows_without_the_weights_of_the_fit_raise(ask, estimator, y):
 @each
 def test_weights_that_a_fit_did_not_have_are_refused(ask, estimator, y):
     model = estimator().fit(X, y)
-    with pytest.raises(ValueError, match=r"other rows than the fit.*weigh"):
+    with pytest.raises(ValueError, match=r"X has other rows.*weigh"):
         ask(model, X, y, sample_weight=WEIGHT)
 
 
@@ -39,23 +43,23 @@ def test_weights_in_another_order_are_refused(ask, estimator, y):
     swapped = WEIGHT.copy()
     same = np.flatnonzero(y == y[0]) if estimator is ly.LogisticRegression else np.arange(80)
     swapped[same] = np.roll(swapped[same], 1)  # no sum of weights tells them apart
-    with pytest.raises(ValueError, match=r"other rows than the fit.*(likelihood|residuals)"):
+    with pytest.raises(ValueError, match=r"X has other rows.*(likelihood|residual)"):
         ask(model, X, y, sample_weight=swapped)
 
 
 @each
 def test_half_the_rows_are_refused_by_their_number(ask, estimator, y):
     model = estimator().fit(X, y)
-    with pytest.raises(ValueError, match=r"there are 40 of positive weight, and the fit had 80\. Pass the rows"):
+    with pytest.raises(ValueError, match=r"40 rows have positive weight, but the fit had 80\. Pass the rows"):
         ask(model, X[:40], y[:40])
 
 
 @each
 def test_as_many_other_rows_are_refused_by_how_they_fit(ask, estimator, y):
     model = estimator().fit(X, y)
-    with pytest.raises(ValueError, match=r"other rows than the fit.*(likelihood|residuals|leverages)"):
+    with pytest.raises(ValueError, match=r"X has other rows.*(likelihood|residual|leverages)"):
         ask(model, X[::-1], y)
-    with pytest.raises(ValueError, match="other rows than the fit"):
+    with pytest.raises(ValueError, match="X has other rows"):
         ask(model, X * 1.01, y)
 
 
@@ -82,7 +86,7 @@ def test_rows_of_the_fit_are_recognized_at_any_scale_and_offset(method, size, fa
 def test_a_sum_of_models_takes_the_rows_of_both():
     model = ly.LinearRegression().fit(X[:30], Y[:30]) + ly.LinearRegression().fit(X[30:], Y[30:])
     assert ly.augment(model, X, Y)["leverage"].sum() == pytest.approx(3)
-    with pytest.raises(ValueError, match="there are 30 of"):
+    with pytest.raises(ValueError, match="30 rows have positive weight"):
         ly.augment(model, X[:30], Y[:30])
 
 
@@ -90,7 +94,7 @@ def test_a_sum_of_models_takes_the_rows_of_both():
 def test_rows_of_a_penalised_fit_are_recognized(model):
     model.fit(X, Y)
     ly.augment(model, X, Y)
-    with pytest.raises(ValueError, match="other rows than the fit"):
+    with pytest.raises(ValueError, match="X has other rows"):
         ly.augment(model, X, Y + X[:, 0])
 
 
@@ -105,7 +109,7 @@ def test_rows_of_other_logistic_fits_are_recognized(how):
 def test_resampled_residuals_are_those_of_the_fit():
     model = ly.LinearRegression().fit(X, Y)
     model.sample_coefficients(2, "residuals", X=X, y=Y, random_state=0)
-    with pytest.raises(ValueError, match="sample_coefficients takes those of the fit"):
+    with pytest.raises(ValueError, match="sample_coefficients requires the rows of the fit"):
         model.sample_coefficients(2, "residuals", X=X[:40], y=Y[:40], random_state=0)
 
 
@@ -115,3 +119,23 @@ def test_plots_of_a_weighted_fit_take_its_weights(plot):
     with pytest.raises(ValueError, match="Pass sample_weight"):
         plot(model, X, Y)
     assert plot(model, X, Y, sample_weight=WEIGHT).collections is not None
+
+
+def test_residuals_far_below_the_rounding_of_the_target_are_those_of_the_fit():
+    far = 2.0**30 + np.arange(80.0) ** 2 / 64
+    y = far / 3  # each value is rounded, and these roundings are the residuals
+    model = ly.LinearRegression(method="extended").fit(far[:, None], y)
+    D = fractions(np.column_stack([np.ones(80), far]))
+    b = solved(D.T @ D, (D.T @ fractions(y))[:, None])[:, 0]
+    wanted = (fractions(y) - D @ b).astype(float)
+
+    found = ly.augment(model, far[:, None], y)["residual"]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * abs(wanted).max())
+
+
+def test_rows_of_an_extended_fit_of_nearly_equal_columns_are_recognized():
+    data = np.column_stack([X, X[:, 0] + 1e-12 * X[:, 1] ** 2])
+    with pytest.warns(ly.PrecisionWarning, match="digits of the standard errors"):
+        model = ly.LinearRegression(method="extended").fit(data, Y)
+    residual = ly.augment(model, data, Y)["residual"]
+    assert residual @ residual == pytest.approx(model.solution_.rss[0], rel=1e-9)

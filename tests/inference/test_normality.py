@@ -90,14 +90,18 @@ def test_shapiro_wilk_uses_at_most_5000_rows():
     assert np.isnan(shapiro_wilk(np.zeros(9000)).p_value)
 
 
-@pytest.mark.parametrize("n", [0, 1, 4999, 5000, 5001, 7777, 10**6])
-def test_evenly_spaced(n):
+@pytest.mark.parametrize("n", [0, 1, 2, 4999, 5000])
+def test_evenly_spaced_few_rows_are_all_rows(n):
+    np.testing.assert_array_equal(evenly_spaced(n), np.arange(n))
+
+
+@pytest.mark.parametrize("n", [5001, 7777, 10**6])
+def test_evenly_spaced_many_rows_are_5000_at_equal_distances(n):
     rows = evenly_spaced(n)
-    assert len(rows) == min(n, 5000)
-    assert len(np.unique(rows)) == len(rows)
-    assert np.ptp(np.diff(rows)) <= 1 if n > 1 else True
-    assert np.array_equal(rows, n - 1 - rows[::-1]) or n > 5000
-    assert not n or (rows[0] >= 0 and rows[-1] < n and abs(rows[0] - (n - 1 - rows[-1])) <= 1)
+    assert len(np.unique(rows)) == len(rows) == 5000
+    assert np.ptp(np.diff(rows)) <= 1
+    assert 0 <= rows[0] <= rows[-1] < n
+    assert abs(rows[0] - (n - 1 - rows[-1])) <= 1
 
 
 def test_close_to_scipy():

@@ -71,7 +71,7 @@ def test_prediction_intervals_as_in_r(case, kind):
     golden = case.golden[kind]["prediction"]
     new = np.column_stack([golden["new"][name] for name in case.golden["features"]])
     for interval in golden["intervals"]:
-        table = case.fit(kind).predict_interval(new, interval["level"], interval["kind"])
+        table = case.fit(kind).predict_interval(new, interval["level"], interval["kind"], weight=1.0)
         for column in ("fit", "low", "high"):
             assert_as_in_r(table[column], interval[column])
 
@@ -147,12 +147,12 @@ def test_several_targets_keep_their_names(frame):
 @pytest.mark.parametrize("level", [0, 1, -0.1, 2.0])
 def test_level_outside_0_and_1_raises(level):
     model = case_of("swiss").fit()
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="level must be between 0 and 1"):
         ly.tidy(model, level=level)
 
 
 def test_tables_of_other_models_raise_type_error():
-    with pytest.raises(TypeError, match="least-squares or logistic model is needed, not str"):
+    with pytest.raises(TypeError, match="fitted least-squares or logistic model, not str"):
         ly.tidy("model")
 
 
@@ -185,3 +185,50 @@ def test_tidy_of_an_aliased_column_has_no_standard_error_as_in_r():
         assert np.isfinite([rows[i] for i in (0, 3)]).all()
     odds = ly.odds_ratios(model)
     assert np.isnan([odds["conf_low"][[0, 1, 3]], odds["conf_high"][[0, 1, 3]]]).all()
+
+
+def test_standardized_coefficients_and_partial_r_squared_are_those_of_r():
+    from questions_cases import DATA, GOLDEN
+
+    model = ly.fit(DATA, formula="y ~ x + z + b")
+    table = ly.tidy(model, standardized=True, partial=True)
+    np.testing.assert_allclose(table["standardized"][1:], GOLDEN["standardized"]["beta"], rtol=1e-12)
+    np.testing.assert_allclose(table["partial_r_squared"][1:], GOLDEN["standardized"]["partial"], rtol=1e-12)
+    assert np.isnan(table["standardized"][0])
+    assert model.tidy(partial=True).columns[-1] == "partial_r_squared"
+    with pytest.raises(ValueError, match="apply to linear models"):
+        ly.tidy(ly.fit(DATA, formula="label ~ x"), standardized=True)
+    with pytest.raises(ValueError, match="without a penalty"):
+        ly.tidy(ly.fit(DATA, formula="y ~ x", model="ridge", alpha=1.0), partial=True)
+
+
+def test_augment_of_three_classes_adds_up_to_the_deviance():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(90, 2))
+    y = np.array(["a", "b", "c"])[(X[:, 0] + rng.normal(size=90) > 0).astype(int) + (X[:, 1] + rng.normal(size=90) > 0)]
+    model = ly.LogisticRegression().fit(X, y)
+    table, P = ly.augment(model, X, y), model.predict_proba(X)
+    assert table["label"].tolist() == y.tolist()
+    assert table["predicted"].tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose((table["deviance_residual"] ** 2).sum(), ly.glance(model)["deviance"][0], rtol=1e-10)
+    own = P[np.arange(90), np.searchsorted(model.classes_, y)]
+    np.testing.assert_allclose(table["probability"], own, rtol=1e-10)
+    indicator = y[:, None] == model.classes_
+    np.testing.assert_allclose(table["pearson_residual"] ** 2, ((indicator - P) ** 2 / P).sum(axis=1), rtol=1e-8)
+    np.testing.assert_allclose(table["probability[b]"], P[:, 1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("target", ["y", "two", "three"])
+def test_augment_with_dropped_rows_keeps_the_keys_of_the_others(target, tmp_path):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=60)
+    frame = pd.DataFrame({"x": x, "y": x + rng.normal(size=60)}, index=[f"r{i}" for i in range(60)])
+    frame["two"], frame["three"] = np.array(["a", "b"])[np.arange(60) % 2], np.array(["a", "b", "c"])[np.arange(60) % 3]
+    frame.loc[["r1", "r5"], "x"] = np.nan
+    kept = [i for i in range(60) if i not in (1, 5)]
+    model = ly.fit(frame, target=target, features=["x"], missing="drop")
+    assert model.augment(frame)["row"].tolist() == [f"r{i}" for i in kept]
+    columns = {name: frame[name].to_numpy() for name in frame}
+    assert model.augment(columns)["row"].tolist() == kept
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert model.augment(tmp_path / "a.csv")["row"].tolist() == [f"line {i + 2}" for i in kept]

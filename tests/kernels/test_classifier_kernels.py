@@ -60,10 +60,11 @@ def test_logistic_agrees_with_reference(n, p, layout, weighted, hessian):
     [(0, 3, 2), (1, 1, 2), (5, 3, 3), (33, 41, 4), (65, 7, 9), (130, 20, 17), (24, 100, 8), (50, 70, 10)],
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_softmax_agrees_with_reference(n, p, c, layout, weighted):
+@pytest.mark.parametrize("hessian", [False, True])
+def test_softmax_agrees_with_reference(n, p, c, layout, weighted, hessian):
     rng, X, weight, shift, scale = rows(n, p, layout)
     codes = rng.integers(-1, c, n).astype(np.int32)
-    asked = (X, codes, weight if weighted else None, shift, scale, rng.standard_normal((1 + p, c)))
+    asked = (X, codes, weight if weighted else None, shift, scale, rng.standard_normal((1 + p, c)), hessian)
     same(kernels.softmax(*asked), reference.softmax(*asked), max(n, 1))
 
 

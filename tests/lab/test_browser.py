@@ -1,89 +1,15 @@
 """The lab in a real browser: points, steps of an animation, files, links, pictures, and a notebook's cell."""
 
-import contextlib
 import json
-import shutil
 import threading
 
+import lab_pages
 import pytest
 from conftest import require
-from lab_sessions import PETS_CSV, running_server
+from lab_pages import badge, choose, click, count, opened, place, settled, wait_until_link_contains_the_state
+from lab_sessions import PETS_CSV
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
-WAIT = 60_000  # milliseconds: a busy machine is not a broken page
-
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    require(chromium, "needs Chromium: apt-get install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        require(False, "needs playwright: pip install 'linearly[test]'")
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield found
-        found.close()
-
-
-@pytest.fixture(scope="module")
-def lab():
-    with running_server() as lab:
-        yield lab
-
-
-@contextlib.contextmanager
-def opened(browser, url, refused=False, **options):
-    """A page that must not complain, unless of a message that was refused."""
-    complaints = []
-    context = browser.new_context(**({"viewport": {"width": 1280, "height": 800}} | options))
-    page = context.new_page()
-    page.set_default_timeout(WAIT)
-    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else 0)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    try:
-        page.goto(url)
-        page.wait_for_selector("[data-ready=true]")
-        yield page
-        assert not [one for one in complaints if not (refused and "status of 400" in one)]
-    finally:
-        context.close()
-
-
-@pytest.fixture
-def page(browser, lab):
-    with opened(browser, lab.url) as page:
-        yield page
-
-
-def place(page, x, y):
-    """Pixels of a point of the plane."""
-    script = """([x, y]) => {
-        const plane = document.querySelector('.linearly-lab').lab.main, box = plane.svg.getBoundingClientRect();
-        return [box.left + plane.X(x), box.top + plane.Y(y)];
-    }"""
-    return page.evaluate(script, [x, y])
-
-
-def click(page, x, y, **options):
-    page.mouse.click(*place(page, x, y), **options)
-
-
-def count(page):
-    return page.locator("#plot .point").count()
-
-
-def settled(page, expression, argument=None):
-    page.wait_for_function(expression, arg=argument)
-
-
-def choose(page, box, value):
-    page.select_option(box, value)
-
-
-def badge(page):
-    return page.locator("#verdict .badge").inner_text()
+browser, lab, page = lab_pages.browser, lab_pages.lab, lab_pages.page
 
 
 def test_points_by_clicking_and_a_perceptron_by_steps(page):
@@ -106,7 +32,7 @@ def test_points_by_clicking_and_a_perceptron_by_steps(page):
         steps += 1
         settled(page, "t => document.querySelector('#where').textContent.startsWith(`update ${t} `)", steps)
     assert steps > 0
-    settled(page, "() => document.querySelector('#verdict').textContent.includes('0 of 8 points wrong')")
+    settled(page, "() => document.querySelector('#verdict').textContent.includes('misclassifies 0 of 8 points')")
     assert "100" in page.locator("#metrics").inner_text() or "1.000" in page.locator("#metrics").inner_text()
     assert "ly.Perceptron" in page.locator("#code").text_content()
 
@@ -162,8 +88,8 @@ def test_every_classifier_is_drawn(page, name):
     choose(page, "#algorithm", name)
     settled(page, "name => document.querySelector('.linearly-lab').lab.state.algorithm === name", name)
     settled(page, "() => document.querySelectorAll('#metrics .confusion tbody tr').length === 3")
-    shaded = page.evaluate("() => Boolean(document.querySelector('.plane canvas').dataset.used)")
-    assert shaded == (name in ("logistic", "lda", "qda", "voted"))
+    shaded = "expected => Boolean(document.querySelector('.plane canvas').dataset.used) === expected"
+    settled(page, shaded, name in ("logistic", "lda", "qda", "voted"))
 
 
 @pytest.mark.parametrize("name", ["least_squares", "gradient_descent", "ridge", "bias_variance"])
@@ -195,7 +121,7 @@ def given(page, text):
 def test_a_file_without_numbers_is_refused_in_words(browser, lab):
     with opened(browser, lab.url, refused=True) as page:
         given(page, "a,b\nu,v\nw,z\n")
-        settled(page, "() => document.querySelector('.notice').textContent.includes('no column of numbers')")
+        settled(page, "() => document.querySelector('.notice').textContent.includes('no numeric column')")
         assert not page.locator("dialog[open]").count()
 
 
@@ -283,10 +209,13 @@ def test_a_link_restores_the_state(browser, lab, page):
     choose(page, "#comparison", "qda")
     settled(page, "() => document.querySelectorAll('.plane').length === 2")
     page.click("#share")
-    settled(page, "() => location.hash.length > 40")
+    wait_until_link_contains_the_state(page)
     state = page.evaluate("() => document.querySelector('.linearly-lab').lab.state")
     with opened(browser, page.url) as other:
         settled(other, "() => document.querySelector('.linearly-lab').lab.state.comparison === 'qda'")
+        # The view follows the shape of the plane, which changes once the second plane is there.
+        view = json.dumps(state["view"], separators=(",", ":"))
+        settled(other, f"() => JSON.stringify(document.querySelector('.linearly-lab').lab.state.view) === '{view}'")
         assert other.evaluate("() => document.querySelector('.linearly-lab').lab.state") == state
         assert other.locator(".plane").count() == 2
 
@@ -294,7 +223,7 @@ def test_a_link_restores_the_state(browser, lab, page):
 def test_play_runs_to_the_end_and_scrubbing_goes_back(page):
     choose(page, "#preset", "xor")
     settled(page, "() => document.querySelector('.linearly-lab').lab.animation.count > 100")
-    choose(page, "#speed", "30")
+    choose(page, "#speed", "64")
     page.click("#play")
     settled(page, "() => document.querySelector('#play').title === 'Pause'")
     settled(page, "() => document.querySelector('#play').title === 'Play'")
@@ -385,7 +314,7 @@ def test_everything_to_press_has_a_name(page):
 def test_sliders_and_charts_are_named_as_they_are_read_out(page):
     choose(page, "#algorithm", "bias_variance")
     settled(page, "() => document.querySelector('.linearly-lab').lab.state.algorithm === 'bias_variance'")
-    for name in ("Degree", "Noise σ", "Points a sample", "Draw"):
+    for name in ("Degree", "Noise σ", "Points per sample", "Random seed"):
         assert page.get_by_role("slider", name=name, exact=True).count() == 1
     assert page.get_by_role("img", name="Error against degree").count() == 1
     unnamed = (
@@ -410,7 +339,10 @@ def test_figures_far_from_one_are_short(page):
 def test_a_small_number_is_written_alike_in_the_sentence_and_below_it(page):
     choose(page, "#preset", "curved")
     choose(page, "#algorithm", "ridge")
-    settled(page, "() => document.querySelector('#verdict').textContent.includes('λ = 1e−6')")
+    lab = "document.querySelector('.linearly-lab').lab"
+    settled(page, f"() => {lab}.state.algorithm === 'ridge' && !{lab}.session.busy && !{lab}.session.waiting.size")
+    page.click("#end")
+    settled(page, "() => document.querySelector('#verdict .words').textContent.startsWith('λ = 1e−6')")
     # Asked in one go: the facts are drawn anew while the animation plays.
     facts = "[...document.querySelectorAll('.facts dd')]"
     assert page.evaluate(f"() => {facts}[0].textContent") == "1e−6"

@@ -92,9 +92,9 @@ def test_logistic_separation_is_reported_once():
 @pytest.mark.parametrize(
     ("points", "said"),
     [
-        ("masking", "Masking: “orange” gets only 9 of its 25 points"),
+        ("masking", "Masking: only 9 of the 25 points of “orange”"),
         ("three", ""),
-        ([(0, 0, 0), (0, 1, 0), (4, 0, 1), (4, 1, 1), (9, 0, 2), (9, 1, 2)], "Masking: even at its own mean, class "),
+        ([(0, 0, 0), (0, 1, 0), (4, 0, 1), (4, 1, 1), (9, 0, 2), (9, 1, 2)], "Masking: Class "),
     ],
 )
 def test_indicator_masking_is_reported_once(points, said):
@@ -102,4 +102,4 @@ def test_indicator_masking_is_reported_once(points, said):
     answer = Session(replace(state, algorithm="indicator")).reply()["answer"]
     assert answer["details"]["words"].count("Masking") == bool(said)
     assert said in answer["details"]["words"]
-    assert not any("Masking" in warning for warning in answer["warnings"])
+    assert not any("larger fitted value" in warning for warning in answer["warnings"])

@@ -100,12 +100,13 @@ def test_gradient_descent_has_one_frame_per_step(steps):
 @pytest.mark.parametrize("truth", ["sine", "points"])
 def test_bias_variance_text_adds_up(truth):
     session = make_session("curved", "bias_variance", truth=truth)
-    for t in range(session.animation().count):
+    animation = session.animation()
+    for t in range(len(animation.scene["experiment"]["fits"]), animation.count):
         details = session.frame_details(t)
         parts = re.search(
-            r"noise (\S+) \+ bias² (\S+) \+ variance (\S+) make (\S+); .* error is (\S+)\. ", details["words"]
+            r"noise (\S+) \+ bias² (\S+) \+ variance (\S+) add up to (\S+)\. .* error is (\S+)\. ", details["words"]
         )
-        noise, bias2, variance, total, measured = map(float, parts.groups())
+        noise, bias2, variance, total, measured = (float(part.replace("−", "-")) for part in parts.groups())
         assert total == pytest.approx(noise + bias2 + variance, rel=0.02)
         assert measured == pytest.approx(dict(details["facts"])["expected error"], rel=0.01)
 
@@ -113,7 +114,7 @@ def test_bias_variance_text_adds_up(truth):
 def test_bias_variance_facts_equal_the_library():
     session = make_session("cloud", "bias_variance", degree=5)
     animation = session.animation()
-    for t in range(animation.count):
+    for t in range(len(animation.scene["experiment"]["fits"]), animation.count):
         details = session.frame_details(t)
         result = run_code(details["code"])["result"]
         row = next(row for row in result.table if row["degree"] == 5)
@@ -124,3 +125,39 @@ def test_bias_variance_facts_equal_the_library():
     facts = dict(own.frame_details()["facts"])
     found = run_code(own.frame_details()["code"])["result"]
     assert facts["expected error"] == pytest.approx(found.table.row(3)["epe"], rel=1e-12)
+
+
+@pytest.mark.parametrize("truth", ["sine", "points"])
+def test_bias_variance_frames_add_one_fit_each(truth):
+    session = make_session("curved", "bias_variance", truth=truth, degree=3)
+    experiment = session.animation().scene["experiment"]
+    few = len(experiment["fits"])
+    assert experiment["drawn"][:few] == list(range(1, few + 1))
+    assert_allclose(experiment["means"][6], np.mean(experiment["fits"][:7], axis=0), atol=1e-4)
+    details = session.frame_details(6)
+    fits = run_code(details["code"])["fits"]
+    assert dict(details["facts"])[f"{'data set' if truth == 'sine' else 'bootstrap sample'}s"] == 7
+    at = ly.polynomial_features(session.animation().at, 3)
+    curves = fits.predict(at).T if truth == "sine" else [model.predict(np.asarray(at)) for model in fits]
+    assert_allclose(curves, experiment["fits"][:7], atol=1e-4)
+
+
+def test_bias_variance_of_few_fits_agrees_with_the_library_formula():
+    session = make_session("curved", "bias_variance", degree=2, noise=0.3)
+    last = len(session.animation().scene["experiment"]["fits"]) - 1
+    facts = dict(session.frame_details(last)["facts"])
+    fits = run_code(session.frame_details(last)["code"])["fits"]
+    x = np.linspace(-1, 1, 25)
+    fitted = fits.predict(ly.polynomial_features(x, 2))
+    variance = fitted.var(axis=1, ddof=1)
+    assert facts["variance"] == pytest.approx(variance.mean())
+    bias2 = ((fitted.mean(axis=1) - np.sin(3.6 * x)) ** 2 - variance / fitted.shape[1]).mean()
+    assert facts["bias²"] == pytest.approx(bias2)
+
+
+def test_ridge_opens_at_the_chosen_penalty_and_explains_u():
+    session = make_session("curved", "ridge")
+    details = session.frame_details()
+    assert details["at"] == session.animation().marks[0][0]
+    assert "chooses this penalty" in details["words"]
+    assert "is x scaled to −1…1" in details["words"]

@@ -36,7 +36,7 @@ def test_state_from_columns_notes_rows_left_out():
     rows = "".join(f"{i},{i % 17},{'uv'[i % 3 == 0]}\n" for i in range(3 * MAX_POINTS))
     state, note = state_from_columns(parse_csv("a,b,c\n" + rows))
     assert len(state.points) == MAX_POINTS
-    assert note == f"1 of every 3 of the {3 * MAX_POINTS} rows is shown."
+    assert note == f"One in 3 of the {3 * MAX_POINTS} rows is shown."
 
 
 def test_state_from_columns_too_many_labels_raises():
@@ -47,7 +47,7 @@ def test_state_from_columns_too_many_labels_raises():
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("a,b\nu,v\nw,z\n", "no column of numbers"), ("a,g\n1,u\n2,v\n", "one column of numbers, 'a'")],
+    [("a,b\nu,v\nw,z\n", "no numeric column"), ("a,g\n1,u\n2,v\n", "one numeric column, 'a'")],
 )
 def test_file_with_fewer_than_two_numeric_columns_raises(text, why):
     for message in ({"do": "columns"}, {"do": "load"}, {"do": "load", "x": "", "y": "", "target": ""}):
@@ -56,7 +56,7 @@ def test_file_with_fewer_than_two_numeric_columns_raises(text, why):
 
 
 def test_same_column_for_both_axes_raises():
-    with pytest.raises(ValueError, match="'height' stands across and up"):
+    with pytest.raises(ValueError, match="'height' is chosen for both x and y"):
         Session().handle({"do": "load", "text": PETS_CSV, "x": "height", "y": "height", "target": "kind"})
 
 

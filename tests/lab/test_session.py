@@ -1,6 +1,7 @@
 """Messages to a session and its replies."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -16,16 +17,19 @@ from linearly.lab.state import MAX_POINTS
 
 @pytest.mark.parametrize("points", [one["name"] for one in presets()])
 def test_reply_of_every_algorithm_on_every_preset_is_json(points):
+    drawn = 0
     for name in ALGORITHMS:
         session = make_session(points, name)
         reply = session.reply()
         json.dumps(reply, allow_nan=False)
         answer = reply["answer"]
         if answer["trouble"]:
-            assert answer["trouble"] == "Put down points of two colours."
+            assert answer["trouble"] == "Add points of two colours."
             continue
-        assert answer["details"]["at"] == answer["animation"]["count"] - 1
+        assert answer["details"]["at"] == answer["animation"]["opening"]
         compile(answer["details"]["code"], "listing", "exec")
+        drawn += 1
+    assert drawn >= 4
 
 
 def test_frame_metrics_equal_evaluate():
@@ -41,7 +45,7 @@ def test_frame_metrics_equal_evaluate():
 def test_points_can_be_added_moved_flipped_and_removed():
     session = Session()
     session.handle({"do": "clear"})
-    assert session.reply()["answer"]["trouble"] == "Put down points of two colours."
+    assert session.reply()["answer"]["trouble"] == "Add points of two colours."
     session.handle({"do": "add", "x": 1, "y": 2.5, "label": 0})
     reply = session.handle({"do": "add", "x": -1, "y": 0, "label": 1})
     assert reply["state"]["points"] == [[1.0, 2.5, 0], [-1.0, 0.0, 1]]
@@ -76,6 +80,23 @@ def test_undo_and_redo_visit_the_same_states():
     for state in states[1:]:
         session.handle({"do": "redo"})
         assert session.state == state
+
+
+def test_undo_and_redo_keep_the_name_of_the_preset():
+    session = Session()
+    session.handle({"do": "choose_preset", "name": "xor"})
+    assert session.handle({"do": "remove", "index": 0})["preset"] == ""
+    assert session.handle({"do": "undo"})["preset"] == "xor"
+    assert session.handle({"do": "undo"})["preset"] == "separable"
+    assert session.handle({"do": "redo"})["preset"] == "xor"
+
+
+def test_details_name_the_positive_class_and_class_means():
+    details = make_session("ellipses", "qda").frame_details()
+    assert details["positive"] == "orange"
+    assert details["confusion"]["labels"][0] == "orange"
+    assert details["terms_title"] == "Class means"
+    assert make_session("ellipses", "lda").frame_details()["terms_title"] == "Coefficients"
 
 
 def test_drag_is_undone_as_one_change():
@@ -134,37 +155,75 @@ def test_choose_preset_keeps_parameters_of_the_same_algorithm():
 STATE = preset("cloud").to_dict()
 
 
-BAD = [
-    "hello", None, [], {}, {"do": 3}, {"do": "fly"}, {"do": "add", "x": 1, "y": 2}, {"do": "undo", "far": True},
-    {"do": "add", "x": "1", "y": 2, "label": 0}, {"do": "add", "x": float("nan"), "y": 2, "label": 0},
-    {"do": "add", "x": 1e300, "y": 2, "label": 0}, {"do": "add", "x": 1, "y": 2, "label": 6},
-    {"do": "add", "x": 1, "y": 2, "label": True}, {"do": "add", "x": True, "y": 2, "label": 0},
-    {"do": "move", "index": 999, "x": 0, "y": 0}, {"do": "move", "index": -1, "x": 0, "y": 0},
-    {"do": "move", "index": 0, "x": 0, "y": 0, "drag": "far"}, {"do": "remove", "index": 1.0},
-    {"do": "choose_preset", "name": "../../etc"},
-    {"do": "choose_algorithm", "name": ["lda"]}, {"do": "choose_algorithm", "name": "svm"},
-    {"do": "set_parameter", "name": "max_passes", "value": 10**9},
-    {"do": "set_parameter", "name": "max_passes", "value": 1.5},
-    {"do": "set_parameter", "name": "init", "value": "zeros"}, {"do": "set_parameter", "name": "shuffle", "value": 1},
-    {"do": "set_parameter", "name": "max_passes", "value": 3, "comparison": True},
-    {"do": "choose_comparison", "name": "ridge"},
-    {"do": "set_view", "view": [1, 1, 0, 2]}, {"do": "set_view", "view": [0, 1]}, {"do": "frame", "at": -1},
-    {"do": "frame", "at": "1"}, {"do": "open", "aspect": 0}, {"do": "open", "aspect": "wide"},
-    {"do": "load", "text": 3}, {"do": "load", "text": ""}, {"do": "load", "text": "a,b\n"},
-    {"do": "load", "text": "a,b,c\n1,2\n"}, {"do": "load", "text": "a,a\n1,2\n"}, {"do": "load", "text": "a,b\nu,v\n"},
-    {"do": "load", "text": "a,b,c\n1,2,u\n", "x": "z"}, {"do": "columns", "text": None},
-    {"do": "restore", "state": {**STATE, "extra": 1}}, {"do": "restore", "state": {**STATE, "points": [[0, 0, 9]]}},
-    {"do": "restore", "state": {**STATE, "points": [[0, 0, 0]] * (MAX_POINTS + 1)}},
-    {"do": "restore", "state": {**STATE, "classes": []}}, {"do": "restore", "state": {**STATE, "names": ["x", "\n"]}},
-    {"do": "restore", "state": {**STATE, "parameters": {"degree": 99}}}, {"do": "restore", "state": []},
-]  # fmt: skip
+BAD = {
+    'The message must be an object with a field "do"': ["hello", None, [], {}, {"do": 3}],
+    "'fly' is not an action": [{"do": "fly"}],
+    "The action 'add' requires the field 'label'. Add it.": [{"do": "add", "x": 1, "y": 2}],
+    "'far' is not a field of the action 'undo'. Remove it.": [{"do": "undo", "far": True}],
+    "x must be a number": [
+        {"do": "add", "x": "1", "y": 2, "label": 0},
+        {"do": "add", "x": float("nan"), "y": 2, "label": 0},
+        {"do": "add", "x": True, "y": 2, "label": 0},
+    ],
+    "x is 1e+300": [{"do": "add", "x": 1e300, "y": 2, "label": 0}],
+    "label must be an integer from 0 to 5": [
+        {"do": "add", "x": 1, "y": 2, "label": 6},
+        {"do": "add", "x": 1, "y": 2, "label": True},
+    ],
+    "index must be an integer from 0 to 43": [
+        {"do": "move", "index": 999, "x": 0, "y": 0},
+        {"do": "move", "index": -1, "x": 0, "y": 0},
+        {"do": "remove", "index": 1.0},
+    ],
+    'drag must be "on", "rest" or "end"': [{"do": "move", "index": 0, "x": 0, "y": 0, "drag": "far"}],
+    "'../../etc' is not a preset": [{"do": "choose_preset", "name": "../../etc"}],
+    "['lda'] is not an algorithm": [{"do": "choose_algorithm", "name": ["lda"]}],
+    "'svm' is not an algorithm": [{"do": "choose_algorithm", "name": "svm"}],
+    "max_passes must be an integer from 1 to 200": [
+        {"do": "set_parameter", "name": "max_passes", "value": 10**9},
+        {"do": "set_parameter", "name": "max_passes", "value": 1.5},
+    ],
+    "Perceptron has no parameter 'init'": [{"do": "set_parameter", "name": "init", "value": "zeros"}],
+    "shuffle must be true or false": [{"do": "set_parameter", "name": "shuffle", "value": 1}],
+    "The second algorithm is not chosen yet": [
+        {"do": "set_parameter", "name": "max_passes", "value": 3, "comparison": True}
+    ],
+    "Ridge uses the plane differently from Perceptron": [{"do": "choose_comparison", "name": "ridge"}],
+    "The view is empty, because right must exceed left and top must exceed bottom": [
+        {"do": "set_view", "view": [1, 1, 0, 2]}
+    ],
+    "view must be [left, right, bottom, top]": [{"do": "set_view", "view": [0, 1]}],
+    "at must be a frame number": [{"do": "frame", "at": -1}, {"do": "frame", "at": "1"}],
+    "aspect (width over height of the plane) must be from 0.25 to 5": [
+        {"do": "open", "aspect": 0},
+        {"do": "open", "aspect": "wide"},
+    ],
+    "text must be the content of a CSV file": [{"do": "load", "text": 3}, {"do": "columns", "text": None}],
+    "the file is empty": [{"do": "load", "text": ""}],
+    "The file contains no rows": [{"do": "load", "text": "a,b\n"}],
+    "Line 2 of the file has 2 fields, but the first row names 3 columns": [{"do": "load", "text": "a,b,c\n1,2\n"}],
+    "the file has two columns with the name 'a'": [{"do": "load", "text": "a,a\n1,2\n"}],
+    "The file has no numeric column": [{"do": "load", "text": "a,b\nu,v\n"}],
+    "The column 'z' does not exist. The columns are a, b, c.": [{"do": "load", "text": "a,b,c\n1,2,u\n", "x": "z"}],
+    "'extra' is not a field of the lab's state. Remove it.": [{"do": "restore", "state": {**STATE, "extra": 1}}],
+    "The label of point 0 must be an integer from 0 to 5": [
+        {"do": "restore", "state": {**STATE, "points": [[0, 0, 9]]}}
+    ],
+    "The lab shows at most 2000 points": [
+        {"do": "restore", "state": {**STATE, "points": [[0, 0, 0]] * (MAX_POINTS + 1)}}
+    ],
+    "classes must be a list of 1 to 6 names": [{"do": "restore", "state": {**STATE, "classes": []}}],
+    "A name must have 1 to 60 characters": [{"do": "restore", "state": {**STATE, "names": ["x", "\n"]}}],
+    "degree must be an integer from 1 to 12": [{"do": "restore", "state": {**STATE, "parameters": {"degree": 99}}}],
+    "The lab's state must be a JSON object": [{"do": "restore", "state": []}],
+}
 
 
-@pytest.mark.parametrize("message", BAD, ids=lambda message: str(message)[:60])
-def test_bad_message_raises_and_changes_nothing(message):
+@pytest.mark.parametrize(("refusal", "message"), [(refusal, message) for refusal in BAD for message in BAD[refusal]])
+def test_bad_message_raises_and_changes_nothing(refusal, message):
     session = Session()
     before = session.state
-    with pytest.raises(ValueError, match=r"\.$"):
+    with pytest.raises(ValueError, match=re.escape(refusal)):
         session.handle(message)
     assert session.state == before
     assert not session._past

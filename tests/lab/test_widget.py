@@ -23,5 +23,5 @@ def test_widget_replies_like_a_session():
     expected = Session()
     assert replies[0]["state"] == json.loads(json.dumps(expected.handle({"do": "open"})["state"]))
     assert replies[1]["answer"]["animation"]["shade"] == "probability"
-    assert "cannot do 'fly'" in replies[2]["error"]
+    assert "'fly' is not an action" in replies[2]["error"]
     assert widget.session.state.algorithm == "lda"

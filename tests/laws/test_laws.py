@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import linearly as ly
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.qr import QRFactor
-from linearly.algorithm.least_squares.solver import MIN_DIGITS
+from linearly.algorithm.least_squares.rounding_bounds import MIN_DIGITS
 from linearly.dataset.rows.block import as_rows
 from linearly.models.linear_regression import LinearRegression
 from linearly.models.ridge_cv import RidgeCV
@@ -67,7 +67,7 @@ def assert_same_model(a, b, X, tolerance, *, errors=False):
     size = np.abs(np.atleast_2d(b.coef_) * spread).max()
     difference = (np.atleast_2d(a.coef_) - np.atleast_2d(b.coef_)) * spread
     assert np.abs(difference).max() <= 10 * tolerance * max(size, scale)
-    if errors:
+    if errors and hasattr(b, "std_errors"):
         np.testing.assert_allclose(a.std_errors(), b.std_errors(), rtol=10 * tolerance)
         assert a.solution_.dof == pytest.approx(b.solution_.dof, rel=tolerance)
         assert a.solution_.n == b.solution_.n
@@ -175,7 +175,8 @@ def test_columns_have_no_unit(entry, data):
         other = fit(entry.make(), X * scale, y, weight)
         np.testing.assert_allclose(other.predict(X * scale), one.predict(X), atol=tolerance * np.abs(y).max())
         first = int(one.fit_intercept)
-        np.testing.assert_allclose(other.std_errors()[first:] * scale[:, None], one.std_errors()[first:], rtol=1e-8)
+        if hasattr(one, "std_errors"):
+            np.testing.assert_allclose(other.std_errors()[first:] * scale[:, None], one.std_errors()[first:], rtol=1e-8)
 
 
 @pytest.mark.parametrize("entry", obeying("shift"), ids=str)
@@ -187,7 +188,8 @@ def test_columns_have_no_zero(entry, data):
     one, other = fit(entry.make(), X, y, weight), fit(entry.make(), X + shift, y, weight)
     scale = np.abs(y).max()
     np.testing.assert_allclose(other.predict(X + shift), one.predict(X), atol=10 * entry.tolerance * scale)
-    np.testing.assert_allclose(other.std_errors()[1:], one.std_errors()[1:], rtol=1e-8)
+    if hasattr(one, "std_errors"):
+        np.testing.assert_allclose(other.std_errors()[1:], one.std_errors()[1:], rtol=1e-8)
 
 
 @pytest.mark.parametrize("entry", obeying("rotate"), ids=str)
@@ -209,14 +211,14 @@ def test_a_plus_b_is_the_model_of_all_rows(entry, data):
     X, y, weight = draw_for(data, entry)
     X2, y2, weight2 = second_set(X, y, weight)
     a, b = fit(entry.make(), X, y, weight), fit(entry.make(), X2, y2, weight2)
-    if type(a.summary_) is not type(b.summary_) or a.method_ != b.method_:
-        return  # auto climbed for one of them; the refusal has its own test
+    # "auto" may choose another method for one of them; the refusal has its own test.
+    assume(type(a.summary_) is type(b.summary_) and a.method_ == b.method_)
     whole = fit(entry.make(), np.vstack([X, X2]), np.concatenate([y, y2]), np.concatenate([weight, weight2]))
     before = a.coef_.copy(), b.coef_.copy()
     with unspoken():
         both = a + b
     assert_same_model(both, whole, X, entry.tolerance, errors=True)
-    assert both.solution_.n == 2 * len(X)
+    assert both.summary_.n == 2 * len(X)
     np.testing.assert_array_equal(a.coef_, before[0])  # neither is changed
     np.testing.assert_array_equal(b.coef_, before[1])
 
@@ -228,8 +230,7 @@ def test_a_plus_b_minus_b_is_a(entry, data):
     X, y, weight = draw_for(data, entry)
     X2, y2, weight2 = second_set(X, y, weight)
     a, b = fit(entry.make(), X, y, weight), fit(entry.make(), X2, y2, weight2)
-    if a.method_ != b.method_:
-        return
+    assume(a.method_ == b.method_)
     with unspoken():
         rest = (a + b) - b
     assert_same_model(rest, a, X, max(entry.tolerance, 1e-10), errors=True)
@@ -256,7 +257,8 @@ def test_every_kind_of_rows_gives_the_same_model(entry, kind):
     model = fit(entry.make(), X, WHOLE_Y, WHOLE_WEIGHT)
     np.testing.assert_allclose(model.predict(X), expected.predict(WHOLE), rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-11)
-    np.testing.assert_allclose(model.std_errors(), expected.std_errors(), rtol=1e-11)
+    if hasattr(model, "std_errors"):
+        np.testing.assert_allclose(model.std_errors(), expected.std_errors(), rtol=1e-11)
 
 
 @pytest.mark.parametrize("entry", REGRESSION, ids=str)
@@ -616,7 +618,7 @@ def test_a_constant_target(method):
 def test_a_column_of_zeros_and_zero_targets(method):
     X = WHOLE.copy()
     X[:, 2] = 0.0
-    model = with_rank_warning(LinearRegression(method=method), X, np.zeros(80), match="^'x2': constant")
+    model = with_rank_warning(LinearRegression(method=method), X, np.zeros(80), match="^Column 'x2' is constant")
     np.testing.assert_array_equal(model.coef_, np.zeros(4))
     assert model.intercept_ == 0.0
 
@@ -766,7 +768,7 @@ def test_rows_may_come_class_by_class(make):
     model.partial_fit(WHOLE[y == 0], y[y == 0], classes=[0, 1])
     with pytest.raises(NotFittedError):
         model.predict(WHOLE)
-    with pytest.raises(ValueError, match="since the first call"):
+    with pytest.raises(ValueError, match="in the first call"):
         model.partial_fit(WHOLE, y, classes=[0, 1, 2])
     model.partial_fit(WHOLE[y == 1], y[y == 1])
     np.testing.assert_allclose(model.predict_proba(WHOLE), make().fit(WHOLE, y).predict_proba(WHOLE), atol=1e-9)
@@ -806,7 +808,7 @@ def test_columns_called_as_those_without_names_are_told_apart_by_name_too(make):
             make().fit(a) + make().fit(b)
 
 
-def test_ridge_learns_together_and_forgets():
+def test_sum_and_difference_of_ridge_models_equal_fits_of_the_rows():
     first, second = RidgeCV().fit(WHOLE[:43], WHOLE_Y[:43]), RidgeCV().fit(WHOLE[43:], WHOLE_Y[43:])
     whole = RidgeCV().fit(WHOLE, WHOLE_Y)
     np.testing.assert_allclose((first + second).fold_errors_, whole.fold_errors_, rtol=1e-9)
@@ -828,7 +830,7 @@ def test_partial_fit_goes_on_from_any_fit():
         assert model.n_passes_ == (2 if e == 1.0 else 3)
 
 
-def test_the_rows_are_not_kept():
+def test_pickle_of_a_model_contains_no_rows():
     import pickle
 
     X = np.random.default_rng(0).normal(size=(20_000, 3))

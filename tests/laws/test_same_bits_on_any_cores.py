@@ -122,7 +122,8 @@ print([part.tolist() if hasattr(part, "tolist") else list(part) for part in foun
 def test_blas_limiter_built_before_scipy_linalg_is_loaded_limits_its_blas_too():
     script = """
 import sys
-from linearly.dataset.rows.reduce import reduce_blocks, single_threaded_blas
+from linearly.dataset.rows.reduce import reduce_blocks
+from linearly.kernels.blas_threads import single_threaded_blas
 
 assert "scipy.linalg" not in sys.modules
 reduce_blocks([lambda: 1, lambda: 2], lambda block: block)

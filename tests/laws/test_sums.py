@@ -58,19 +58,19 @@ DIFFERING = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:Masking")
-@pytest.mark.parametrize(("one", "two", "told"), DIFFERING)
-def test_sum_and_difference_of_estimators_with_different_settings_are_refused_by_name(one, two, told):
+@pytest.mark.filterwarnings("ignore::linearly.MaskingWarning")
+@pytest.mark.parametrize(("one", "two", "message"), DIFFERING)
+def test_sum_and_difference_of_estimators_with_different_settings_are_refused_by_name(one, two, message):
     y = LABELS if hasattr(one, "predict_proba") or isinstance(one, ly.LeastSquaresClassifier) else Y
     whole, part = one.fit(X, y), two.fit(X[30:], y[30:])
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         whole + part
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         whole - part
 
 
 @pytest.mark.parametrize(
-    ("one", "two", "told"),
+    ("one", "two", "message"),
     [
         ({"model": "ridge", "alpha": 1.0}, {"model": "ridge", "alpha": 2.0}, "alpha is 1.0 in one model and 2.0"),
         ({"fit_intercept": True}, {"fit_intercept": False}, "fit_intercept is True in one model and False"),
@@ -80,14 +80,14 @@ def test_sum_and_difference_of_estimators_with_different_settings_are_refused_by
         ({"target": "label", "model": "lda"}, {"target": "label", "model": "lda", "priors": [0.2, 0.3, 0.5]}, "priors"),
     ],
 )
-def test_sum_of_models_with_different_settings_is_refused_by_name(one, two, told):
+def test_sum_of_models_with_different_settings_is_refused_by_name(one, two, message):
     data = {"a": X[:, 0], "b": X[:, 1], "w": np.abs(NOISE) + 1, "v": np.abs(Y) + 1, "y": Y, "label": LABELS}
     halves = [{name: values[rows] for name, values in data.items()} for rows in (slice(30), slice(30, None))]
     models = [
         ly.fit(half, **({} if "formula" in given else {"target": "y", "features": ["a", "b"]}) | given)
         for half, given in zip(halves, (one, two), strict=True)
     ]
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         models[0] + models[1]
 
 
@@ -110,7 +110,7 @@ def test_sum_of_ridge_cv_whatever_the_length_of_the_first_part_is_the_fit_of_all
         np.testing.assert_allclose(both.coef_, whole.coef_, rtol=1e-8)
 
 
-def test_folds_of_ridge_cv_are_those_of_the_rows_whatever_holds_them():
+def test_folds_of_ridge_cv_do_not_depend_on_the_container():
     import pandas as pd
     import scipy.sparse as sp
 
@@ -131,7 +131,7 @@ def test_ridge_cv_of_few_rows_skips_empty_folds_and_averages_over_rows():
         sizes = model.folds_.weights
         assert (np.isnan(model.fold_errors_).all(axis=0) == (sizes == 0)).all()
         np.testing.assert_allclose(model.cv_errors_, np.nansum(model.fold_errors_ * sizes, axis=1) / n)
-    with pytest.raises(ValueError, match=r'All 20 rows fall into one fold.*cv="loo"'):
+    with pytest.raises(ValueError, match=r'All 20 rows are equal, so they fall into one fold.*cv="loo"'):
         ly.RidgeCV().fit(np.ones((20, 1)), np.ones(20))
 
 
@@ -139,7 +139,7 @@ def test_sum_of_ridge_cv_with_a_splitter_is_refused():
     from sklearn.model_selection import KFold
 
     one, two = (ly.RidgeCV(cv=KFold(3)).fit(X[rows], Y[rows]) for rows in (slice(31), slice(31, None)))
-    with pytest.raises(ValueError, match=r"cv=KFold.* cannot be merged without the rows: use a number of folds"):
+    with pytest.raises(ValueError, match=r"cv=KFold.* cannot be merged without the rows. Use a number of folds"):
         one + two
 
 
@@ -234,7 +234,7 @@ def test_profile_intervals_of_firth_fits_are_those_of_the_penalised_likelihood_i
     np.testing.assert_allclose(found["estimate"], facts["coefficients"], rtol=1e-6)
     np.testing.assert_allclose(found["conf_low"], facts["low"], rtol=1e-8)
     np.testing.assert_allclose(found["conf_high"], facts["high"], rtol=1e-8)
-    assert "profile_intervals gives better ones" in str(model.summary())
+    assert "profile_intervals gives more accurate ones" in str(model.summary())
 
 
 @pytest.mark.parametrize("given", [{"alpha": 1.0}, {"covariance": "HC1"}])
@@ -249,5 +249,5 @@ def test_profile_intervals_of_three_classes_by_firth_hold_the_estimates():
     low, estimate, high = (np.array(found[name]) for name in ("conf_low", "estimate", "conf_high"))
     assert (low < estimate).all()
     assert (estimate < high).all()
-    with pytest.raises(ValueError, match="without a ridge penalty: alpha=0"):
+    with pytest.raises(ValueError, match=r"without a ridge penalty. Fit with alpha=0"):
         ly.profile_intervals(ly.LogisticRegression(1.0).fit(X, LABELS), X, LABELS)

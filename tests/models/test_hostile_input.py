@@ -211,12 +211,12 @@ OTHER_COLUMNS = {
 
 @pytest.mark.parametrize("case", OTHER_COLUMNS)
 def test_other_columns_than_those_of_the_fit(case):
-    says = r"[Ff]eature names|X has \d+ features|The columns are|Several columns have one name"
+    says = r"[Ff]eature names|X has \d+ features|The columns are|Several columns have the name"
     over(ESTIMATORS, lambda name: refused(lambda: fitted_to_frame(name).predict(OTHER_COLUMNS[case]()), says))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_nothing_can_be_asked_before_a_fit(name):
+def test_every_method_raises_before_a_fit(name):
     for question in questions(name):
         with pytest.raises(NotFittedError, match="not fitted yet"):
             getattr(ESTIMATORS[name](), question.__name__)(X)
@@ -232,8 +232,8 @@ def test_bad_uses(case):
 
 def test_rows_without_targets_in_folds_and_streams():
     for estimator in (ly.RidgeCV(cv="loo"), ly.RidgeCV(cv=3), ly.LinearRegression(method="qr")):
-        refused(lambda estimator=estimator: estimator.fit(as_rows(X)), r"These rows bring no targets")
-    refused(lambda: ly.LinearRegression().partial_fit(as_rows(X)), r"These rows bring no targets")
+        refused(lambda estimator=estimator: estimator.fit(as_rows(X)), r"These rows contain no targets")
+    refused(lambda: ly.LinearRegression().partial_fit(as_rows(X)), r"These rows contain no targets")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -243,7 +243,7 @@ def test_weights_of_a_score_are_those_of_a_fit(name):
     model = fitted(name)
     assert model.score(X, target(name), weight) == pytest.approx(model.score(X[rows], target(name)[rows]))
     refused(lambda: model.score(X, target(name), -weight), r"Negative values in sample_weight: row 1 has -1")
-    refused(lambda: model.score(X, target(name), np.full(N, "1")), r"sample_weight holds text")
+    refused(lambda: model.score(X, target(name), np.full(N, "1")), r"sample_weight contains text")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -320,7 +320,7 @@ def test_bad_weights(case):
 def test_weights_that_leave_one_class():
     weight = (LABELS == "yes").astype(float)
     names = [name for name in weighted("fit") if name in CLASSIFIERS]
-    says = r"y has one class only, .*'yes'"
+    says = r"y has only one class, 'yes'"
     over(names, lambda name: refused(lambda: ESTIMATORS[name]().fit(X, LABELS, sample_weight=weight), says))
 
 
@@ -370,7 +370,7 @@ def test_more_rows_that_do_not_fit(case):
 @pytest.mark.parametrize("classes", [["no"], [], None, "no", [None, "no"], ["no", 1], [0.5, 1.5], {"no", "yes"}, 3])
 def test_bad_classes(classes):
     says = (
-        r"one class only|no class|NaN|mixed types|continuous|y (must|should) be|needs classes=|not one of the classes"
+        r"only one class|no classes|NaN|mixed types|continuous|y (must|should) be|Pass classes=|not one of the classes"
     )
 
     def check(name):
@@ -389,7 +389,7 @@ def test_bad_parameters(argument):
         for value in BAD[argument]:
             estimator = ESTIMATORS[name]().set_params(**{argument: value})
             message = refused(lambda estimator=estimator: estimator.fit(X, target(name)), rf"\b{argument}\b")
-            assert "must" in message or argument == "priors", message
+            assert any(word in message for word in ("must", "Pass", "Leave")), message
 
     over([name for name in ESTIMATORS if argument in arguments(name)], check)
 
@@ -410,7 +410,7 @@ def test_bad_calls(case):
 
 @pytest.mark.parametrize("model", [name for name in MODELS if classifies(name)])
 def test_measured_numbers_are_no_labels(model):
-    refused(lambda: ly.fit(GOOD, target="y", features=TABLE, model=model), r"'y' holds numbers such as .*, not labels")
+    refused(lambda: ly.fit(GOOD, target="y", features=TABLE, model=model), r"contains numbers such as .*, not labels")
 
 
 @cache
@@ -424,18 +424,21 @@ def test_bad_new_rows(case):
     over(MODELS, lambda name: refused(lambda: model_of(name).predict(bad()), says))
 
 
-def test_what_a_model_cannot_be_asked():
+def test_methods_that_a_model_lacks_raise():
     linear, lda = model_of("linear"), model_of("lda")
-    refused(lambda: linear.predict_proba(NEW), r"model 'linear' has scores but no probabilities")
-    refused(lambda: lda.predict_interval(NEW), r"model 'lda' has no intervals for its predictions")
-    refused(lambda: linear.predict_interval(NEW, level=2), r"level must lie between 0 and 1, not 2")
+    refused(lambda: linear.predict_proba(NEW), r"Model 'linear' has scores but no probabilities")
+    refused(lambda: lda.predict_interval(NEW), r"Model 'lda' has no prediction intervals")
+    refused(lambda: linear.predict_interval(NEW, level=2), r"level must be between 0 and 1, not 2")
     refused(lambda: linear.predict_interval(NEW, kind="x"), r"kind must be \"confidence\" or \"prediction\"")
     refused(lambda: linear.predict(NEW, out="x.xlsx"), r"ends in \.parquet, \.csv or \.csv\.gz")
-    refused(lambda: linear.predict(NEW, keep=["zz"]), r"There is no column 'zz'")
-    refused(lambda: linear.evaluate(NEW), r"There is no column 'y'")
-    refused(lambda: lda.evaluate({**NEW, "label": ["maybe"]}), r"label 'maybe' in row 0, which was not there")
-    refused(lambda: linear.tidy(level=95), r"level must lie between 0 and 1, not 95")
-    refused(lambda: linear + lda, r"models of two kinds: linear and lda")
+    refused(lambda: linear.predict(NEW, keep=["zz"]), r"The column 'zz' does not exist")
+    refused(lambda: linear.evaluate(NEW), r"The column 'y' does not exist")
+    refused(
+        lambda: lda.evaluate({**NEW, "label": ["maybe"]}),
+        r"label 'maybe' in row 0, which does not occur",
+    )
+    refused(lambda: linear.tidy(level=95), r"level must be between 0 and 1, not 95")
+    refused(lambda: linear + lda, r"models differ in kind \(linear and lda\)")
 
 
 def test_columns_named_by_numbers():

@@ -90,11 +90,11 @@ def test_firth_claims_the_digits_that_its_own_inverse_of_the_information_has():
     assert row["digits"] == pytest.approx(-np.log10(np.finfo(float).eps * row["condition"] ** 2), abs=0.01)
 
 
-def test_few_digits_are_said(monkeypatch):
+def test_few_digits_are_warned_of(monkeypatch):
     from linearly.models import logistic_regression as logistic
 
     monkeypatch.setattr(logistic, "_MIN_DIGITS", 20.0)
-    with pytest.warns(ly.PrecisionWarning, match="digits of the standard errors can be trusted"):
+    with pytest.warns(ly.PrecisionWarning, match="digits of the standard errors are correct"):
         ly.LogisticRegression().fit(*nearly_combined(1e-2))
 
 
@@ -172,11 +172,11 @@ def test_log_loss_is_not_clipped_where_probabilities_are_small_or_underflow():
         assert not any("2e-16" in note for note in result.notes)
 
 
-def test_log_loss_of_a_probability_of_zero_whose_logarithm_nobody_knows_says_what_it_counts_as():
+def test_log_loss_of_a_probability_of_zero_notes_what_it_counts_as():
     X, y = np.array([[-1.0], [1.0], [2.0], [-3.0]]), np.array([1, 1, 1, 0])
     result = ly.evaluate(Steep(1000.0, log=False), X, y)
     assert result["log_loss"] == pytest.approx(-np.log(np.finfo(float).eps) / 4)
-    assert any("given probability 0: 1" in note for note in result.notes)
+    assert any("predicted probability 0: 1" in note for note in result.notes)
 
 
 def test_log_loss_of_a_logistic_model_is_its_own_log_likelihood():
@@ -231,7 +231,7 @@ def y_codes(y):
 def test_score_refuses_labels_of_another_kind_and_counts_unknown_ones_as_wrong():
     model = ly.LinearDiscriminantAnalysis().fit(X_ROWS, [0, 0, 1, 0, 1, 1])
     assert model.score(X_ROWS, [2, 2, 2, 2, 2, 2]) == 0
-    with pytest.raises(ValueError, match="Give labels of their kind"):
+    with pytest.raises(ValueError, match="Pass labels of the same type"):
         model.score(X_ROWS, list("001011"))
     with pytest.raises(ValueError, match=r"X and y have inconsistent numbers of samples: \[6, 5\]"):
         model.score(X_ROWS, [0, 0, 1, 0, 1])
@@ -285,14 +285,14 @@ def learns_weighted_chunks(name):
 WEIGHTED_CHUNKS = [name for name in ly.__all__ if learns_weighted_chunks(name)]
 
 
-def test_four_estimators_learn_weighted_chunks():
-    assert len(WEIGHTED_CHUNKS) == 4
+def test_five_estimators_learn_weighted_chunks():
+    assert len(WEIGHTED_CHUNKS) == 5
 
 
 @pytest.mark.parametrize("estimator", WEIGHTED_CHUNKS)
 def test_a_chunk_of_weight_zero_changes_nothing_unless_it_is_the_first(estimator):
     X, y = load_iris(return_X_y=True)
-    more = {} if estimator == "LinearRegression" else {"classes": [0, 1, 2]}
+    more = {} if estimator in ("LinearRegression", "ElasticNet") else {"classes": [0, 1, 2]}
     model = getattr(ly, estimator)()
     with pytest.raises(ValueError, match="at least one non-zero number"):
         model.partial_fit(X, y, sample_weight=np.zeros(150), **more)

@@ -63,5 +63,11 @@ def test_ridge_with_an_alpha_is_a_linear_model():
     assert isinstance(estimator_of("ridge", {}), ly.RidgeCV)
 
 
-def test_linear_and_ridge_predict_numbers_and_all_others_labels():
-    assert [model for model in MODELS if not classifies(model)] == ["linear", "ridge"]
+def test_lasso_with_an_l1_ratio_is_refused():
+    with pytest.raises(ValueError, match="Use model 'elastic-net'"):
+        estimator_of("lasso", {"alpha": 1.0, "l1_ratio": 0.3})
+    assert estimator_of("elastic-net", {"alpha": 1.0, "l1_ratio": 0.3}).l1_ratio == 0.3
+
+
+def test_regressions_predict_numbers_and_all_others_labels():
+    assert [model for model in MODELS if not classifies(model)] == ["linear", "ridge", "lasso", "elastic-net"]

@@ -1,6 +1,6 @@
 """Mutants: the package with one small mistake in it, and whether a test notices.
 
-`python tests/mutants gram ladder --sample 40 --seed 0`
+`python tests/mutants least_squares/gram --sample 40 --seed 0`
 
 A mutant is a module of `linearly.algorithm` with one change: an operator swapped, a number changed, a statement left
 out. It lives in a copy of the package; the tests that execute the changed line are run on it. A test that fails kills

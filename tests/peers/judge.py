@@ -18,10 +18,10 @@ SORTED = ("1.9",)  # the versions of scikit-learn whose test functions the table
 
 KINDS = {
     "passes": "passes, in every case",
-    "convention": "differs: we follow another convention, and say so",
-    "parameter": "differs: it asks for a parameter or a model that we do not have",
-    "wording": "differs: we refuse the same, in other words or with another type of error",
-    "internals": "not run: it tests private functions of the peer, or what is no mathematics",
+    "convention": "differs, because linearly follows another, documented convention",
+    "parameter": "differs, because the test requires a parameter or a model that linearly does not have",
+    "wording": "differs, because linearly refuses the same input, with another message or type of error",
+    "internals": "not run, because the test concerns private functions of the peer, or no mathematics",
 }
 
 

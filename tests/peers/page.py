@@ -1,4 +1,4 @@
-"""docs/peers.md from the tables of verdicts: `python tests/peers/page.py` writes it, a test compares."""
+"""docs/contributing/peers.md from the tables of verdicts: `python tests/peers/page.py` writes it, a test compares."""
 
 import importlib
 from collections import Counter
@@ -6,20 +6,20 @@ from pathlib import Path
 
 from judge import KINDS, SORTED, Table
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "peers.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "contributing" / "peers.md"
 MODULES = ("base", "ridge", "logistic", "discriminant", "perceptron")
 
-HEAD = f"""# Judged by the peers' own tests
+HEAD = f"""# Tests of scikit-learn and statsmodels
 
-scikit-learn ships its tests with its wheels. Those of its linear models, of ridge, logistic regression, the
-discriminants and the perceptron are run here on our estimators: the functions are imported, not copied, and find a thin
-adapter under the peer's names that translates parameters and attributes (`tests/peers/adapters.py`: `C` into `alpha`,
-`solver` into `method`, divisor N − K into N, coding 0/1 into −1/+1) and computes nothing. Cases that scikit-learn
-skips, or expects to fail, are run too. A test that is said to differ must fail, or our suite does; no function may be
-without a verdict (scikit-learn {" and ".join(SORTED)}). `test_sgd` has no test of a perceptron, only of a private loss.
+scikit-learn includes its tests in its wheels. The tests of its linear models, ridge, logistic regression, the
+discriminants and the perceptron are run here on linearly's estimators. The functions are imported, not copied. A thin
+adapter with scikit-learn's names translates parameters and attributes and computes nothing (`tests/peers/adapters.py`:
+`C` into `alpha`, `solver` into `method`, divisor N − K into N, coding 0/1 into −1/+1). Cases that scikit-learn skips,
+or expects to fail, are run, too. A test that is listed as different must fail, and every function must have a verdict
+(scikit-learn {" and ".join(SORTED)}). `test_sgd` has no test of a perceptron, only of a private loss.
 
-statsmodels ships numbers that Stata, R and SAS computed, for its own tests. `tests/peers/test_statsmodels.py` compares
-them with ours.
+statsmodels' tests contain numbers that were computed by Stata, R and SAS. `tests/peers/test_statsmodels.py` compares
+linearly with them.
 """
 
 

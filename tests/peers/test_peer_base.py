@@ -4,7 +4,7 @@ import pytest
 from judge import PASSES, PASSES_SLOWLY, Table, differs, given, judged, loaded, private, unsorted
 
 PEER = "sklearn.linear_model.tests.test_base"
-POSITIVE = "no constraint of sign: `positive=True`"
+POSITIVE = "no sign constraint: `positive=True`"
 PREPARATION = "a private function that centres and scales"
 ARRAY_API = "arrays on other devices"
 

@@ -4,9 +4,9 @@ import pytest
 from judge import PASSES, Table, differs, judged, loaded, private, unsorted
 
 PEER = "sklearn.tests.test_discriminant_analysis"
-LEDOIT = "no shrinkage chosen by Ledoit and Wolf, and no other estimator of the covariance"
+LEDOIT = "no Ledoit-Wolf shrinkage and no other covariance estimator"
 IDENTITY = "QDA shrinks towards the pooled covariance, not towards the identity"
-SINGULAR = "where a class has a singular covariance, `shrinkage=0.1` is used and said, instead of an error"
+SINGULAR = "if a class has a singular covariance, `shrinkage=0.1` is used and reported, instead of an error"
 
 TABLE: Table = {
     "test_covariance": private("a private function"),
@@ -25,9 +25,9 @@ TABLE: Table = {
     "test_lda_shrinkage": differs("parameter", LEDOIT),
     "test_lda_solver_agreement": PASSES,
     "test_lda_store_covariance": PASSES,
-    "test_lda_transform": differs("convention", "there is one way to solve, and it can always transform"),
+    "test_lda_transform": differs("convention", "there is one solver, and `transform` is always available"),
     "test_qda": differs("convention", SINGULAR),
-    "test_qda_coefs": differs("convention", "`covariances_` says what its `rotations_` and `scalings_` say"),
+    "test_qda_coefs": differs("convention", "`covariances_` is equivalent to its `rotations_` and `scalings_`"),
     "test_qda_covariance_estimator": differs("parameter", LEDOIT),
     "test_qda_ledoitwolf": differs("parameter", LEDOIT),
     "test_qda_prior_copy": PASSES,

@@ -6,8 +6,8 @@ from judge import PASSES, Table, differs, given, judged, loaded, private, unsort
 PEER = "sklearn.linear_model.tests.test_logistic"
 L1 = "no L1 penalty and no elastic net"
 CV = "no `LogisticRegressionCV`"
-LIBLINEAR = "liblinear's limits are not ours: nothing to refuse"
-MAX_ITER = "a search ends at the maximum, and cannot be cut short: no `max_iter`, and `warm_start` has nothing to save"
+LIBLINEAR = "liblinear's limits do not apply"
+MAX_ITER = "a search ends only at the maximum: no `max_iter`, and `warm_start` has nothing to save"
 PATH = "a private function"
 ARRAY_API = "arrays on other devices"
 CALLBACKS = "callbacks"
@@ -20,7 +20,7 @@ TABLE: Table = {
     "test_LogisticRegressionCV_on_folds": differs("parameter", CV),
     "test_LogisticRegression_elastic_net_objective": differs("parameter", L1),
     "test_c_inf_no_warning": differs(
-        "convention", "these classes can be separated: there is no maximum, and a SeparationWarning says so"
+        "convention", "these classes are separable: there is no maximum, and a SeparationWarning reports it"
     ),
     "test_check_solver_option": differs("wording", LIBLINEAR),
     "test_consistency_path": differs("parameter", "no `intercept_scaling`: the intercept is not penalised"),
@@ -42,11 +42,11 @@ TABLE: Table = {
     "test_l1_ratio_non_elasticnet": differs("parameter", L1),
     "test_large_sparse_matrix": differs(
         "convention",
-        "indices of 64 bits are as good as any",
+        "64-bit indices are accepted",
         given(solver=("liblinear", "sag", "saga")),
     ),
-    "test_liblinear_decision_function_zero": differs("convention", "a logit of 0 is the second class: sign(0) = +1"),
-    "test_liblinear_dual_random_state": differs("convention", "nothing is random: every seed gives the same"),
+    "test_liblinear_decision_function_zero": differs("convention", "a logit of 0 predicts class 2: sign(0) = +1"),
+    "test_liblinear_dual_random_state": differs("convention", "nothing is random: every seed gives the same result"),
     "test_liblinear_multiclass_raises": differs("convention", LIBLINEAR),
     "test_liblinear_not_stuck": differs("parameter", L1),
     "test_liblinear_with_large_values": differs("convention", LIBLINEAR),
@@ -109,7 +109,7 @@ TABLE: Table = {
     "test_warm_start": differs("convention", MAX_ITER, given(warm_start=False)),
     "test_warm_start_converge_LR": PASSES,
     "test_warm_start_newton_solver": PASSES,
-    "test_write_parameters": differs("convention", "predictions do not follow what is written into `coef_`"),
+    "test_write_parameters": differs("convention", "assigning to `coef_` does not change predictions"),
     "test_zero_max_iter": differs("convention", MAX_ITER),
 }
 

@@ -4,14 +4,14 @@ import pytest
 from judge import PASSES, PASSES_SLOWLY, Table, differs, given, judged, loaded, private, unsorted
 
 PEER = "sklearn.linear_model.tests.test_ridge"
-POSITIVE = "no constraint of sign: `positive=True`"
+POSITIVE = "no sign constraint: `positive=True`"
 EACH_TARGET = "one alpha for all targets"
 CLASSIFIER = "no `RidgeClassifierCV`"
 BY_ROW = "`cv_errors_` and `fold_errors_`, but no error of each row: `store_cv_results=True`"
 SCORING = "alpha is chosen by the mean squared error alone: `scoring`"
-SHORTEST = "with fewer rows than columns the coefficients have the smallest norm; the intercept does not count in it"
+SHORTEST = "with fewer rows than columns the coefficients have the smallest norm; the norm excludes the intercept"
 FLOAT64 = "coefficients are float64 whatever the rows are"
-SPARSE = "sparse rows have an intercept like any others: nothing to refuse or to warn of"
+SPARSE = "sparse rows can have an intercept, without an error or a warning"
 ARRAY_API = "arrays on other devices"
 SOLVER = "a private solver"
 
@@ -45,7 +45,7 @@ TABLE: Table = {
     "test_regularization_limits_ridge_classifier_gcv": differs("parameter", CLASSIFIER, slow=True),
     "test_regularization_limits_ridge_gcv": differs(
         "wording",
-        "sparse rows need no other algorithm: nothing to warn of",
+        "sparse rows need no other algorithm, and no warning",
         lambda case: case["gcv_mode"] == "svd" and case["X_container"].__name__ != "asarray",
         slow=True,
     ),
@@ -100,7 +100,7 @@ TABLE: Table = {
     "test_ridgeclassifier_multilabel": differs("parameter", CLASSIFIER, given("RidgeClassifierCV")),
     "test_ridgecv_alphas_conversion": differs("parameter", CLASSIFIER, given("RidgeClassifierCV")),
     "test_ridgecv_alphas_scalar": differs("parameter", CLASSIFIER, given("RidgeClassifierCV")),
-    "test_ridgecv_alphas_validation": differs("wording", '"alphas must be numbers from 0 on" for "alphas[0] == -1"'),
+    "test_ridgecv_alphas_validation": differs("wording", '"alphas must be one or more numbers" for "alphas[0] == -1"'),
     "test_ridgecv_alphas_zero": differs(
         "convention",
         "alpha = 0 may be tried too: it is least squares",

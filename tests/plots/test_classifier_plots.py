@@ -15,15 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 import linearly as ly
 from linearly.plots import style as look
-from linearly.plots.classifier_plots import (
-    plot_calibration,
-    plot_coefficients,
-    plot_confusion,
-    plot_gaussians,
-    plot_probability,
-    plot_regions,
-    plot_roc,
-)
+from linearly.plots.classifier_plots import plot_gaussians, plot_probability, plot_regions
+from linearly.plots.coefficient_plots import plot_coefficients
+from linearly.plots.evaluation_plots import plot_calibration, plot_confusion, plot_roc
 
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -187,8 +181,8 @@ def test_probability_is_the_models(two):
     probability = two.predict_proba(CELLS)
     sure = probability.max(axis=1) >= 0.9
     right = np.mean(two.predict(CELLS)[sure] == KIND[sure])
-    assert f"at least 90 % sure of {sure.sum()} of 569 rows" in said(ax)
-    assert f"right on {100 * right:.1f} % of them" in said(ax)
+    assert f"Probability at least 90% in {sure.sum()} of 569 rows" in said(ax)
+    assert f"correct in {100 * right:.1f}% of them" in said(ax)
     half = next(
         part
         for part in ax.collections
@@ -201,18 +195,18 @@ def test_probability_is_the_models(two):
 
 
 def test_probability_is_for_two_classes_and_models_that_have_one(three):
-    with pytest.raises(ValueError, match="two classes; the model knows 3"):
+    with pytest.raises(ValueError, match="two classes, but the model has 3"):
         plot_probability(three, FLOWERS, SPECIES)
-    with pytest.raises(TypeError, match="Perceptron gives no probabilities"):
+    with pytest.raises(TypeError, match="Perceptron has no probabilities"):
         plot_probability(ly.Perceptron(), FLOWERS, SPECIES)
 
 
 @pytest.mark.parametrize("plot", PLANES)
 def test_other_than_two_features_is_refused(plot):
     model = ly.LinearDiscriminantAnalysis().fit(IRIS.data, SPECIES)
-    with pytest.raises(ValueError, match="The picture has two features; X has 4 features"):
+    with pytest.raises(ValueError, match="The plot needs two features, but X has 4 features"):
         plot(model, IRIS.data, SPECIES)
-    with pytest.raises(ValueError, match="two features; the model was fitted on 4"):
+    with pytest.raises(ValueError, match="two features, but the model was fitted on 4"):
         plot(model, FLOWERS, SPECIES)
     with pytest.raises(ValueError, match=r"X has the shape \(150,\)"):
         plot(model, FLOWERS.iloc[:, 0], SPECIES)
@@ -221,9 +215,9 @@ def test_other_than_two_features_is_refused(plot):
 @pytest.mark.parametrize("plot", PLANES)
 def test_rows_and_labels_that_do_not_fit_are_refused(plot):
     model = ly.LinearDiscriminantAnalysis().fit(CELLS, KIND)
-    with pytest.raises(ValueError, match="X has 569 rows, y has 3 labels"):
+    with pytest.raises(ValueError, match="X has 569 rows, but y has 3 labels"):
         plot(model, CELLS, KIND[:3])
-    with pytest.raises(ValueError, match="never seen: 'other'"):
+    with pytest.raises(ValueError, match="not among the classes of the model: 'other'"):
         plot(model, CELLS.iloc[:2], ["benign", "other"])
     with pytest.raises(ValueError, match="feature names"):
         plot(model, CELLS[CELLS.columns[::-1]], KIND)
@@ -231,13 +225,13 @@ def test_rows_and_labels_that_do_not_fit_are_refused(plot):
 
 
 def test_names_must_be_two(three):
-    with pytest.raises(ValueError, match="names must be two"):
+    with pytest.raises(ValueError, match="names has"):
         plot_regions(three, FLOWERS, SPECIES, names=["one"])
 
 
 def test_regions_are_not_for_regression():
     model = ly.LinearRegression().fit(FLOWERS, IRIS.target)
-    with pytest.raises(TypeError, match="for a classifier"):
+    with pytest.raises(TypeError, match="needs a classifier"):
         plot_regions(model, FLOWERS, SPECIES)
 
 
@@ -252,7 +246,7 @@ def test_confusion_holds_the_counts_and_says_the_accuracy(tested_three):
     assert {place: int(text.split()[0]) for place, text in written.items()} == dict(np.ndenumerate(counts))
     assert [tick.get_text() for tick in ax.get_yticklabels()] == list(tested_three.labels)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted", "actual")
-    assert said(ax).startswith(f"Right on {100 * tested_three['accuracy']:.1f} % (")
+    assert said(ax).startswith(f"Correct on {100 * tested_three['accuracy']:.1f}% (")
     assert said(ax).endswith("of 150 rows")
 
 
@@ -267,7 +261,7 @@ def test_confusion_of_several_labels_of_weights_and_of_many_classes(two):
     Y = np.column_stack([IRIS.target > 0, IRIS.target > 1]).astype(int)
     several = ly.evaluate(ly.LeastSquaresClassifier().fit(IRIS.data, Y), IRIS.data, Y)
     ax = plot_confusion(several)
-    assert said(ax).startswith("Every label right on 92.7 % (")
+    assert said(ax).startswith("Every label correct on 92.7% (")
     assert next(tick.get_text() for tick in ax.get_xticklabels()) == "true\npositive"
     weighted = ly.evaluate(two, CELLS, KIND, sample_weight=np.full(569, 0.3))
     assert any("." in text.get_text().split()[0] for text in plot_confusion(weighted).texts)
@@ -279,7 +273,7 @@ def test_confusion_of_several_labels_of_weights_and_of_many_classes(two):
 
 def test_confusion_is_not_for_regression():
     model = ly.LinearRegression().fit(FLOWERS, IRIS.target)
-    with pytest.raises(ValueError, match="evaluation of a regression"):
+    with pytest.raises(ValueError, match="requires a classifier, but this evaluates a regression"):
         plot_confusion(ly.evaluate(model, FLOWERS, IRIS.target))
 
 
@@ -288,7 +282,7 @@ def test_roc_of_two_labels(tested):
     drawn = lines(ax)
     expected = np.column_stack([tested.roc["false_positive_rate"], tested.roc["true_positive_rate"]])
     np.testing.assert_array_equal(drawn["malignant against benign"], expected)
-    assert f"malignant is ranked above benign in {100 * tested['roc_auc']:.1f} %" in said(ax)
+    assert f"malignant is ranked above benign in {100 * tested['roc_auc']:.1f}%" in said(ax)
     (dot,) = next(points for name, points in drawn.items() if name.startswith("as predicted"))
     assert dot[1] == pytest.approx(tested["recall"])
     assert np.hypot(*(expected - dot).T).min() < 0.05, "the predictions stand on the curve"
@@ -309,7 +303,7 @@ def test_roc_of_each_label(tested_three):
 
 def test_roc_needs_scores_and_two_labels(two):
     rows = KIND == "benign"
-    with pytest.raises(ValueError, match="no ROC curve"):
+    with pytest.raises(ValueError, match="The ROC curve is not defined"):
         plot_roc(ly.evaluate(two, CELLS[rows], KIND[rows]))
 
 
@@ -322,12 +316,12 @@ def test_calibration_is_the_tables(tested):
     np.testing.assert_allclose(ends, np.column_stack([table["conf_low"], table["conf_high"]]), atol=1e-12)
     heights = np.array([bar.get_height() for bar in ax.patches])
     np.testing.assert_allclose(heights / heights.max(), table["n"] / table["n"].max())
-    assert f"off by {100 * tested['calibration_error']:.2g} points" in said(ax)
+    assert f"off by {100 * tested['calibration_error']:.2g} percentage points" in said(ax)
     assert ax.get_xlabel() == "predicted probability of malignant"
 
 
-def test_calibration_of_three_labels_and_of_a_model_that_boasts(tested_three):
-    assert plot_calibration(tested_three).get_ylabel() == "share of rows predicted right"
+def test_calibration_of_three_labels_and_of_an_overconfident_model(tested_three):
+    assert plot_calibration(tested_three).get_ylabel() == "share of correct predictions"
 
     class Boaster:
         _estimator_type = "classifier"
@@ -340,12 +334,12 @@ def test_calibration_of_three_labels_and_of_a_model_that_boasts(tested_three):
             return np.tile([0.05, 0.95], (len(X), 1))
 
     ax = plot_calibration(ly.evaluate(Boaster(), np.zeros((100, 1)), np.arange(100) % 2))
-    assert said(ax) == "Probabilities are off by 45 points on average, more than chance would do"
+    assert said(ax) == "Probabilities are off by 45 percentage points on average, more than chance explains"
 
 
 def test_calibration_needs_probabilities():
     Y = np.column_stack([IRIS.target > 0, IRIS.target > 1]).astype(int)
-    with pytest.raises(ValueError, match="no calibration"):
+    with pytest.raises(ValueError, match="The calibration curve is not defined"):
         plot_calibration(ly.evaluate(ly.LeastSquaresClassifier().fit(IRIS.data, Y), IRIS.data, Y))
 
 
@@ -369,13 +363,13 @@ def intervals(ax):
 @pytest.mark.parametrize("kind", ["linear", "logistic"])
 def test_coefficients_are_those_of_tidy(kind, level, two):
     model = two if kind == "logistic" else ly.LinearRegression().fit(IRIS.data, IRIS.target)
-    ax = plot_coefficients(model, level=level)
+    ax = plot_coefficients(model, level=level, per="unit")
     table = ly.tidy(model, level=level)
     expected = np.column_stack([table[name] for name in ("estimate", "conf_low", "conf_high")])[1:]
     np.testing.assert_allclose(intervals(ax), expected)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == table["term"].tolist()[1:]
     clear = int(np.sum(expected[:, 1] * expected[:, 2] > 0))
-    assert said(ax) == f"{clear} of {len(expected)} coefficients clear of 0 ({100 * level:g} % intervals)"
+    assert said(ax) == f"{clear} of {len(expected)} coefficients distinguishable from 0 ({100 * level:g}% intervals)"
     assert ("log-odds of malignant" in ax.get_xlabel()) == (kind == "logistic")
 
 
@@ -390,7 +384,7 @@ def test_hollow_where_the_interval_holds_zero():
     ax = plot_coefficients(ly.LinearRegression().fit(X, X[:, 0] + rng.normal(size=200)))
     hollow = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
     assert [len(line.get_xydata()) for line in hollow] == [1]
-    assert said(ax).startswith("1 of 2 coefficients clear of 0")
+    assert said(ax).startswith("1 of 2 coefficients distinguishable from 0")
 
 
 def test_coefficients_of_three_classes_and_of_several_targets():
@@ -420,25 +414,26 @@ def test_coefficients_that_have_no_interval_say_so():
     ax = plot_coefficients(model)
     assert not np.isfinite(ly.tidy(model)["conf_low"]).any()
     assert ["no interval" in text.get_text() for text in ax.texts] == [True, True]
-    assert said(ax) == "No intervals: too few rows, columns that are combinations of others, or no known covariance"
+    assert said(ax) == "No intervals: too few rows, collinear columns, or unknown covariance"
 
 
 # --- the look -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("share", "told"),
-    [(1.0, "100 %"), (0.9999, "> 99.9 %"), (0.9332, "93.3 %"), (0.0001, "< 0.1 %"), (0.0, "0.0 %")],
+    ("share", "message"),
+    [(1.0, "100%"), (0.9999, "> 99.9%"), (0.9332, "93.3%"), (0.0001, "< 0.1%"), (0.0, "0.0%")],
 )
-def test_percent_says_all_and_nothing_only_when_true(share, told):
-    assert look.percent(share) == told
+def test_percent_says_all_and_nothing_only_when_true(share, message):
+    assert look.percent(share) == message
 
 
 @pytest.mark.parametrize(
-    ("value", "told"), [(-1614.2, "−1614"), (0.12345, "0.123"), (99.94, "99.9"), (2.5e7, "2.5e+07"), (-1e-5, "−1e−05")]
+    ("value", "message"),
+    [(-1614.2, "−1,614"), (0.12345, "0.123"), (99.94, "99.9"), (2.5e7, "2.50e7"), (-1e-5, "−1.00e−5")],
 )
-def test_numbers_are_short(value, told):
-    assert look.number(value) == told
+def test_numbers_are_short(value, message):
+    assert look.number(value) == message
 
 
 def test_a_dark_style_of_the_user_does_not_hide_the_picture(three):
@@ -465,7 +460,7 @@ def around(n=80):
 
 
 @pytest.mark.parametrize("plot", [ly.plot_regions, ly.plot_boundary, ly.plot_probability])
-def test_a_model_of_two_columns_is_drawn_over_them_whatever_its_terms_make_of_them(plot):
+def test_model_of_two_columns_is_drawn_over_the_columns_not_over_its_terms(plot):
     data = around()
     model = ly.fit(data, formula="kind ~ poly(a, 2, raw=True) + I(b^2)", model="lda")
     ax = plot(model, data)
@@ -479,7 +474,7 @@ def test_ellipses_of_a_model_are_of_its_columns_as_they_are():
     data = around()
     model = ly.fit(data, target="kind", model="qda")
     assert ly.plot_gaussians(model, data).get_xlabel() == "a"
-    with pytest.raises(ValueError, match="not of columns as they are"):
+    with pytest.raises(ValueError, match="not to columns of the data"):
         ly.plot_gaussians(ly.fit(data, formula="kind ~ I(a^2) + b", model="lda"), data)
 
 
@@ -488,17 +483,17 @@ def test_pictures_of_models_that_cannot_be_drawn_are_refused_by_reason():
     model = ly.fit(data, target="kind")
     with pytest.raises(ValueError, match="without y"):
         ly.plot_regions(model, data, data["kind"])
-    with pytest.raises(ValueError, match="the model reads 1"):
+    with pytest.raises(ValueError, match="the model uses 1"):
         ly.plot_regions(ly.fit(data, formula="kind ~ a"), data)
     words = {**data, "b": np.where(data["b"] > 0, "u", "v")}
-    with pytest.raises(ValueError, match="two columns of numbers"):
+    with pytest.raises(ValueError, match="two numeric columns"):
         ly.plot_regions(ly.fit(words, target="kind"), words)
-    with pytest.raises(TypeError, match="for a classifier"):
+    with pytest.raises(TypeError, match="needs a classifier"):
         ly.plot_regions(ly.fit(data, formula="a ~ b"), data)
     for plot in (ly.plot_confusion, ly.plot_roc, ly.plot_precision_recall, ly.plot_calibration):
-        with pytest.raises(TypeError, match=rf"{plot.__name__}\(model.evaluate\(data\)\)"):
+        with pytest.raises(TypeError, match=rf"{plot.__name__} draws an evaluation.*model\.evaluate\(data\)"):
             plot(model)
-    with pytest.raises(TypeError, match="for perceptrons"):
+    with pytest.raises(TypeError, match="Fit a perceptron"):
         ly.plot_mistakes(model)
 
 
@@ -510,3 +505,50 @@ def test_pictures_of_passes_and_leverage_take_a_model():
         loc="left"
     )
     assert ly.plot_leverage(ly.fit(data, formula="a ~ b"), data).get_xlabel()
+
+
+def _many_labels(n_labels=12, n=20):
+    rng = np.random.default_rng(4)
+    code = np.repeat(np.arange(n_labels), n)
+    X = 3 * rng.normal(size=(n_labels, 2))[code] + rng.normal(size=(len(code), 2))
+    return {"a": X[:, 0], "b": X[:, 1], "label": [f"class number {k}, with a long name" for k in code]}
+
+
+def test_curves_of_many_labels_name_the_best_and_the_worst():
+    data = _many_labels()
+    evaluation = ly.fit(data, target="label", model="lda").evaluate(data)
+    for plot, n_others in ((ly.plot_roc, 1), (ly.plot_precision_recall, 0)):
+        ax = plot(evaluation)
+        title = ax.get_title(loc="left").replace("\n", " ")
+        named = [text.get_text().rpartition(":")[0] for text in ax.get_legend().get_texts()][n_others:]
+        assert len(named) == 2
+        assert all(name in title for name in named)
+        coloured = [line for line in ax.lines if line.get_color() in (look.BLUE, look.ORANGE)]
+        assert len(coloured) == 2
+
+
+def test_legend_of_many_long_names_leaves_most_of_the_picture_to_the_data():
+    data = _many_labels()
+    model = ly.fit(data, target="label", model="lda")
+    for plot in (ly.plot_gaussians, ly.plot_regions):
+        ax = plot(model, data)
+        ax.figure.canvas.draw()
+        assert ax.get_window_extent().height > 0.5 * ax.figure.bbox.height
+        assert len({text.get_text() for text in ax.get_legend().get_texts()}) >= 13
+
+
+def test_long_names_of_two_labels_stay_on_the_picture():
+    data = {name: values[:40] for name, values in _many_labels().items()}
+    model = ly.fit(data, target="label", model="logistic", alpha=1.0)
+    ax = ly.plot_roc(model.evaluate(data))
+    ax.figure.canvas.draw()
+    assert ax.yaxis.label.get_window_extent().x0 >= 0
+    assert ax.get_legend().get_window_extent().x1 <= ax.figure.bbox.x1
+
+
+def test_coefficients_of_a_model_are_named_like_those_of_its_estimator():
+    rng = np.random.default_rng(2)
+    data = {"a": rng.normal(size=80), "kind": ["no", "yes"] * 40}
+    model = ly.fit(data, target="kind", model="logistic")
+    assert ly.plot_coefficients(model).get_xlabel() == "change of the log-odds of yes per unit of the column"
+    assert ly.plot_coefficients(model.estimator).get_xlabel() == ly.plot_coefficients(model).get_xlabel()

@@ -107,9 +107,9 @@ def test_plot_pocket_errors_running_minimum_never_rises():
 def test_perceptron_plots_raise_for_other_models():
     X, y = blobs()
     model = AveragedPerceptron().fit(X, y)
-    with pytest.raises(ValueError, match="two features; X has 1 features"):
+    with pytest.raises(ValueError, match="two features, but X has 1 features"):
         plot_boundary(model, X[:, :1], y)
-    with pytest.raises(ValueError, match="120 rows, y has 119 labels"):
+    with pytest.raises(ValueError, match="120 rows, but y has 119 labels"):
         plot_boundary(model, X, y[:-1])
     with pytest.raises(ValueError, match="AveragedPerceptron has no pocket"):
         plot_pocket_errors(model)

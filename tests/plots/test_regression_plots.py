@@ -7,7 +7,7 @@ import pytest
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from linearly.inference.tidy import augment
+from linearly.inference.augment import augment
 from linearly.models.linear_regression import LinearRegression
 from linearly.plots.regression_plots import (
     draw_leverage,
@@ -60,22 +60,22 @@ def test_residual_plots_name_a_violation_only_if_there_is_one():
     X, y = straight()
     model = LinearRegression().fit(X, y)
     for plot, message in (
-        (plot_residuals, "No clear bend"),
+        (plot_residuals, "No evidence of a curve"),
         (plot_qq, "Close to the line"),
         (plot_scale_location, "No clear change of the spread"),
-        (plot_leverage, "No row moves the fit"),
+        (plot_leverage, "No row has a large influence"),
     ):
         assert message in said(plot(model, X, y))
     X, y = straight(bent=4.0)
-    assert "bend up at both ends" in said(plot_residuals(LinearRegression().fit(X, y), X, y))
+    assert "The residuals follow a curve" in said(plot_residuals(LinearRegression().fit(X, y), X, y))
     X, y = straight(uneven=4.0)
     assert "The spread grows" in said(plot_scale_location(LinearRegression().fit(X, y), X, y))
     y = y + np.random.default_rng(1).exponential(30, size=200)
-    assert "lean to one side" in said(plot_qq(LinearRegression().fit(X, y), X, y))
+    assert "are skewed" in said(plot_qq(LinearRegression().fit(X, y), X, y))
     X[5], y[5] = 20.0, -100.0
     ax = plot_leverage(LinearRegression().fit(X, y), X, y)
-    assert "1 row alone moves the fit" in said(ax)
-    assert "5" in [text.get_text() for text in ax.texts]
+    assert "1 row has a large influence" in said(ax)
+    assert any(text.get_text() in ("5", "row 5, off the scale") for text in ax.texts)
 
 
 def test_draw_qq_outliers_at_both_ends_are_heavy_tails():
@@ -83,7 +83,7 @@ def test_draw_qq_outliers_at_both_ends_are_heavy_tails():
     ax = draw_qq(None, values / values.std())
     assert "have heavy tails" in ax.get_title(loc="left")
     leaning = np.random.default_rng(0).exponential(size=150) - 1
-    assert "lean to one side" in draw_qq(None, leaning).get_title(loc="left")
+    assert "are skewed" in draw_qq(None, leaning).get_title(loc="left")
 
 
 def test_draw_scale_location_title_agrees_with_the_test():
@@ -116,3 +116,12 @@ def test_draw_leverage_numbers_do_not_cover_rings():
     centres = ax.transData.transform(np.column_stack([leverage[:2], residual[:2]]))
     boxes = [text.get_window_extent() for text in ax.texts if text.get_text() in ("380", "381")]
     assert not any(box.contains(*centre) for box in boxes for centre in centres)
+
+
+def test_contours_that_meet_at_a_leverage_of_one_have_names_apart():
+    x = np.array([-1.3, 0.35, 0.33, 0.82, 0.9])
+    y = np.array([-5.0, 0.0, 3.0, 4.3, 3.1])
+    ax = plot_leverage(LinearRegression().fit(x[:, None], y), x[:, None], y)
+    ax.figure.canvas.draw()
+    half, one = (text.get_window_extent() for text in ax.texts if text.get_text() in (" 0.5", " 1"))
+    assert not half.overlaps(one)

@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
 
 import linearly as ly
-from linearly.evaluation.evaluate import evaluate
+from linearly.findings.evaluation import evaluate
 from linearly.plots import style as look
 from linearly.plots.regression_plots import draw_residuals
 from linearly.report import svg
@@ -45,7 +45,7 @@ def _line(n=9):
 
 def _drawn(name):
     plot = getattr(ly, name)
-    if name in RESIDUAL_PLOTS:
+    if name in (*RESIDUAL_PLOTS, "plot_effect"):
         X, y = _line()
         return plot(ly.LinearRegression().fit(X, y), X, y)
     if name == "plot_coefficients":
@@ -118,3 +118,17 @@ def test_the_svg_of_a_page_takes_twenty_bytes_a_dot():
 
     assert bytes_of(1500) - bytes_of(100) < 20 * 1400
     assert bytes_of(50_000) < 5_000 * 20 + 10_000  # of more rows, 5000 are drawn
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_legends_and_titles_stay_clear_of_the_data(name):
+    ax = _drawn(name)
+    figure = ax.get_figure()
+    figure.draw_without_rendering()
+    axes = ax.get_window_extent()
+    legend = ax.get_legend()
+    if legend is not None:
+        box = legend.get_window_extent()
+        assert box.y1 <= axes.y0 or box.x0 >= axes.x1
+    right = ax._left_title.get_window_extent().x1
+    assert right <= figure.bbox.x1 + 1

@@ -20,7 +20,8 @@ from linearly.api import fit
 from linearly.cli.group import cli
 from linearly.demos import wine
 from linearly.demos.story import Story
-from linearly.plots.classifier_plots import plot_calibration, plot_coefficients, plot_roc
+from linearly.plots.coefficient_plots import plot_coefficients
+from linearly.plots.evaluation_plots import plot_calibration, plot_roc
 from linearly.report.classifier_page import describe_mistakes
 from linearly.report.facts import facts
 from linearly.report.render import page_of, render
@@ -64,7 +65,7 @@ def words(parts):
 
 
 def trust(page):
-    return " ".join(finding.sentence for finding in page.findings)
+    return " ".join(finding.claim for finding in page.findings)
 
 
 def screen(tmp_path, data, *arguments):
@@ -102,9 +103,8 @@ def test_an_error_on_rows_of_the_fit_is_no_promise_for_others(alpha, weighted):
         errors.append(y[i] - peer.predict(X[i : i + 1])[0])
     assert found["left_out"] == pytest.approx(np.sqrt(np.average(np.square(errors), weights=weight)))
     said = told(page, "fit")
-    assert "others like them" not in said
-    assert said.count("new rows do worse") == 2
-    assert "Error on a row left out" in said
+    assert said.count("optimistic for new rows") == 2
+    assert "Leave-one-out error" in said
 
 
 def test_an_error_on_other_rows_is_one_on_others_like_them():
@@ -112,17 +112,17 @@ def test_an_error_on_other_rows_is_one_on_others_like_them():
     model = fit(data.iloc[:60], target="y", model="linear")
     found = facts(model, model.design_rows(data.iloc[60:]))
     assert found["left_out"] is None
-    assert "others like them, if the fit has seen none of these" in told(page_of(found), "fit")
+    assert "if none of them was part of the fit" in told(page_of(found), "fit")
 
 
-def test_rows_above_the_line_are_counted_and_not_only_shown():
+def test_influence_section_counts_all_rows_above_the_threshold():
     data = diabetes()
     found, page = reported(data, "progression")
     X, y = data.drop(columns="progression"), data["progression"]
     cooks = ly.augment(ly.LinearRegression().fit(X, y), X, y)["cooks_distance"]
     above = int((cooks > 4 / len(data)).sum())
     assert found["influence"]["n_above"] == above > found["influence"]["n_out"] == 5
-    assert f"Without the 5 that weigh most of {above} above 4/n" in told(page, "influence")
+    assert f"Without the 5 most influential rows of {above} above 4/n" in told(page, "influence")
 
 
 def test_a_target_that_never_differs_is_not_given_away(tmp_path):
@@ -130,15 +130,15 @@ def test_a_target_that_never_differs_is_not_given_away(tmp_path):
     _, page = reported(data, "y")
     assert "y is always 5" in trust(page)
     assert "give y away" not in trust(page)
-    assert "nothing to explain" in page.good[0]
-    assert "y is 5 in every row: there is nothing to explain" in screen(tmp_path, data, "-t", "y")
+    assert "no variance to explain" in page.good[0]
+    assert "y is always 5, so these rows contain no information" in screen(tmp_path, data, "-t", "y")
     assert "every row" not in screen(tmp_path, linear(), "-t", "y")
 
 
-def test_a_perfect_fit_leaves_nothing_over(tmp_path, require):
+def test_report_of_a_perfect_fit_states_rounding_errors(tmp_path, require):
     data = linear(noise=0.0).assign(y=lambda rows: 2 + 3 * rows["x0"] - rows["x1"])
     found, page = reported(data, "y")
-    assert "rounding, and nothing else" in told(page, "fit")
+    assert "This is rounding error" in told(page, "fit")
     assert "-" not in told(page, "coefficients").replace("p-value", "")
     require(shutil.which("node"), "needs Node")
     all_of_them, one = refitted(tmp_path, render(found), [([0, 1], 0.0), ([0], 0.0)])
@@ -147,13 +147,16 @@ def test_a_perfect_fit_leaves_nothing_over(tmp_path, require):
     assert one["sigma"] > 0.5
 
 
-@pytest.mark.parametrize(("arguments", "advice"), [((), "try --param covariance=HC3"), (("--cv",), "with care")])
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [((), "Fit again with --covariance HC3:"), (("--cv",), "Do not rely on the intervals: this model has no")],
+)
 def test_advice_on_the_screen_can_be_followed(tmp_path, arguments, advice):
     data = linear(400).assign(y=lambda rows: rows["y"] * np.exp(rows["x0"]))
     asked = ("-t", "y", "-m", "ridge" if arguments else "linear", *arguments)
     said = screen(tmp_path, data, *asked)
     assert advice in said
-    offered = re.search(r"try (--param \S+)", said)
+    offered = re.search(r"Fit again with (--covariance [^\s:]+)", said)
     assert (offered is None) == bool(arguments)
     if offered:
         screen(tmp_path, data, *asked, *offered[1].split())
@@ -177,13 +180,28 @@ def test_statistics_of_separable_classes_are_those_of_the_coefficients_shown(tmp
     assert found["separated"] == "separable"
     rows = [row for row in told(page, "computed").split("\n") if row.startswith(("Deviance", "Pseudo", "AIC"))]
     assert len(rows) == 3
-    assert all("Where the search was stopped" in row for row in rows)
+    assert all("Value where the search stopped" in row for row in rows)
     said = screen(tmp_path, data, "-t", "kind")
     assert f"deviance {found['statistics']['deviance']:.5g} on 37 df" in said
     assert "where the search was stopped" in said
     _, page = reported(labelled(2, 0.5), "kind", "logistic")
     assert "search was stopped" not in told(page, "computed")
     assert "search was stopped" not in screen(tmp_path, labelled(2, 0.5), "-t", "kind")
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_separable_classes_have_a_table_of_coefficients_without_dashes(K):
+    found, page = reported(labelled(K, 8.0), "kind", "logistic")
+    said = told(page, "coefficients")
+    assert found["separated"] == "separable"
+    assert "Coefficients where the search stopped" in said
+    assert "–" not in said
+    coefficients = next(section for section in page.sections if section.name == "coefficients")
+    assert [part["kind"] for part in coefficients.parts] == ["text", "table"]
+    assert "terms" not in [section.name for section in page.sections]
+    _, page = reported(labelled(K, 0.5), "kind", "logistic")
+    assert "odds ratio" in told(page, "coefficients")
+    assert "Test of each term" in told(page, "terms")
 
 
 @pytest.mark.parametrize("apart", [0.5, 12.0])
@@ -204,7 +222,7 @@ def test_almost_separable_labels_tie():
     data.loc[data["kind"] == "k2", ["a", "b"]] = data.loc[data["kind"] == "k1", ["a", "b"]].to_numpy()
     found, page = reported(data, "kind", "lda")
     assert found["separability"]["verdict"] == "quasi-separable"
-    assert "put no rival above the label of any row, but some tie with it" in told(page, "separability")
+    assert "no label scores above the label of a row, but some tie with it" in told(page, "separability")
 
 
 def test_a_witness_of_three_labels_names_the_rivals():
@@ -214,7 +232,7 @@ def test_a_witness_of_three_labels_names_the_rivals():
     found, page = reported(data, "kind", "lda")
     witness = found["separability"]["witness"]
     assert len(set(witness["label"] + witness["rival"])) == 3
-    assert "row | label | held against | share" in told(page, "separability")
+    assert "row | label | compared with | share" in told(page, "separability")
     # For every label, the rows that have it weigh as much as those that are held against it.
     for label in set(witness["label"]):
         own, against = (
@@ -227,7 +245,7 @@ def test_a_witness_of_three_labels_names_the_rivals():
 def test_the_mean_of_average_precision_is_not_that_of_the_line_above():
     _, page = reported(labelled(3, 1.0), "kind", "lda")
     row = next(row for row in told(page, "right").split("\n") if row.startswith("Average precision, mean"))
-    assert row.endswith("Precision over all thresholds, weighted by what each adds in recall; mean over labels.")
+    assert row.endswith("Mean precision over all thresholds, weighted by the gain in recall. Mean over labels.")
 
 
 def test_worse_than_the_commonest_label_is_called_worse():
@@ -236,23 +254,24 @@ def test_worse_than_the_commonest_label_is_called_worse():
     model = fit(data, target="kind", model="lda", priors=(0.02, 0.98))
     _, page = reported(data, "kind", "lda", priors=(0.02, 0.98))
     assert model.predict(data).tolist().count("rare") > 200
-    assert "It is worse than always saying fine" in trust(page)
-    assert "not clearly better" not in trust(page)
+    assert "The model is right less often than always predicting fine" in trust(page)
+    assert "no evidence" not in trust(page)
 
 
-def test_shrinkage_that_nobody_asked_for_is_said():
+def test_automatic_shrinkage_is_warned_of():
     data = pd.DataFrame({"u": [0, 1, 5, 6.0], "v": [0, 1.0, 5, 7], "kind": ["a", "a", "b", "b"]})
     for model, who in (("qda", "the covariance of a and b"), ("lda", "their common covariance")):
         same = data if model == "qda" else data.assign(w=[1, 0, 3, 2])
         _, page = reported(same, "kind", model)
-        assert f"The rows do not tell {who}" in trust(page), model
+        assert f"The rows do not determine {who}" in trust(page), model
         assert "Shrinkage used | 0.1" in told(page, "computed")
         _, page = reported(same, "kind", model, shrinkage=0.2)
         assert "singular" not in trust(page)
 
 
 def test_figures_of_a_classifier_are_not_promised_for_new_rows():
-    assert "on its own rows it looks better" in told(reported(labelled(2, 1.0), "kind", "lda")[1], "right")
+    _, page = reported(labelled(2, 1.0), "kind", "lda")
+    assert "each predicted by a fit without it (5-fold cross-validation)" in told(page, "right")
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -274,12 +293,12 @@ def test_levels_are_held_against_a_named_one():
 @pytest.mark.parametrize(
     ("said", "predicted", "words"),
     [
-        ("aaabbb", "aababb", "1 that is a was missed, and 1 that is not was taken for it."),
-        ("aaabbb", "abbabb", "2 that are a were missed, and 1 that is not was taken for it."),
-        ("aabbcc", "aabbca", "1 mistake in all: c was taken for a."),
-        ("aabbcc", "aabbaa", "2 mistakes in all: c was always taken for a."),
-        ("aabbcc", "abbacc", "2 mistakes in all: no label was taken for another more than once."),
-        ("aabbcc", "bbbacc", "3 mistakes in all: most often (2) a was taken for b."),
+        ("aaabbb", "aababb", "1 of a was missed (false negatives), and 1 of b was predicted as a (false positives)."),
+        ("aaabbb", "abbabb", "2 of a were missed (false negatives), and 1 of b was predicted as a (false positives)."),
+        ("aabbcc", "aabbca", "1 prediction is wrong: c was predicted as a."),
+        ("aabbcc", "aabbaa", "2 predictions are wrong: c was always predicted as a."),
+        ("aabbcc", "abbacc", "2 predictions are wrong: no label was predicted as another more than once."),
+        ("aabbcc", "bbbacc", "3 predictions are wrong: most often (2) a was predicted as b."),
     ],
 )
 def test_describe_mistakes_counts_them_in_words(said, predicted, words):
@@ -291,10 +310,10 @@ def test_describe_mistakes_counts_them_in_words(said, predicted, words):
 
 def test_one_column_has_no_others_and_several_have_intervals():
     one = told(reported(linear(p=2)[["x0", "y"]], "y")[1], "coefficients")
-    assert "x0 is clear of 0: for one unit more of it" in one
+    assert "The interval of x0 excludes 0: y is " in one
     assert "other columns" not in one
     data = linear().assign(y=lambda rows: rows["y"] + rows["x1"])
-    assert "The intervals of 2 terms in all leave out 0." in told(reported(data, "y")[1], "coefficients")
+    assert "The intervals of 2 terms exclude 0." in told(reported(data, "y")[1], "coefficients")
 
 
 # --- pictures -------------------------------------------------------------------------------------
@@ -305,9 +324,8 @@ def test_only_lines_that_are_drawn_are_explained():
     calm = told(reported(data, "y")[1], "residuals")
     assert "dashed" not in calm
     assert "The largest are numbered." in calm
-    data.loc[0, ["x0", "y"]] = [30.0, -60.0]
-    assert "Beyond the dashed lines Cook's distance is over 0.5, beyond the full ones over 1." in told(
-        reported(data, "y")[1], "residuals"
+    assert "Beyond the dashed lines Cook's distance is over 0.5, beyond the solid ones over 1." in told(
+        reported(linear(n=15), "y")[1], "residuals"
     )
 
 
@@ -359,15 +377,15 @@ def test_tables_hint_at_what_is_out_of_sight_and_print_whole():
     assert "table.matrix { width: 100%; table-layout: fixed;" in printed
 
 
-def test_a_model_that_knows_its_own_rows_only_is_judged_by_rows_left_out(tmp_path):
+def test_report_of_an_overfitted_model_states_leave_one_out_r_squared(tmp_path):
     rng = np.random.default_rng(2)
     frame = {f"g{j}": rng.standard_normal(60) for j in range(100)} | {"y": rng.standard_normal(60)}
     model = ly.fit(frame, target="y", model="ridge", alpha=1.0)
     model.report(tmp_path / "page.html", frame)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Leave-one-out R² is" in page
-    assert "as 100 columns can of 60 rows whatever they are" in page
-    assert "A typical error is" not in page
+    assert "which 100 columns reach on any 60 rows" in page
+    assert "The residual standard deviation" not in page
 
 
 # The penalty is given: 100 to choose from have some so small that digits are lost, and a warning says so.
@@ -378,4 +396,22 @@ def test_ridge_on_a_repeated_column_has_a_report(tmp_path, options):
     frame = {"a": x, "b": x, "c": rng.standard_normal(50), "y": x + rng.standard_normal(50)}
     ly.fit(frame, target="y", **options).report(tmp_path / "page.html", frame)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "a and b are combinations of other columns" in page
+    assert "Other columns determine a and b" in page
+
+
+def test_picture_of_many_coefficients_draws_the_largest_and_counts_all():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 20))
+    size = np.r_[np.arange(10, 0, -1), np.zeros(10)]
+    data = pd.DataFrame(X, columns=[f"x{j}" for j in range(20)]).assign(y=X @ size + rng.normal(size=200))
+    _, page = reported(data, "y")
+    picture = next(part for part in page_parts(page, "coefficients") if part["kind"] == "figure")
+    assert "of 20 coefficients distinguishable from 0" in picture["svg"]
+    assert "The 12 largest of 20 are drawn." in picture["caption"]
+    drawn = [f"x{j}" for j in range(20) if f">x{j}<" in picture["svg"]]
+    assert len(drawn) == 12
+    assert drawn[:10] == [f"x{j}" for j in range(10)]
+
+
+def page_parts(page, name):
+    return next(section.parts for section in page.sections if section.name == name)

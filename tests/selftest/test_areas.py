@@ -114,7 +114,7 @@ def test_nist_sees_one_part_in_a_trillion(monkeypatch):
 
     spoil(monkeypatch, ly.LinearRegression, change)
     wrong = failed(nist.results(False, print))
-    assert {f"{name}, extended: coefficients, errors" for name in nist.SETS} <= set(wrong)
+    assert {f"{name}, extended: coefficients, standard errors" for name in nist.SETS} <= set(wrong)
     assert any(what.startswith("coefficients, extended") for what in wrong)
     assert not any(what.startswith("coefficients, auto") for what in wrong), "nine digits are still there"
 
@@ -123,7 +123,7 @@ def test_nist_sees_standard_errors(monkeypatch):
     fitted = nist.fitted("Longley", "extended")
     monkeypatch.setattr(nist, "fitted", lambda name, method: replace(fitted, std_error=8.0))
     wrong = failed(nist.results(False, print))
-    assert "Longley, extended: coefficients, errors" in wrong
+    assert "Longley, extended: coefficients, standard errors" in wrong
     assert any(what.startswith("standard errors, auto") for what in wrong)
 
 
@@ -132,13 +132,13 @@ def test_nist_sees_false_claims_of_digits(monkeypatch):
         model.coef_ = model.coef_ * (1 + 1e-6)
 
     spoil(monkeypatch, ly.LinearRegression, change)
-    assert "digits claimed that are not there, in silence" in failed(nist.results(False, print))
+    assert "fits that report too many digits without a warning" in failed(nist.results(False, print))
 
 
 def test_nist_sees_a_changed_answer(monkeypatch):
     beta = nist.SETS["Norris"]["beta"]
     monkeypatch.setitem(nist.SETS["Norris"], "beta", [beta[0][:-1] + "9", beta[1][:-8] + "00000000"])
-    assert failed(nist.results(False, print)) == ["stored answers against exact fractions"]
+    assert failed(nist.results(False, print)) == ["stored reference values, compared with rational arithmetic"]
 
 
 def test_extreme_sees_lost_digits_and_a_warning_that_is_not_given(monkeypatch):
@@ -156,7 +156,7 @@ def test_extreme_sees_lost_digits_and_a_warning_that_is_not_given(monkeypatch):
         model.coef_ = model.coef_ * (1 + 1e-11)
 
     spoil(monkeypatch, ly.LinearRegression, change)
-    assert len([what for what in failed(extreme.results(False, print)) if "hostile sets" in what]) == 5
+    assert len([what for what in failed(extreme.results(False, print)) if "ill-conditioned" in what]) == 5
 
 
 def test_extreme_sees_other_labels_far_away(monkeypatch):
@@ -272,6 +272,7 @@ def faulty(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.slow
 def test_files_sees_a_save_that_is_not_atomic(tmp_path, faulty):
     faulty(
         "import time\n"
@@ -293,7 +294,7 @@ def test_files_sees_a_save_that_is_not_atomic(tmp_path, faulty):
 def test_files_does_not_count_kills_that_came_too_early(tmp_path, faulty):
     faulty(
         "import linearly.export.model_file as m\n"
-        "from linearly.export.atomic_file import write_atomic\n"
+        "from linearly.dataset.files.atomic_file import write_atomic\n"
         "m.write_atomic = lambda path, data: None if __import__('os').path.exists(path) else write_atomic(path, data)\n"
     )
     killed, _ = kill_tests.killed_while_saving(tmp_path, 4, print)
@@ -301,6 +302,7 @@ def test_files_does_not_count_kills_that_came_too_early(tmp_path, faulty):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are different there")
+@pytest.mark.slow
 def test_files_sees_an_ignored_interruption(tmp_path, faulty):
     require(find_spec("click") and find_spec("pyarrow"), "needs linearly[cli]")
     faulty("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nsignal.signal = lambda *a: None\n")
@@ -322,7 +324,7 @@ def test_files_sees_half_written_answers(tmp_path, faulty):
     faulty("import os\nos.unlink = os.remove = lambda *a, **k: None\n")
     found = kill_tests.interrupted(tmp_path, 1)
     assert found.passed is False
-    assert not found.figure.endswith("; 0 half-written files")
+    assert not found.figure.endswith("; 0 incomplete files")
 
 
 def test_files_sees_hostile_models_that_are_loaded(tmp_path, monkeypatch):
@@ -337,7 +339,7 @@ def test_files_sees_hostile_models_that_are_loaded(tmp_path, monkeypatch):
         ("exec('1')", "ran exec"),
         ("x = bytes(20_000_000)", "took 20 MB"),
         ("raise KeyError('format')", "KeyError instead of a refusal"),
-        ("raise ValueError('no')", "not said in one sentence"),
+        ("raise ValueError('no')", "not reported in one sentence"),
     ],
 )
 def test_find_fault_names_what_a_hostile_file_did(tmp_path, monkeypatch, doing, seen):
@@ -357,15 +359,15 @@ def test_files_sees_damaged_tables_that_are_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("fault", "answered"),
     [
-        ("Lab._check_request = lambda self, request: None", {"foreign", "no token"}),
-        ("server.MAX_BODY_BYTES = 10**18", {"bodies"}),
+        ("Lab._check_request = lambda self, request: None", {"requests with a foreign", "requests without a token"}),
+        ("server.MAX_BODY_BYTES = 10**18", {"request bodies"}),
         ("server._parse_json = lambda body: {'page': '0123456789abcdef', 'do': 'open'}", {"unknown"}),
         ("server.HOST = '0.0.0.0'", {"the rest"}),
     ],
 )
 def test_server_sees_requests_that_are_answered(faulty, monkeypatch, fault, answered):
     require(find_spec("starlette") and find_spec("uvicorn"), "needs linearly[lab]")
-    monkeypatch.setattr(server, "ANSWER", 10.0)  # a body that never comes is waited for
+    monkeypatch.setattr(server, "ANSWER", 4.0)  # a body that never comes is waited for
     faulty(f"import linearly.lab.server as server\nfrom linearly.lab.server import Lab\n{fault}\n")
     wrong = failed(looked_at("server"))
     assert {word for word in answered if any(what.startswith(word) for what in wrong)} == answered
@@ -408,5 +410,5 @@ def test_run_reports_an_area_that_raises_and_goes_on(monkeypatch):
 
 
 def test_run_unknown_area_raises():
-    with pytest.raises(ValueError, match="no area 'speed'"):
+    with pytest.raises(ValueError, match="'speed' is not an area"):
         list(run(["speed"]))

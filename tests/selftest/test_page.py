@@ -45,12 +45,19 @@ def test_command_exit_code_is_1_on_failure(selftest, results, code):
 def test_command_prints_a_table(selftest, monkeypatch):
     pytest.importorskip("rich")
     monkeypatch.setenv("COLUMNS", "100")
-    code, out, err = selftest([PASSED, FAILED, ABSENT], "nist", "laws", "nist")
+    code, out, err = selftest([PASSED, FAILED, ABSENT], "nist", "laws", "nist", "--verbose")
     assert code == 1
     assert re.search(r"^nist +a \[b\] +1 digit +≥ 1 +passed *$", out, flags=re.M)
     assert "pip install 'linearly[lab]'" in out
     assert re.search(r"^2 passed, 2 failed, 2 not run   ", out, flags=re.M), "an area named twice is run once"
     assert err == "nist …\nlaws …\n"
+
+
+def test_command_prints_one_line_per_area_and_what_did_not_pass(selftest):
+    _, out, _ = selftest([PASSED, FAILED, ABSENT], "nist")
+    first, failed, absent, _ = out.splitlines()
+    assert first.startswith("nist          1 passed, 1 FAILED, 1 not run")
+    assert (failed.split(":")[0], absent.split(":")[0]) == ("  FAILED", "  not run")
 
 
 def test_command_without_area_runs_all(selftest):
@@ -140,7 +147,7 @@ def test_trust_page_is_of_a_full_run_without_failure():
     assert "| 0 violations in 10,000 cases |" in text
     assert "0 of 8,000" in text
     assert "0 damaged in 200 kills" in text
-    assert "| 5 kills: the same bits after 5, an explicit failure after 0 |" in text
+    assert "| 5 kills: identical bits after 5, an error after 0 |" in text
 
 
 def test_render_page_without_areas_says_not_run():

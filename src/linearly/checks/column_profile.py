@@ -19,7 +19,7 @@ from linearly.dataset.rows.tables import Chunk, Tables
 class Column:
     """The profile of some rows of a column; profiles of other rows add up."""
 
-    kind: str  # numbers, whole numbers, true/false, text, dates, other
+    kind: str  # numbers, integers, true/false, text, dates, other
     n: int = 0
     missing: int = 0
     infinite: int = 0
@@ -66,7 +66,7 @@ class Column:
     @property
     def numbers_rows(self) -> bool:
         """Whether the values number the rows: 1, 2, 3, … in any order."""
-        if self.kind != "whole numbers" or self.missing or self.n < 20 or self.high - self.low + 1 != self.n:
+        if self.kind != "integers" or self.missing or self.n < 20 or self.high - self.low + 1 != self.n:
             return False
         return self.total == self.n * (self.low + self.high) / 2 and len(self.levels) > min(self.n - 1, MAX_LEVELS)
 
@@ -110,7 +110,7 @@ def _profile_column(column: nw.Series[Any], counted: bool) -> Column:
         if counted and len(levels) <= MAX_LEVELS:
             counts = Counter(v for v in values.to_list() if v == v)
     profile = Column(kind, len(column), int(column.null_count()), levels=levels, counts=counts)
-    if kind not in ("numbers", "whole numbers"):
+    if kind not in ("numbers", "integers"):
         return profile
     numbers = np.asarray(column.drop_nulls().to_numpy(), dtype=np.float64)
     finite, missing = numbers[np.isfinite(numbers)], int(np.isnan(numbers).sum())
@@ -127,11 +127,11 @@ def _profile_column(column: nw.Series[Any], counted: bool) -> Column:
 
 
 def kind_of(dtype: nw.dtypes.DType) -> str:
-    """Return the kind of a column: true/false, whole numbers, numbers, text, dates or other."""
+    """Return the kind of a column: true/false, integers, numbers, text, dates or other."""
     if dtype == nw.Boolean:
         return "true/false"
     if dtype.is_integer():
-        return "whole numbers"
+        return "integers"
     if dtype.is_numeric():
         return "numbers"
     if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):

@@ -8,10 +8,11 @@ from typing import Any
 
 from linearly.checks.column_checks import find_codes, find_missing, find_numeric_text, find_unusable, inspect_target
 from linearly.checks.column_profile import Profile, profile_columns
-from linearly.checks.finding import Finding
+from linearly.checks.fit_options import make
 from linearly.checks.joint_checks import inspect_jointly
 from linearly.dataset.rows.tables import Tables, check_columns_known
 from linearly.dataset.sources import as_tables
+from linearly.findings import Finding
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def inspect_table(data: Any, target: str | None = None, weight: str | None = Non
     Returns
     -------
     Inspection
-        A profile of every column, and findings of level "ok", "note" or "problem".
+        A profile of every column, and findings of severity "OK", "Check" or "Problem".
 
     Raises
     ------
@@ -47,7 +48,7 @@ def inspect_table(data: Any, target: str | None = None, weight: str | None = Non
     Examples
     --------
     >>> found = inspect_table({"x": [1, 2, 4, 3], "unit": [5, 5, 5, 5], "y": [1.0, 2.1, 3.9, 3.2]}, target="y")
-    >>> [(one.about, one.text, one.remedy) for one in found.findings if one.level == "problem"]
+    >>> [(one.about, one.claim, one.remedy) for one in found.findings if one.severity == "Problem"]
     [('unit', 'is constant (5 in every row)', 'leave it out')]
     """
     tables = as_tables(data)
@@ -59,24 +60,27 @@ def inspect_table(data: Any, target: str | None = None, weight: str | None = Non
 
 def _iter_findings(tables: Tables, profile: Profile, target: str | None, weight: str | None) -> Iterator[Finding]:
     if profile.n == 0:
-        yield Finding("problem", "rows", "there are none", "give a file with rows")
+        yield make("no_rows")
         return
-    yield from find_missing(profile, target)
+    missing = list(find_missing(profile, target))
+    yield from missing
+    listed = {finding.about for finding in missing if finding.id == "mostly_missing"}
     usable = {}
     for name, column in profile.columns.items():
         if name in (target, weight):
             continue
         finding = find_numeric_text(tables, name, column) or find_unusable(name, column)
+        finding = finding if name else make("nameless")
         if finding is None:
             usable[name] = column
-        else:
+        elif finding.id != "too_many_missing" or name not in listed:
             yield finding
     yield from find_codes(tables, {name: c for name, c in profile.columns.items() if name != weight}, target)
     if target is not None:
         column = profile.columns[target]
-        doubt = find_numeric_text(tables, target, column, "the target ")
+        doubt = find_numeric_text(tables, target, column, is_target=True)
         yield from [doubt] if doubt else inspect_target(target, column)
     if not usable:
-        yield Finding("problem", "columns", "there is no column to predict from", stops=True)
+        yield make("no_columns")
         return
     yield from inspect_jointly(tables, profile, usable, target, weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,13 +15,24 @@ from linearly.algorithm.separability.budget import is_affordable
 from linearly.algorithm.separability.decide import separability
 from linearly.checks.column_checks import find_odd, holds_labels
 from linearly.checks.column_profile import Column, Profile
-from linearly.checks.finding import Finding, list_first, without
+from linearly.checks.fit_options import make, without
+from linearly.checks.missing_rows import compare_incomplete_rows
 from linearly.checks.target_leakage import exact_columns, levels_without_label
 from linearly.dataset.design.design import Design, DesignRows, design_of
 from linearly.dataset.rows.array_checks import as_labels
+from linearly.dataset.rows.block import Block
 from linearly.dataset.rows.tables import Tables
-from linearly.formatting import format_compact, pluralize, shown
+from linearly.findings import Finding
+from linearly.findings.repeated_rows import (
+    MIN_REPEATED_SHARE,
+    sample_compared,
+    share_repeated,
+    share_repeated_labels,
+)
+from linearly.findings.row_sample import Sample
+from linearly.formatting import format_compact, list_first, pluralize, shown
 from linearly.kernels.double_double import to_float64
+from linearly.kernels.matrices import dense_keeping_low_part
 
 MAX_CODED_LEVELS = 100  # of a column that is coded here
 MAX_COLUMNS = 2000  # after coding, up to which collinearity is looked for
@@ -28,6 +40,8 @@ FAR_FROM_ZERO = 1e6  # mean over standard deviation
 MAX_SCALE_RATIO = 1e6  # of standard deviations, from which it is worth a note
 COMPARABLE_SCALE = 10.0  # ratio of standard deviations
 MAX_INFLATION = 10.0  # variance inflation
+_N_LISTED = 6  # columns that a finding names
+MIN_ROWS_PER_COLUMN = 10
 N_FOLDS = 5  # of a cross-validated penalty, each of which needs a row
 
 
@@ -47,18 +61,23 @@ def inspect_jointly(
     labels = about is not None and holds_labels(about)
     design = (design.with_labels() if labels else design).fit(tables)
     p = len(design.names)
+    yield from _find_repeated_names(design)
     if p > MAX_COLUMNS:
         if profile.n <= p:
             yield _too_few_rows(profile.n, p, labels)
-        yield Finding("note", "columns", f"{p} columns after coding: collinearity is not looked for")
+        yield make("collinearity_not_checked", p=p)
         return
     gram = DesignRows(tables, replace(design, target=None, weight=None)).reduce(Gram.of)
     if gram.n < profile.n:
-        complete = f"{pluralize(gram.n, 'row')} of {profile.n:,} are without gaps"
-        yield Finding("note", "rows", f"{complete}; scale, collinearity and overlap are about those")
+        yield make("incomplete_rows", complete=gram.n, n=profile.n)
+        yield from compare_incomplete_rows(tables, design) if about is not None else ()
     if gram.n <= p:
         yield _too_few_rows(gram.n, p, labels)
         return
+    if about is not None and gram.n < MIN_ROWS_PER_COLUMN * p:
+        yield _few_rows(gram.n, p, labels)
+    if about is not None:
+        yield from _find_repeated_rows(tables, design, labels)
     yield from _inspect_scale(gram, design.names)
     # By its term, not by its name: a column may be called temp[C], and yet not be a level of one called temp.
     sources = tuple(term.label for term in design.terms for _ in range(term.width))
@@ -75,10 +94,39 @@ def inspect_jointly(
 
 
 def _too_few_rows(n: int, p: int, labels: bool) -> Finding:
-    text = f"{pluralize(n, 'complete row')} for {p} columns after coding: a fit would be arbitrary"
+    given: dict[str, Any] = {"n": pluralize(n, "complete row"), "p": p}
     if n < N_FOLDS or labels:
-        return Finding("problem", "rows", text, "use fewer columns, or a penalty: alpha=1", (("alpha", "1"),))
-    return Finding("problem", "rows", text, "use fewer columns, or a penalty, which RidgeCV chooses", (("cv", ""),))
+        return make("too_few_rows", "alpha", options=(("alpha", "1"),), **given)
+    return make("too_few_rows", options=(("cv", ""),), **given)
+
+
+def _few_rows(n: int, p: int, labels: bool) -> Finding:
+    variant = "alpha" if n < N_FOLDS or labels else ""
+    return make("few_rows", variant, n=pluralize(n, "complete row"), p=p, fewer="fewer columns, or " * (p > 1))
+
+
+def _find_repeated_rows(tables: Tables, design: Design, labels: bool) -> Iterator[Finding]:
+    rows = DesignRows(tables, replace(design, weight=None))
+    if labels:
+        assert design.target is not None
+        share = share_repeated_labels(rows, as_labels(design.target.classes))
+    else:
+        share = share_repeated(rows.reduce(_sample_numbers))
+    if share > MIN_REPEATED_SHARE:
+        yield make("repeated_rows", share=share)
+
+
+def _sample_numbers(block: Block) -> Sample:
+    y = np.asarray(block.y, dtype=np.float64).ravel()
+    return sample_compared(block, to_float64(dense_keeping_low_part(block.X)), y.__getitem__)
+
+
+def _find_repeated_names(design: Design) -> Iterator[Finding]:
+    """Yield the columns whose name is also that of the intercept, or of a level of another column."""
+    counts = Counter(["Intercept", *design.names])
+    for term in design.terms:
+        if term.plain is not None and counts[term.plain] > 1:
+            yield make("repeated_name", about=term.plain, options=without(term.plain))
 
 
 # --- scale ----------------------------------------------------------------------------------------
@@ -88,17 +136,15 @@ def _inspect_scale(gram: Gram, names: tuple[str, ...]) -> Iterator[Finding]:
     mean, spread = _means(gram), _spreads(gram, max(gram.n - 1, 1))
     far = np.flatnonzero((spread > 0) & (np.abs(mean) > FAR_FROM_ZERO * spread))
     for j in far[:6]:
-        text = f"is far from zero: mean {mean[j]:.4g}, spread {spread[j]:.2g}"
-        yield Finding("note", names[j], text, "linearly copes; subtract the mean for other software")
+        yield make("far_from_zero", about=names[j], mean=mean[j], spread=spread[j])
     varied = np.flatnonzero(spread > 0)
     low, high = (varied[np.argmin(spread[varied])], varied[np.argmax(spread[varied])]) if len(varied) else (0, 0)
     if spread[high] > COMPARABLE_SCALE * spread[low]:
-        ends = (f"{format_compact(float(f'{spread[j]:.2g}'))} ({names[j]})" for j in (low, high))
-        level = "note" if spread[high] > MAX_SCALE_RATIO * spread[low] else "ok"
-        text = f"standard deviations range from {' to '.join(ends)}"
-        yield Finding(level, "scale", text, "rescale them for ridge and the perceptrons")
+        smallest, largest = (f"{format_compact(float(f'{spread[j]:.2g}'))} ({names[j]})" for j in (low, high))
+        name = "extreme_scale" if spread[high] > MAX_SCALE_RATIO * spread[low] else "scale"
+        yield make(name, low=smallest, high=largest)
     elif not len(far):
-        yield Finding("ok", "scale", "columns are of comparable size")
+        yield make("comparable_scale")
 
 
 def _means(gram: Gram) -> NDArray[np.float64]:
@@ -125,8 +171,8 @@ def _find_collinear(
     independent = [j for j in range(len(names)) if j not in dependent]
     combined = [j for j in dependent if squares[j] > 0]
     for j in combined[:12]:
-        text = _describe_combination(j, independent, correlation, gram, names)
-        yield Finding("problem", names[j], text, "leave it out", without(sources[j]))
+        relation = _describe_combination(j, independent, correlation, gram, names)
+        yield make("aliased", about=names[j], relation=relation, options=without(sources[j]))
     inflation = np.ones(len(independent))
     if len(independent) > 1:
         inflation = np.diagonal(np.linalg.pinv(correlation[np.ix_(independent, independent)]))
@@ -134,13 +180,12 @@ def _find_collinear(
     for k in high[:6]:
         j = independent[k]
         near = max((i for i in independent if i != j), key=lambda i: abs(correlation[i, j]))
-        text = f"is nearly a combination of others (VIF {inflation[k]:.3g}), nearest {names[near]}"
-        text += f", correlation {correlation[near, j]:.3f}"
-        yield Finding("note", names[j], text, f"leave one of them out{penalty}")
+        given: dict[str, Any] = {"inflation": inflation[k], "nearest": names[near], "correlation": correlation[near, j]}
+        yield make("collinear", about=names[j], penalty=penalty, **given)
     if not combined and not high:
         worst = int(np.argmax(inflation)) if len(independent) > 1 else None
         largest = "" if worst is None else f" (largest VIF {inflation[worst]:.2f}, {names[independent[worst]]})"
-        yield Finding("ok", "collinearity", f"none{largest}{exceptions}")
+        yield make("not_collinear", largest=largest, exceptions=exceptions)
 
 
 def _dependent_columns(gram: Gram) -> list[int]:
@@ -168,15 +213,15 @@ def _describe_combination(j: int, independent: list[int], correlation: Any, gram
         own = correlation[np.ix_(independent, independent)]
         share = np.linalg.lstsq(own, correlation[independent, j], rcond=None)[0]
         parts = [names[i] for i, b in zip(independent, share, strict=True) if abs(b) > 1e-6]
-        return f"is a combination of {list_first(parts)}"
+        return f"combination of {list_first(parts, _N_LISTED)}"
     mean, spread = _means(gram), _spreads(gram)
     if correlation[i, j] > 0 and all(
         np.isclose(sizes[i], sizes[j], rtol=1e-9, atol=1e-9 * spread[i]) for sizes in (spread, mean)
     ):
-        return f"is a duplicate of {names[i]}"
+        return f"duplicate of {names[i]}"
     times = np.sign(correlation[i, j]) * spread[j] / spread[i]
     multiple = np.isclose(mean[j], times * mean[i], rtol=1e-9, atol=1e-9 * spread[j])
-    return f"is a {'multiple' if multiple else 'linear function'} of {names[i]}"
+    return f"{'multiple' if multiple else 'linear function'} of {names[i]}"
 
 
 # --- the target -----------------------------------------------------------------------------------
@@ -188,14 +233,13 @@ def _find_leakage(tables: Tables, design: Design, sources: tuple[str, ...]) -> I
     if not columns:
         return
     assert design.target is not None
-    names, target = list_first([design.names[j] for j in columns]), design.target.factor.label
+    names, target = list_first([design.names[j] for j in columns], _N_LISTED), design.target.factor.label
     if len(columns) == 1:
-        source, text = sources[columns[0]], f"the target is a linear function of {names}, without an error"
-        remedy = f"is {source} known before {target} is? If not, leave it out"
-        yield Finding("problem", target, text, remedy, without(source))
+        source = sources[columns[0]]
+        given: dict[str, Any] = {"relation": "linear function", "names": names, "column": source}
+        yield make("leakage", about=target, options=without(source), **given)
         return
-    text = f"the target is a combination of {names}, without an error"
-    yield Finding("problem", target, text, f"leave out those that are not known before {target} is")
+    yield make("leakage", "several", about=target, relation="combination", names=names)
 
 
 def _find_levels_without_label(tables: Tables, design: Design, name: str, n_levels: int) -> Iterator[Finding]:
@@ -204,30 +248,26 @@ def _find_levels_without_label(tables: Tables, design: Design, name: str, n_leve
     if not lacking:
         return
     level, label = lacking[0]
-    few = f"{len(lacking):,} of its {n_levels:,} levels have no row of some label"
-    text = f"{few} ({shown(level)} none of {shown(label)}): those rows can be told apart for certain, "
-    text += "and logistic regression has no estimate with it"
-    yield Finding("problem", name, text, "group its levels, alpha=1, or leave it out", (("alpha", "1"),))
+    given: dict[str, Any] = {"lacking": len(lacking), "k": n_levels, "example": shown(level), "label": shown(label)}
+    yield make("levels_without_label", about=name, options=(("alpha", "1"),), **given)
 
 
 def _inspect_separability(tables: Tables, design: Design, n: int, exceptions: str) -> Finding:
     assert design.target is not None
     name, n_classes = design.target.factor.label, len(design.target.classes)
     if not is_affordable("check", n, len(design.names), n_classes - 1):
-        return Finding("note", name, "separability is not looked for in so many rows")
+        return make("separability_not_checked", about=name)
     blocks = [block for block in DesignRows(tables, design) if len(block)]
     y = as_labels(design.target.classes)[np.concatenate([block.y for block in blocks])]
     if len(np.unique(y)) < 2:
-        return Finding("problem", name, "the complete rows have one label only", "fill the gaps first")
+        return make("one_label", about=name)
     certificate = separability(np.concatenate([block.X for block in blocks]), y, names=design.names)
     if certificate.verdict == "undecided":
-        return Finding("note", name, "whether the labels can be separated was not decided: the search takes too long")
+        return make("separability_undecided", about=name)
     if certificate.verdict == "overlapping":
-        text = f"labels overlap{exceptions}: logistic regression has an estimate; a plain perceptron never settles"
-        return Finding("ok", name, text)
-    apart = "without an error" if certificate.verdict == "separable" else "but for ties"
+        return make("overlapping", about=name, exceptions=exceptions)
+    apart = "without an error" if certificate.verdict == "separable" else "except for ties"
     columns = ", ".join(column for column, _ in certificate.separating_columns[:4])
     by = f"by {'a hyperplane' if n_classes == 2 else 'linear scores'} in {columns}"
     rule = "; ".join(certificate.rules[:2]) or by
-    remedy = 'logistic regression has no estimate: alpha=1, or model="lda"; or does a column give the answer away?'
-    return Finding("problem", name, f"labels can be told apart {apart} ({rule})", remedy, (("alpha", "1"),))
+    return make("separable", about=name, apart=apart, rule=rule, options=(("alpha", "1"),))

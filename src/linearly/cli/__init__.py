@@ -15,6 +15,7 @@ In reading order:
     compare      linearly compare
     predict      linearly predict, evaluate
     models       linearly show, diff, merge, export
+    questions    linearly anova, ask, means, table
     pages        linearly report, lab
     demo         linearly demo
     selftest     linearly selftest

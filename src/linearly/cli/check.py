@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.errors import as_sentence, with_option_names
-from linearly.cli.fit_view import Column, layout_table, shorten_apart, table_width
+from linearly.cli.errors import with_option_names
+from linearly.cli.fit_view import COLOURS, Column, format_finding, layout_table, table_width
 from linearly.cli.inputs import read_tables
 from linearly.cli.options import (
     common_options,
@@ -27,19 +28,15 @@ from linearly.cli.terminal import (
     print_json,
     print_out,
     quote_word,
-    shorten_words,
-    style,
     terminal_width,
     visible_width,
-    wrap_text,
 )
-from linearly.formatting import format_compact, pluralize, shorten
+from linearly.formatting import format_compact, pluralize, shorten_names
 
 if TYPE_CHECKING:
-    from linearly.checks import Finding
     from linearly.dataset.rows.tables import Tables
+    from linearly.findings import Finding
 
-_COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
 _MAX_COLUMNS = 40  # listed
 _MIN_LETTERS = 12  # of a name and of the values that are shown
 
@@ -50,14 +47,21 @@ _MIN_LETTERS = 12  # of a name and of the values that are shown
 @without_option
 @weight_option
 @na_option
+@click.option("--strict", is_flag=True, help="Exit with code 1 if a problem is found.")
 @common_options
 def check(
-    data: str, target: str | None, without: tuple[str, ...], weight: str | None, na: tuple[str, ...], as_json: bool
-) -> None:
-    """Look at DATA before any fit: what will go wrong, and the remedy.
+    data: str,
+    target: str | None,
+    without: tuple[str, ...],
+    weight: str | None,
+    na: tuple[str, ...],
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Find problems in DATA before a fit, and how to fix them.
 
-    Columns and their kinds, missing values, constant, duplicate and collinear columns by name, identifiers, scale,
-    counts of labels, and whether the labels can be told apart without an error. The exit code is 0 whatever is found.
+    Reports the kind of each column, missing values, constant, duplicate and collinear columns, identifiers, scales,
+    label counts, and whether a hyperplane separates the labels. The exit code is 0 unless --strict is given.
 
     \b
     Example:
@@ -73,24 +77,26 @@ def check(
         check_columns_known([*without, *([weight] if weight is not None else [])], tables.schema)
         for name, role in ((target, "--target"), (weight, "--weight")):
             if name in without:
-                raise click.UsageError(f"{role} {name} and --without {name} contradict each other: leave one out.")
+                raise click.UsageError(f"{role} {name} and --without {name} contradict each other. Remove one.")
         tables = tables.select([name for name in tables.schema if name not in without])
         inspected = inspect_table(tables, target, weight)
     found = [_with_options(finding) for finding in inspected.findings]
     columns = [_describe_column(name, column) for name, column in inspected.profile.columns.items()]
     n = inspected.profile.n
-    counts = {level: sum(one.level == level for one in found) for level in _COLOURS}
+    counts = {severity: sum(one.severity == severity for one in found) for severity in COLOURS}
+    code = int(strict and counts["Problem"] > 0)
     if as_json:
-        print_json({"rows": n, "columns": columns, "findings": [one._asdict() for one in found], "counts": counts})
-        return
+        print_json({"rows": n, "columns": columns, "findings": [asdict(one) for one in found], "counts": counts})
+        return code
     print_out(f"{bold(data)}   {pluralize(n, 'row')}   {pluralize(len(columns), 'column')}\n")
     print_out("\n".join([*_column_table(columns, target, weight), ""]))
-    for finding in sorted(found, key=lambda one: list(_COLOURS).index(one.level)):
-        print_out(_format_finding(finding))
-    total = f"{pluralize(counts['problem'], 'problem')}, {pluralize(counts['note'], 'note')}"
-    print_out(f"\n{total if counts['problem'] + counts['note'] else 'nothing stands in the way'}")
+    for finding in sorted(found, key=lambda one: list(COLOURS).index(one.severity)):
+        print_out(format_finding(asdict(finding)))
+    total = f"{pluralize(counts['Problem'], 'problem')}, {pluralize(counts['Check'], 'point')} to check"
+    print_out(f"\n{total if counts['Problem'] + counts['Check'] else 'No problem was found.'}")
     if target is not None and data != "-" and not any(one.stops for one in found):
         print_err(f"next: {_fit_command(data, target, without, weight, found, na)}")
+    return code
 
 
 def _with_options(finding: Finding) -> Finding:
@@ -101,7 +107,7 @@ def _with_options(finding: Finding) -> Finding:
     without = f": --without {format_names(column)}"
     remedy = re.sub(r"\bleave (it|the column) out\b", lambda match: match[0] + without, remedy)
     remedy += ": --without" if remedy.startswith("leave out those") else ""
-    return finding._replace(remedy=remedy, options=tuple((f"--{flag}", value) for flag, value in finding.options))
+    return replace(finding, remedy=remedy, options=tuple((f"--{flag}", value) for flag, value in finding.options))
 
 
 def _fit_command(
@@ -125,7 +131,7 @@ def _describe_column(name: str, column: Any) -> dict[str, Any]:
     n_levels = len(column.levels)
     row: dict[str, Any] = {"column": name, "kind": column.kind, "missing": column.missing}
     row |= {"levels": n_levels if 0 < n_levels <= MAX_LEVELS else None, "many": n_levels > MAX_LEVELS}
-    if column.kind in ("numbers", "whole numbers") and column.high >= column.low:
+    if column.kind in ("numbers", "integers") and column.high >= column.low:
         row |= {"low": column.low, "high": column.high, "mean": column.total / max(column.present - column.infinite, 1)}
     elif column.kind in ("text", "true/false"):
         row["examples"] = sorted(map(str, column.levels))[:5]
@@ -144,7 +150,7 @@ def _column_table(rows: list[dict[str, Any]], target: str | None, weight: str | 
     if not any(columns[-1].cells):
         columns.pop()
     room = terminal_width() - table_width(columns) - 4  # for names and values
-    names = shorten_apart([row["column"] for row in shown], max(room - _MIN_LETTERS, _MIN_LETTERS))
+    names = shorten_names([row["column"] for row in shown], max(room - _MIN_LETTERS, _MIN_LETTERS), middle_first=True)
     columns.insert(0, Column("column", names))
     room = max(room - max(map(visible_width, ["column", *names])), _MIN_LETTERS)
     values = map(_format_values, shown)
@@ -159,11 +165,3 @@ def _format_values(row: dict[str, Any]) -> str:
         return f"{low} to {high}, mean {mean}"
     more = " …" if row["many"] or (row["levels"] or 0) > 5 else ""
     return ", ".join(one if one == " ".join(one.split()) else repr(one) for one in row.get("examples", ())) + more
-
-
-def _format_finding(finding: Any) -> str:
-    lead = f"{finding.level:<8} "
-    text = f"{shorten(finding.about)}: {finding.text}"
-    if finding.remedy:
-        text = f"{as_sentence(text)} {as_sentence(finding.remedy[0].upper() + finding.remedy[1:])}"
-    return style(lead[:8], _COLOURS[finding.level]) + wrap_text(shorten_words(text), lead)[8:]

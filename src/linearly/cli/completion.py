@@ -19,7 +19,7 @@ _INSTALL = {
 @common_options
 @click.pass_context
 def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
-    """Print what makes SHELL complete commands and options.
+    """Print a shell completion script for SHELL.
 
     \b
     Examples:

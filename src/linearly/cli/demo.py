@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from linearly.cli.inputs import check_output
-from linearly.cli.options import check_suffix, common_options
+from linearly.cli.options import check_suffix, common_options, force_option
 from linearly.cli.terminal import print_err, print_json, print_out, print_result
 from linearly.demos import NAMES, TITLES
 
@@ -13,13 +13,17 @@ from linearly.demos import NAMES, TITLES
 @click.command()
 @click.argument("name", type=click.Choice(NAMES), default=NAMES[0])
 @click.option("--list", "listed", is_flag=True, help="List the demos.")
-@click.option("--data", metavar="FILE", help="A file of your own: digits (.npz), spam (SMS, spambase) or ecoli.data.")
-@click.option("--output", "-o", metavar="FILE", help="The page to write.  [default: linearly-NAME.html]")
+@click.option(
+    "--data", metavar="FILE", help="Data file to use instead: digits (.npz), spam (SMS, spambase) or ecoli.data."
+)
+@click.option("--output", "-o", metavar="FILE", help="HTML file to write.  [default: linearly-NAME.html]")
+@force_option
 @common_options
-def demo(name: str, listed: bool, data: str | None, output: str | None, as_json: bool) -> None:
-    """Tell a story with models, proofs and their numbers, and write it as a page with pictures.
+def demo(name: str, listed: bool, data: str | None, output: str | None, force: bool, as_json: bool) -> None:
+    """Run a worked example, and write it as an HTML page.
 
-    digits, loans, spam and wine need no file and no network; ecoli is fetched from OpenML, or given with --data.
+    Results are printed, and the page shows them with plots. The examples digits, loans, spam and wine need no file and
+    no network. ecoli is downloaded from OpenML, or read from --data.
 
     \b
     Examples:
@@ -34,7 +38,7 @@ def demo(name: str, listed: bool, data: str | None, output: str | None, as_json:
         return
     path = output or f"linearly-{name}.html"
     check_suffix(path, "the page", ".html", ".htm")
-    check_output(output, data)
+    check_output(path, data, force=force)
     from pathlib import Path
 
     from linearly.demos import tell

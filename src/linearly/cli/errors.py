@@ -26,17 +26,25 @@ EXTRAS = {
 _OPTION_NAMES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r'\bchoose (missing|unseen)="(\w+)"', r"fit with --\1 \2"),
     (r"(Column ('[^',\"]+') is empty from .* fit without it)", r"\1: --without \2"),
-    (r"(contains NaN: .*)\. Drop the row or fill the gap first", r"\1. Fill the gap, or fit with --missing drop"),
+    (
+        r"(contains NaN: .*)\. Drop the row or fill in the value first",
+        r"\1. Fill in the value, or fit with --missing drop",
+    ),
     (r"\bna_values=\[(.*?)\]", lambda match: _na_options(match[1])),
-    (r'\b(missing|unseen|model|target|formula|weight|groups)="(\w[\w-]*)"', r"--\1 \2"),
-    (r'covariance="cluster" needs groups=:.*', "--param covariance=cluster needs --groups COLUMN."),
-    (r"\bgroups=(?=\s|$)", "--groups"),
-    (r'\b(method|covariance|solver|bias_reduction)="(\w+)"', r"--param \1=\2"),
+    (r'\bkind="(\w+)"', r"--interval \1"),
+    (r'\b(missing|unseen|model|target|formula|weight|groups|covariance)="(\w[\w-]*)"', r"--\1 \2"),
+    (r"--covariance (\w+) needs groups=.*", r"--covariance \1 needs --groups COLUMN."),
+    (r"as in at=\{'?([^:']+)'?: \[0, 1\]\}", r"as in --at '\1=0' --at '\1=1'"),
+    (r"\b(covariance|formula|groups|like|model|positive|target|unseen|weight)=(?=[\s.;,]|$)", r"--\1"),
+    (r'\b(method|solver|bias_reduction)="(\w+)"', r"--param \1=\2"),
+    (r"\bUse LinearDiscriminantAnalysis or LogisticRegression", "Use --model lda or --model logistic"),
+    (r"\btest linear combinations with hypotheses\(\)", "test linear combinations with linearly ask"),
     (r"\ba penalty, which RidgeCV chooses", "a penalty that cross-validation chooses: --cv"),
     (r"\balpha > 0", "--alpha above 0"),
     (r"\balpha=(\d)", r"--alpha \1"),
     (r"\b(Pocket|Averaged|Voted)Perceptron\b", lambda match: f"--model {match[1].lower()}"),
-    (r"\bexplain\(X, y\) says", "linearly check says"),
+    (r"\bcall explain\(X, y\) to", "run linearly check to"),
+    (r"\bCall explain\(X, y\) to", "Run linearly check to"),
     (r"ly\.fit\(data, like=model, …\)", "linearly fit DATA --like MODEL"),
 )
 _NOTE_SUFFIXES = (".txt", ".md")
@@ -71,17 +79,20 @@ def format_error(failure: BaseException) -> str:
     if isinstance(failure, ModuleNotFoundError):
         module = (failure.name or "").partition(".")[0]
         if module in EXTRAS:
-            return f"This needs {module}: pip install 'linearly[{EXTRAS[module]}]'."
+            return f"This command needs {module}. Run: pip install 'linearly[{EXTRAS[module]}]'."
         return as_sentence(str(failure))
     if isinstance(failure, OSError) and failure.strerror:
         return _format_os_error(failure)
     if isinstance(failure, MemoryError):
-        return "There is not enough memory for this. Use fewer columns, or a model that reads rows in passes."
+        return (
+            "The available memory is too small for this command. Use fewer columns, or a model that reads rows in "
+            "passes."
+        )
     message = as_sentence(with_option_names(str(failure)))
     message += _suggest_glob(message)
     if isinstance(failure, (ValueError, TypeError, ImportError, OSError, NotImplementedError)) and message:
         return message
-    return f"{type(failure).__name__}: {message} This should not happen; --debug shows where it comes from."
+    return f"{type(failure).__name__}: {message} This is a bug in linearly. Report it with the output of --debug."
 
 
 def _format_os_error(failure: OSError) -> str:
@@ -90,11 +101,11 @@ def _format_os_error(failure: OSError) -> str:
         cause = "" if isinstance(failure, FileNotFoundError) else f": {(failure.strerror or '').lower()}"
         return f"The directory {Path(path).parent} cannot be written to{cause}."
     if isinstance(failure, FileNotFoundError) and path:
-        return f"There is no file {path}.{suggest_files(path)}"
+        return f"The file {path} does not exist.{suggest_files(path)}"
     if isinstance(failure, IsADirectoryError):
-        return f"{path} is a directory: name a file."
+        return f"{path} is a directory. Name a file."
     if isinstance(failure, PermissionError):
-        return f"{path} may not be opened: permission denied."
+        return f"{path} cannot be opened: permission denied. Change its permissions."
     return as_sentence(f"{path}: {failure.strerror}" if path else str(failure.strerror))
 
 
@@ -107,6 +118,7 @@ def suggest_files(path: str) -> str:
         names = [entry.name for entry in missing.parent.iterdir()]
     except OSError:
         return ""
+    names = [name for name in names if name != missing.name]  # a link to no file
     near = get_close_matches(missing.name, names, n=3, cutoff=0.75)
     return f" Did you mean {' or '.join(str(missing.parent / name) for name in near)}?" if near else ""
 
@@ -122,7 +134,7 @@ def _suggest_quoting(failure: click.ClickException) -> str:
 
 def _suggest_glob(message: str) -> str:
     """Return a hint if a note among tables, such as README.txt, was read as one of them."""
-    match = re.match(r"(.+?): There is no column '(.+?)'", message)
+    match = re.match(r"(.+?): The column '(.+?)' does not exist", message)
     path = Path(match[1]) if match else None
     if match is None or path is None or not path.is_file():
         return ""

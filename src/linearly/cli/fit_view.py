@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from linearly.cli.errors import as_sentence
 from linearly.cli.fit_summary import model_title
 from linearly.cli.terminal import (
     bold,
@@ -16,11 +16,22 @@ from linearly.cli.terminal import (
     format_duration,
     format_percent,
     shorten_words,
+    style,
     terminal_width,
     visible_width,
     wrap_text,
 )
-from linearly.formatting import align_numbers, format_compact, format_p, format_p_clause, pluralize, shorten, visible
+from linearly.formatting import (
+    align_numbers,
+    format_compact,
+    format_p,
+    format_p_clause,
+    pluralize,
+    shorten,
+    shorten_names,
+    typeset_number,
+    visible,
+)
 
 if TYPE_CHECKING:
     from linearly.api import Model
@@ -28,9 +39,12 @@ if TYPE_CHECKING:
 MAX_TERMS = 40  # shown in full; of more, the first HEAD and the last TAIL
 HEAD, TAIL = 30, 5
 _MAX_LABEL = 30  # letters of a label in a table
+_MAX_CONFUSION = 12  # labels of a confusion matrix that is shown
 _MIN_NAME = 12  # letters of a name that are always shown
 _MAX_EXTRA_DECIMALS = 3  # decimals that are shown in every row though only some need them
 _MAX_DECIMALS = 9
+COLOURS = {"OK": "green", "Check": "yellow", "Problem": "red"}
+_NOT_ON_SCREEN = ("digits_enough",)  # the statistics state the digits
 Facts = dict[str, Any]
 
 
@@ -50,18 +64,46 @@ def fit_screen(facts: Facts) -> str:
     return "\n".join(parts)
 
 
-def format_evaluation(result: Any, model: Model) -> str:
-    """Return an evaluation under the name that `fit` uses for the model, with notes that fit the width."""
-    title = result.title.replace(type(model.estimator).__name__, model_title(model), 1)
-    text = str(replace(result, title=title))
-    for line in result.notes:
-        text = text.replace(line, wrap_text(line))
-    return text
+def evaluation_screen(result: Any, model: Model, findings: list[Facts]) -> str:
+    """Return everything that `evaluate` prints: a heading as that of `fit`, tables, notes and findings."""
+    on = format_columns(len(model.design.features), len(model.design.names))
+    parts = [bold(model_title(model)), model.design.formula or f"{model.target} on {on}", pluralize(result.n, "row")]
+    if result.kind == "binary":
+        parts.append(f"positive label {shorten(repr(result.labels[0]))}")
+    shown = ["", *map(format_finding, findings)] if findings else []
+    return "\n".join([flow_parts(parts, indent="  "), "", evaluation_tables(result), *shown])
+
+
+def evaluation_tables(result: Any) -> str:
+    """Return metrics with intervals, the confusion matrix and the metrics of each label, as tables of a screen."""
+    metrics = result.metrics
+    ends = [align_numbers(metrics[name]) for name in ("conf_low", "conf_high")]
+    lines = layout_table(
+        [
+            Column("metric", [name.replace("_", " ") for name in metrics["metric"].tolist()]),
+            Column("value", align_numbers(metrics["value"]), True),
+            Column(f"{100 * result.level:g}% interval", _format_intervals(*ends)),
+            Column("method", list(map(str, metrics["method"].tolist()))),
+        ]
+    )
+    if result.confusion is not None and len(result.labels) <= _MAX_CONFUSION:
+        lines += ["", *layout_table(_screen_columns(result.confusion))]
+    if result.per_class is not None:
+        lines += ["", *layout_table(_screen_columns(result.per_class))]
+    return "\n".join([*lines, *([""] if result.notes else []), *map(wrap_text, result.notes)])
+
+
+def _screen_columns(table: Any) -> list[Column]:
+    """Return the columns of a table of labels and numbers, without intervals; as many as fit."""
+    shown = [name for name in table.columns if not name.endswith(("_low", "_high"))]
+    first = Column(shown[0].replace("_", " "), _shorten_labels(table[shown[0]].tolist()))
+    numbers = [(name.replace("_", " "), table[name].tolist()) for name in shown[1:]]
+    return _append_fitting([first], numbers)[0]
 
 
 def advise_logistic(target: str, low: float, high: float) -> str:
     """Return the advice for a target of two numbers that is fitted as numbers."""
-    return f"{target} holds only {low:g} and {high:g}. The usual model of such a target is logistic: --model logistic."
+    return f"{target} contains only {low:g} and {high:g}. Fit a logistic regression instead: --model logistic."
 
 
 # --- heading and statistics
@@ -84,18 +126,21 @@ def _statistics(facts: Facts) -> list[str]:
     if found is None:
         return _training(facts)
     alpha = [f"alpha {facts['alpha']:.4g}"] if "alpha" in facts else []
+    if "n_active" in found:
+        return [flow_parts(_sparse_statistics(facts, found), indent="  ")]
     if "r_squared" in found:
         if alpha and facts.get("folds") and facts["alpha_chosen"]:
             alpha[0] += f", chosen by {facts['folds']} folds"
         sigma = format_compact(float(f"{found['sigma']:.4g}")) if not math.isnan(found["sigma"]) else "–"
-        f_test = [f"F {found['f_statistic']:.4g}, {format_p_clause(found['p_value'])}"]
+        for_weight = " for weight 1" if facts.get("weighted") else ""
+        f_test = [typeset_number(f"F {found['f_statistic']:.4g}") + f", {format_p_clause(found['p_value'])}"]
         parts = [
             f"R² {_three_decimals(found['r_squared'])}",
             f"adjusted {_three_decimals(found['adj_r_squared'])}",
-            f"σ {sigma} on {_degrees_of_freedom(found['df_residual'])} df",
+            f"σ {sigma}{for_weight} on {_degrees_of_freedom(found['df_residual'])} df",
             *(f_test if not math.isnan(found["f_statistic"]) else []),
             *alpha,
-            f"{pluralize(int(found['digits']), 'digit')} to trust",
+            pluralize(int(found["digits"]), "correct digit"),
         ]
         return [flow_parts(parts, indent="  ")]
     classes = facts["classes"]
@@ -111,18 +156,39 @@ def _statistics(facts: Facts) -> list[str]:
     return [flow_parts(parts, indent="  "), *_training(facts)]
 
 
+def _sparse_statistics(facts: Facts, found: Facts) -> list[str]:
+    chosen = f", chosen by {facts['folds']} folds" if facts.get("folds") else ""
+    mix = [f"l1_ratio {found['l1_ratio']:g}"] if found["l1_ratio"] != 1 else []
+    return [
+        f"{found['n_active']} of {pluralize(len(facts['columns']), 'coefficient')} not 0",
+        f"R² {_three_decimals(found['r_squared'])} on the training rows",
+        f"alpha {facts['alpha']:.4g}{chosen}",
+        *mix,
+    ]
+
+
 def _training(facts: Facts) -> list[str]:
     lines = []
     if "training" in facts:
         found = facts["training"]
-        right = f"right on {format_percent(found['accuracy'])} of the training rows"
+        right = f"correct on {format_percent(found['accuracy'])} of the training rows"
         always = f"(always {shorten(repr(found['commonest']))}: {format_percent(found['commonest_share'])})"
         lines.append(flow_parts([right, always], gap=" ", indent="  "))
+        if "cross_validated" in facts:
+            lines += _cross_validated(facts["cross_validated"])
     elif "training_error" in facts:
-        lines.append(f"right on {format_percent(1 - facts['training_error'])} of the training rows")
+        lines.append(f"correct on {format_percent(1 - facts['training_error'])} of the training rows")
     if "stopped_because" in facts:
         lines.append(wrap_text(facts["stopped_because"], f"{pluralize(facts['updates'], 'update')}, stopped: "))
     return lines
+
+
+def _cross_validated(found: Facts) -> list[str]:
+    low, high = (format_percent(found[name]) for name in ("conf_low", "conf_high"))
+    right = (
+        f"correct on {format_percent(found['accuracy'])} in {found['folds']}-fold cross-validation ({low} to {high})"
+    )
+    return [wrap_text(right)]
 
 
 def _three_decimals(value: float) -> str:
@@ -149,21 +215,35 @@ def _tables(facts: Facts) -> list[str]:
 def _term_table(facts: Facts) -> list[str]:
     """Return the table of terms with standard errors, intervals and p-values."""
     terms, n_hidden = _head_and_tail(facts["terms"])
+    if "std_error" not in terms[0]:
+        estimates = align_numbers([term["estimate"] for term in terms])
+        names = Column("term", [str(term["term"]) for term in terms])
+        return _with_gap(layout_table(_shorten_names([names, Column("estimate", estimates, True)])), n_hidden)
     columns = []
     if "label" in terms[0]:
         labels = [str(term["label"]) for term in terms]
         changed = [label if i == 0 or label != labels[i - 1] else "" for i, label in enumerate(labels)]
-        columns.append(Column("label", shorten_apart(changed, _MAX_LABEL)))
+        columns.append(Column("label", _shorten_labels(changed)))
     columns.append(Column("term", [str(term["term"]) for term in terms]))
-    columns += _estimate_columns(terms)
+    columns += _estimate_columns(terms, facts["level"])
+    if "statistic" in terms[0]:
+        heading = "z" if "odds_ratio" in terms[-1] else "t"
+        columns.append(Column(heading, [_format_statistic(term["statistic"]) for term in terms], right=True))
     columns.append(Column("p", [format_p(term["p_value"]) for term in terms], right=True))
+    for spare in ("z", "t"):
+        if _excess_width(columns) > 0:
+            columns = [column for column in columns if column.heading != spare]
     if any(column.heading == "odds ratio" for column in columns) and _excess_width(columns) > 0:
         columns = [column for column in columns if column.heading != "std. error"]
     columns, below = _with_term_remarks(columns, terms, _not_estimated(facts))
     return _with_gap(layout_table(_shorten_names(columns)), n_hidden) + below
 
 
-def _estimate_columns(terms: list[dict[str, Any]]) -> list[Column]:
+def _format_statistic(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}" if abs(value) < 1000 else f"{value:.3g}"
+
+
+def _estimate_columns(terms: list[dict[str, Any]], level: float) -> list[Column]:
     """Return the columns of estimates, standard errors, odds ratios if they are readable, and intervals."""
     import numpy as np
 
@@ -178,7 +258,7 @@ def _estimate_columns(terms: list[dict[str, Any]]) -> list[Column]:
         odds = [values(name) for name in ("odds_ratio", "odds_low", "odds_high")]
         ratio, low, high = _align_decimals(odds, odds[0] * numbers[1])
         columns.append(Column("odds ratio", ["" if cell.strip() == "–" else cell for cell in ratio], True))
-    return [*columns, Column("95 % interval", _format_intervals(low, high))]
+    return [*columns, Column(f"{100 * level:g}% interval", _format_intervals(low, high))]
 
 
 def _format_intervals(lows: list[str], highs: list[str]) -> list[str]:
@@ -190,7 +270,7 @@ def _format_intervals(lows: list[str], highs: list[str]) -> list[str]:
 def _not_estimated(facts: Facts) -> dict[str, str]:
     """Return the terms that have no estimate of their own, and why."""
     aliased, unidentified = set(facts.get("aliased", ())), facts.get("unidentified") or []
-    reasons = dict.fromkeys(aliased.intersection(unidentified), "combination of others")
+    reasons = dict.fromkeys(aliased.intersection(unidentified), "a combination of other columns")
     if len(unidentified) < len(facts["terms"]):  # else all terms are alike
         reasons |= {term: "not determined" for term in unidentified if term not in aliased}
     return reasons
@@ -247,7 +327,7 @@ def _align_points(cells: list[str]) -> list[str]:
 def _group_table(groups: list[dict[str, Any]]) -> list[str]:
     groups = groups[:MAX_TERMS]
     columns = [
-        Column("class", shorten_apart([str(group["class"]) for group in groups], _MAX_LABEL)),
+        Column("class", _shorten_labels([group["class"] for group in groups])),
         Column("rows", [f"{group['rows']:,}" for group in groups], True),
         Column("prior", [f"{group['prior']:.3f}" for group in groups], True),
     ]
@@ -261,7 +341,7 @@ def _group_table(groups: list[dict[str, Any]]) -> list[str]:
 def _score_table(coefficients: list[dict[str, Any]]) -> list[str]:
     shown, n_hidden = _head_and_tail(coefficients)
     classes = list(shown[0]["scores"])
-    titles = shorten_apart(list(map(str, classes)), _MAX_LABEL)
+    titles = _shorten_labels(classes)
     if len(classes) == 1:
         titles = [f"score of {titles[0]}"]
     scores = [(title, [row["scores"][k] for row in shown]) for title, k in zip(titles, classes, strict=True)]
@@ -289,7 +369,12 @@ def layout_table(columns: Sequence[Column]) -> list[str]:
     """Return lines of aligned text, headings first."""
     from linearly.table import Grid
 
-    rows = [list(map(_one_line, row)) for row in zip(*(column.cells for column in columns), strict=True)]
+    numbers = [column.right or "interval" in column.heading for column in columns]
+    cells = [
+        [typeset_number(cell) if is_number else cell for cell in column.cells]
+        for column, is_number in zip(columns, numbers, strict=True)
+    ]
+    rows = [list(map(_one_line, row)) for row in zip(*cells, strict=True)]
     lines = Grid([column.heading for column in columns], [column.right for column in columns], rows).text()
     del lines[1]  # the rule: headings are dim instead
     return [dim(lines[0]), *lines[1:]] if lines else lines
@@ -317,18 +402,12 @@ def _shorten_names(columns: list[Column]) -> list[Column]:
         excess = _excess_width(columns)
         if excess > 0 and column.heading in ("label", "term"):
             room = max(max(map(len, column.cells)) - excess, _MIN_NAME)
-            columns[j] = column._replace(cells=shorten_apart(column.cells, room))
+            columns[j] = column._replace(cells=shorten_names(column.cells, room, middle_first=True))
     return columns
 
 
-def shorten_apart(names: list[str], most: int) -> list[str]:
-    """Return names of so many letters: cut in the middle, at the start or at the end, wherever most stay different."""
-
-    def cut(name: str, head: int) -> str:
-        return name if len(name) <= most else f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
-
-    ways = [[cut(name, head) for name in names] for head in ((most - 1) * 2 // 3, 0, most - 1)]
-    return max(ways, key=lambda way: len(set(way)))
+def _shorten_labels(labels: Sequence[Any]) -> list[str]:
+    return shorten_names(list(map(str, labels)), _MAX_LABEL, middle_first=True)
 
 
 def _head_and_tail(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
@@ -348,39 +427,26 @@ def _with_gap(lines: list[str], n_hidden: int) -> list[str]:
 
 def _remarks(facts: Facts) -> list[str]:
     lines = []
-    if facts.get("constant") is not None:
-        always = f"{facts['target']} is {format_compact(facts['constant'])} in every row: there is nothing to explain"
-        lines.append(wrap_text(always, "target      "))
     clusters = facts.get("statistics", {}).get("n_clusters")
     if clusters is not None:
-        by = f"{pluralize(clusters, 'cluster')} by {facts['groups_column']}: t on {clusters - 1} df"
+        dof = "t on the df of each term" if "df_f" in facts["statistics"] else f"t on {clusters - 1} df"
+        by = f"{pluralize(clusters, 'cluster')} by {facts['groups_column']}: {dof}"
         lines.append(wrap_text(by, "clustered   "))
-    residuals = _residual_remarks(facts)
-    if residuals:
-        lines.append(flow_parts(["residuals", *residuals], indent="            "))
-    if facts.get("vif"):
+    if "findings" in facts:
+        lines += [format_finding(finding) for finding in facts["findings"] if finding["id"] not in _NOT_ON_SCREEN]
+    elif facts.get("vif"):
         lines.append(wrap_text(shorten_words(_collinearity(facts["vif"], set(facts["structural"]))), "columns     "))
-    if facts.get("separated"):
-        finite = "figures without standard errors" if facts["separation"] == "quasi-separable" else "these figures"
-        stopped = f"{finite} are where the search was stopped, not estimates"
-        lines.append(wrap_text(f"{stopped}; try --param bias_reduction=firth, or --alpha 1", "separable   "))
     return lines
 
 
-def _residual_remarks(facts: Facts) -> list[str]:
-    tests = {test["test"]: test["p_value"] for test in facts.get("tests", ())}
-    remarks = []
-    if "shapiro_wilk" in tests:
-        normal = "no evidence against normality" if tests["shapiro_wilk"] >= 0.05 else "not normal"
-        remarks.append(f"{normal} (Shapiro-Wilk {format_p_clause(tests['shapiro_wilk'])})")
-    if "breusch_pagan" in tests:
-        equal = tests["breusch_pagan"] >= 0.05
-        variance = "no evidence against equal variance" if equal else "unequal variance"
-        remarks.append(f"{variance} (Breusch-Pagan {format_p_clause(tests['breusch_pagan'])})")
-        if not equal and facts["covariance"] == "classical":
-            settable = facts["covariance_settable"]
-            remarks.append("try --param covariance=HC3" if settable else "take the intervals with care")
-    return remarks
+def format_finding(finding: Facts) -> str:
+    """Return a finding as wrapped lines: severity, claim, remedy."""
+    lead = f"{finding['severity']:<8} "
+    text = f"{shorten(finding['about'])}: {finding['claim']}" if finding["about"] else finding["claim"]
+    if finding["remedy"]:
+        remedy = finding["remedy"]
+        text = f"{as_sentence(text)} {as_sentence(remedy[0].upper() + remedy[1:])}"
+    return style(lead[:8], COLOURS[finding["severity"]]) + wrap_text(shorten_words(text), lead)[8:]
 
 
 def _collinearity(table: list[dict[str, Any]], structural: set[str]) -> str:
@@ -389,7 +455,7 @@ def _collinearity(table: list[dict[str, Any]], structural: set[str]) -> str:
         return f"collinear: {', '.join(collinear[:4])}{' …' if len(collinear) > 4 else ''} (see linearly check)"
     own = [row for row in table if row["term"] not in structural]
     if not own:
-        return "terms share columns, and are related by construction"
+        return "terms share columns and are correlated by construction"
     worst = max(own, key=lambda row: row["vif"])
     amount = "no" if worst["vif"] < 5 else "some" if worst["vif"] < 10 else "strong"
     return f"{amount} collinearity (largest VIF {worst['vif']:.3g}, {worst['term']})"

@@ -13,9 +13,10 @@ from linearly.cli.completion import completion
 from linearly.cli.demo import demo
 from linearly.cli.fit import fit
 from linearly.cli.models import diff, export, merge, show
-from linearly.cli.options import debug_option
+from linearly.cli.options import color_option, debug_option, quiet_option
 from linearly.cli.pages import lab, report
 from linearly.cli.predict import evaluate, predict
+from linearly.cli.questions import anova, ask, means, table
 from linearly.cli.selftest import selftest
 
 
@@ -45,7 +46,7 @@ class OrderedGroup(click.Group):
         except click.UsageError:
             near = get_close_matches(args[0], self.commands, n=2, cutoff=0.5)
             hint = f"Did you mean {' or '.join(near)}?" if near else f"The commands are {', '.join(self.commands)}."
-            raise click.UsageError(f"There is no command {args[0]!r}. {hint}", ctx) from None
+            raise click.UsageError(f"{args[0]!r} is not a command of linearly. {hint}", ctx) from None
 
 
 def print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -57,13 +58,19 @@ def print_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
         ctx.exit()
 
 
-@click.group(cls=OrderedGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=OrderedGroup, invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)  # fmt: skip
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Show the version."
 )
+@quiet_option
+@color_option
 @debug_option
-def cli() -> None:
-    """Linear models on your own files: fit, check, compare, predict, export.
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Fit, check, compare, deploy and explain linear models from your own files.
 
     \b
     Example:
@@ -71,12 +78,15 @@ def cli() -> None:
       linearly fit    carseats.csv --target Sales -o model.json
       linearly report model.json carseats.csv -o report.html
 
-    DATA is a CSV, Parquet or Arrow file, a directory, a quoted glob, or - for standard input. Answers go to standard
-    output, all else to standard error. Every command takes --json and --help.
+    DATA is a CSV, Parquet or Arrow file, a directory, a quoted glob, or - for standard input. Results go to standard
+    output, everything else to standard error. Every command accepts --json and --help.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 for command in (
-    demo, check, fit, compare, show, predict, evaluate, report, diff, merge, export, lab, selftest, completion,
+    demo, check, fit, compare, show, anova, ask, means, table, predict, evaluate, report, diff, merge, export, lab,
+    selftest, completion,
 ):  # fmt: skip
     cli.add_command(command)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from linearly.cli.errors import suggest_files
 from linearly.cli.progress import Progress
+from linearly.cli.terminal import print_note
 
 if TYPE_CHECKING:
     from linearly.api import Model
@@ -19,14 +20,25 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
+own_process = False  # whether `main` runs as the command, not inside another program
+
 _MAX_DENOMINATOR = 1000  # of the share of rows that is held out
 _SAMPLE_BYTES = 2**20  # of a text file, from which its number of rows is estimated
+_HEAD_BYTES = 4096  # of a file, in which its author is named
+_OWN_FILES = {  # what the head of a file contains if linearly wrote it
+    ".json": b'"linearly model"',
+    ".html": b'name="generator" content="linearly ',
+    ".htm": b'name="generator" content="linearly ',
+    ".md": b"# Trust: promises",
+}
 
 
 def read_tables(data: str, progress: Progress) -> WatchedTables:
     """Return the tables of a path, a glob, a directory, a URL, or - for standard input."""
     from linearly.dataset.files.tables import file_tables
 
+    if own_process:
+        _keep_pandas_out_of_pyarrow()
     try:
         tables = file_tables(_rereadable(data))
     except FileNotFoundError as failure:
@@ -34,19 +46,48 @@ def read_tables(data: str, progress: Progress) -> WatchedTables:
     return WatchedTables(tables, progress, _estimate_rows(tables))
 
 
+def _keep_pandas_out_of_pyarrow() -> None:
+    """Keep pyarrow from importing pandas at its first conversion, which takes 0.4 s and 50 MB.
+
+    pyarrow looks for pandas once. A process in which no code but the command runs has no data frame to convert.
+    """
+    if "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pa.scalar(0)
+    finally:
+        sys.meta_path.remove(_NoPandas)
+
+
+class _NoPandas:
+    """A finder of modules for which pandas is not installed."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+
 def load_model(path: str) -> Model:
     """Return the model in a file."""
     from linearly.api import load
 
     if not os.path.exists(path):
-        raise FileNotFoundError(f"There is no model file {path}.{suggest_files(path)}")
+        raise FileNotFoundError(f"The model file {path} does not exist.{suggest_files(path)}")
     if os.path.isdir(path):
-        raise IsADirectoryError(f"{path} is a directory: name a model file.")
+        raise IsADirectoryError(f"{path} is a directory. Name a model file.")
     return load(path)
 
 
-def check_output(path: str | None, *inputs: str | None) -> None:
-    """Raise if an output is also read, or if its directory does not exist; called before any work."""
+def check_output(path: str | None, *inputs: str | None, force: bool = False) -> None:
+    """Raise if an output cannot or must not be written; called before any work.
+
+    A model file or a page replaces only files of its own kind, unless `force` is set. For other formats, whose files
+    do not name their author, a note announces the replacement.
+    """
     if path is None:
         return
     from linearly.dataset.files.locations import check_not_overwriting
@@ -54,7 +95,21 @@ def check_output(path: str | None, *inputs: str | None) -> None:
     check_not_overwriting(path, *inputs)
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
-        raise FileNotFoundError(f"{path}: there is no directory {folder}.")
+        raise FileNotFoundError(
+            f"{path} cannot be written, because the directory {folder} does not exist. Create it first."
+        )
+    if force or not os.path.isfile(path):
+        return
+    mark = next((mark for suffix, mark in _OWN_FILES.items() if path.lower().endswith(suffix)), None)
+    if mark is None:
+        print_note(f"{path} exists and will be replaced.")
+    elif os.path.getsize(path) and mark not in _head(path):
+        raise FileExistsError(f"{path} exists, and linearly did not write it. Name another file, or add --force.")
+
+
+def _head(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(_HEAD_BYTES)
 
 
 def _rereadable(data: str) -> Any:
@@ -102,14 +157,15 @@ class _DerivedTables:
 
     tables: Tables
     one_shot = False
+    ordered = True
     n_partitions = None  # commands read files here
 
     def __post_init__(self) -> None:
         self.schema = self.tables.schema
 
     def reduce_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
-        """Return the sum of f over the partitions of the tables."""
-        return self.tables.reduce_partitions(f)
+        """Raise, because tables in this process have no partitions."""
+        raise TypeError(f"{type(self).__name__} has no partitions. Call reduce on its rows.")
 
     def select(self, columns: Sequence[str]) -> Self:
         """Return the same rows with some of the columns."""
@@ -155,7 +211,7 @@ class _Watched(Generic[S]):
     @property
     def takes_columns(self) -> bool:
         """Whether f takes columns."""
-        from linearly.dataset.rows.block import takes_columns
+        from linearly.dataset.rows.column_matrix import takes_columns
 
         return takes_columns(self.f)
 
@@ -185,7 +241,9 @@ class SplitTables(_DerivedTables):
 
         total = self.tables.reduce(reduce_chunk)
         if not total.kept:
-            raise ValueError(f"--holdout {float(self.share):g} of {total.rows:,} rows leaves none on one side.")
+            raise ValueError(
+                f"--holdout {float(self.share):g} of {total.rows:,} rows leaves no row on one side. Change the share."
+            )
         value: S = total.value
         return value
 
@@ -208,5 +266,17 @@ def split_rows(tables: Tables, share: float) -> tuple[SplitTables, SplitTables]:
     """Return the rows to fit to, and those held out."""
     fraction = Fraction(share).limit_denominator(_MAX_DENOMINATOR)
     if not 0 < fraction < 1:
-        raise ValueError(f"A share of {share:g} leaves nothing on one side: hold out between 0.001 and 0.999.")
+        raise ValueError(f"--holdout {share:g} is out of range. Use a share between 0.001 and 0.999.")
     return SplitTables(tables, fraction, False), SplitTables(tables, fraction, True)
+
+
+def label_of(model: Model, text: str | None) -> Any:
+    """Return the label of a model that is written like the text of --positive; None without a text."""
+    if text is None:
+        return None
+    if not model.classes:
+        raise ValueError(f"--positive requires labels, but the model predicts numbers ({model.target}). Remove it.")
+    for label in model.classes:
+        if str(label) == text:
+            return label
+    raise ValueError(f"{text!r} is not a label of the model. Choose one of {', '.join(map(str, model.classes[:12]))}.")

@@ -25,12 +25,16 @@ def main(args: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as missing:
         if missing.name != "click":
             raise
-        print("error: The command line needs click: pip install 'linearly[cli]'.", file=sys.stderr)
+        print("error: The command line needs click. Run: pip install 'linearly[cli]'.", file=sys.stderr)
         return 1
+    from linearly.cli import inputs
     from linearly.cli.errors import format_error
-    from linearly.cli.terminal import print_err, print_error, warning_printer
+    from linearly.cli.terminal import print_err, print_error, set_color, set_quiet, warning_printer
 
     debug = "--debug" in words
+    set_color("auto")
+    set_quiet(False)
+    inputs.own_process = args is None
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = warning_printer(everything=debug)
@@ -44,15 +48,15 @@ def main(args: Sequence[str] | None = None) -> int:
             print_err(f"try: {failure.ctx.command_path if failure.ctx is not None else 'linearly'} --help")
             return failure.exit_code
         except (click.Abort, KeyboardInterrupt):
-            print_error("Stopped. No half-written file is left.", "interrupted")
+            print_error("Every output file is complete or unchanged.", "interrupted")
             return 130
         except (BrokenPipeError, PipeClosed):
-            sys.stdout = None  # nobody reads it, so it must not be flushed
+            sys.stdout = None  # the pipe has no reader, so flushing it would raise
             return PIPE_CLOSED
         except Exception as failure:
             if debug:
                 import traceback
 
-                print_err(traceback.format_exc())
+                traceback.print_exc()
             print_error(format_error(failure))
             return 1

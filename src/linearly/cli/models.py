@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from functools import reduce
 from operator import add
 from typing import Any
@@ -12,8 +13,17 @@ import click
 from linearly.cli.fit_summary import model_facts
 from linearly.cli.fit_view import fit_screen
 from linearly.cli.inputs import check_output, load_model
-from linearly.cli.options import check_suffix, common_options, model_argument
-from linearly.cli.terminal import bold, print_err, print_json, print_out, print_result, print_saved, wrap_text
+from linearly.cli.options import check_suffix, common_options, force_option, model_argument
+from linearly.cli.terminal import (
+    bold,
+    print_err,
+    print_json,
+    print_out,
+    print_result,
+    print_saved,
+    typeset_table,
+    wrap_text,
+)
 from linearly.formatting import pluralize
 
 
@@ -35,43 +45,46 @@ def show(model: str, as_json: bool) -> None:
 @click.argument("second", metavar="B", type=click.Path())
 @common_options
 def diff(first: str, second: str, as_json: bool) -> None:
-    """What changed from model A to model B: term by term, and a test of all terms together.
+    """Compare model B with model A, term by term.
 
-    No data are read: model files carry their summaries. For linear models the test is Chow's, for logistic ones Wald's.
+    A joint test compares all terms. No data are read: model files contain their summaries. The error variances of the
+    two models may differ.
 
     \b
     Example:
       linearly diff january.json february.json
     """
-    from linearly.inference.difference import chow, diff
+    from linearly.findings.difference import diff, joint_finding
+    from linearly.inference.difference import joint_test
     from linearly.table import Table
 
     a, b = load_model(first), load_model(second)
     table = diff(a, b)
     if not as_json:
         bare = Table({name: table[name] for name in table.columns})
-        print_out(f"{bold(a.target)}   {first} → {second}\n\n{bare}\n")
+        print_out(f"{bold(a.target)}   {first} → {second}\n\n{typeset_table(str(bare))}\n")
         for line in table.notes:
             print_out(wrap_text(line))
         return
     facts: dict[str, Any] = {"first": first, "second": second, "terms": table, "notes": table.notes}
-    if hasattr(a.estimator, "solution_") and not a.classes:
-        try:
-            facts["chow"] = chow(a.estimator, b.estimator)
-        except ValueError:
-            facts["chow"] = None
+    facts["findings"] = [asdict(joint_finding(a, b))]
+    try:
+        facts["joint_test"] = joint_test(a, b)
+    except ValueError:
+        facts["joint_test"] = None
     print_json(facts)
 
 
 @click.command()
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path())
-@click.option("--output", "-o", metavar="FILE", required=True, help="Save the merged model: all.json.")
+@click.option("--output", "-o", metavar="FILE", required=True, help="Model file to save, such as all.json.")
+@force_option
 @common_options
-def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
-    """Merge models of different rows into the model of all rows, without the rows.
+def merge(models: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
+    """Merge models fitted to different rows, without those rows.
 
-    Works for models that are read off a sum: linear, ridge, lda, qda, least-squares. Fit the later ones with --like the
-    first, so that all read their columns alike.
+    The result equals the model fitted to all rows. Linear, ridge, lasso, elastic-net, lda, qda and least-squares models
+    can be merged. Fit later models with --like FIRST_MODEL, so that all have the same columns and levels.
 
     \b
     Example:
@@ -80,9 +93,9 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
       linearly merge january.json february.json -o both.json
     """
     if len(models) < 2:
-        raise click.UsageError("Name at least two model files to merge.")
+        raise click.UsageError("MODEL... needs at least two files. Name the models to merge.")
     check_suffix(output, "a model file", ".json")
-    check_output(output, *models)
+    check_output(output, *models, force=force)
     merged = reduce(add, map(load_model, models))
     merged.save(output)
     facts = model_facts(merged) | {"merged": list(models), "saved": output}
@@ -93,18 +106,18 @@ def merge(models: tuple[str, ...], output: str, as_json: bool) -> None:
 
 @click.command()
 @model_argument
-@click.option("--to", "kind", type=click.Choice(["sql", "onnx", "python"]), required=True, help="What to write.")
-@click.option("--dialect", metavar="NAME", help="Of SQL: duckdb, sqlite, postgres, bigquery, snowflake, … [duckdb]")
-@click.option("--table", metavar="NAME", help="The table that the SQL reads. [data]")
-@click.option("--float32", "narrow", is_flag=True, help="Write ONNX in single precision, for runtimes without float64.")
-@click.option("--output", "-o", metavar="FILE", help="Write to a file; ONNX needs one.")
+@click.option("--to", "kind", type=click.Choice(["sql", "onnx", "python"]), required=True, help="Format to write.")
+@click.option("--dialect", metavar="NAME", help="SQL dialect: duckdb, sqlite, postgres, bigquery, …  [default: duckdb]")
+@click.option("--table", metavar="NAME", help="Table that the SQL reads.  [default: data]")
+@click.option("--float32", "narrow", is_flag=True, help="Use single precision in ONNX, for runtimes without float64.")
+@click.option("--output", "-o", metavar="FILE", help="File to write; required for ONNX.  [default: standard output]")
 @common_options
 def export(
     model: str, kind: str, dialect: str | None, table: str | None, narrow: bool, output: str | None, as_json: bool
 ) -> None:
-    """Write a model as SQL, as ONNX, or as a Python function without dependencies.
+    """Write a model as SQL, ONNX or a Python function.
 
-    What is written is checked against the model before it is given out.
+    The export has no dependencies except its runtime. It is compared with the model before it is written.
 
     \b
     Examples:
@@ -113,11 +126,11 @@ def export(
       linearly export model.json --to python -o predict.py
     """
     if kind != "sql" and (dialect or table):
-        raise click.UsageError("--dialect and --table are for --to sql.")
+        raise click.UsageError("--dialect and --table need --to sql. Remove them.")
     if kind != "onnx" and narrow:
-        raise click.UsageError("--float32 is for --to onnx.")
+        raise click.UsageError("--float32 needs --to onnx. Remove it.")
     if kind == "onnx" and output is None:
-        raise click.UsageError("ONNX is not text: name a file with -o model.onnx.")
+        raise click.UsageError("--to onnx needs an output file. Add -o model.onnx.")
     check_output(output, model)
     fitted = load_model(model)
     text = None
@@ -135,7 +148,7 @@ def export(
 
         text = to_python(fitted)
     if text is not None and output is not None:
-        from linearly.export.atomic_file import write_atomic
+        from linearly.dataset.files.atomic_file import write_atomic
 
         write_atomic(output, text.encode())
     if as_json:

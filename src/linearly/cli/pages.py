@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from linearly.cli.errors import suggest_files
-from linearly.cli.inputs import check_output, load_model, read_tables
-from linearly.cli.options import check_suffix, common_options, data_argument, model_argument, target_option
+from linearly.cli.inputs import check_output, label_of, load_model, read_tables
+from linearly.cli.options import (
+    check_suffix,
+    common_options,
+    data_argument,
+    force_option,
+    model_argument,
+    positive_option,
+    target_option,
+)
 from linearly.cli.progress import Progress
 from linearly.cli.terminal import print_json, print_saved
 
@@ -25,21 +33,26 @@ if TYPE_CHECKING:
 @click.command()
 @model_argument
 @data_argument
-@click.option("--output", "-o", metavar="FILE", default="report.html", show_default=True, help="The page to write.")
-@click.option("--no-rows", is_flag=True, help="Leave out every value of a single row.")
+@click.option("--output", "-o", metavar="FILE", default="report.html", show_default=True, help="HTML file to write.")
+@click.option("--no-rows", is_flag=True, help="Omit the values of individual rows.")
+@positive_option
+@force_option
 @common_options
-def report(model: str, data: str, output: str, no_rows: bool, as_json: bool) -> None:
-    """Write one self-contained page about a model and the rows of DATA: pictures, tests, influence.
+def report(model: str, data: str, output: str, no_rows: bool, positive: str | None, force: bool, as_json: bool) -> None:
+    """Write an HTML page about a model and the rows of DATA.
+
+    The page is self-contained. It shows the fit, plots, tests and influential rows.
 
     \b
     Example:
       linearly report model.json carseats.csv -o report.html
     """
     check_suffix(output, "a report", ".html", ".htm")
-    check_output(output, data, model)
+    check_output(output, data, model, force=force)
     fitted = load_model(model)
     with Progress() as progress:
-        write_report(fitted, output, read_tables(data, progress), no_rows=no_rows)
+        label = label_of(fitted, positive)
+        write_report(fitted, output, read_tables(data, progress), no_rows=no_rows, positive=label)
     if as_json:
         print_json({"saved": output, "rows": progress.rows})
     else:
@@ -52,32 +65,56 @@ def write_report(model: Model, path: str, data: Tables, **options: Any) -> None:
         model.report(path, data, commands=True, **options)
     except ValueError as failure:
         if "Input y contains infinity" in str(failure) and not math.isfinite(model.glance()["sigma"][0]):
-            cause = f"{model.target} is so large that its squares leave float64, and a page would show no number"
-            raise ValueError(f"{cause}: rescale {model.target}.") from None
+            cause = f"Squaring {model.target} exceeds the float64 range, so no figure can be computed"
+            raise ValueError(f"{cause}. Rescale {model.target}.") from None
         raise
 
 
 @click.command()
 @click.argument("data", metavar="[DATA]", required=False)
-@click.option("--x", metavar="COLUMN", help="The column across.")
-@click.option("--y", metavar="COLUMN", help="The column upwards.")
+@click.option("--x", metavar="COLUMN", help="Column for the x axis.")
+@click.option("--y", metavar="COLUMN", help="Column for the y axis.")
 @target_option
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the server; 0 takes a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Port to listen on; 0 picks a free port.",
+)
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+@click.option(
+    "--export", "export_to", metavar="DIR", help="Directory to write the lab to, as a static site without a server."
+)
+@click.option("--pyodide", metavar="DIR", help="Pyodide directory to copy with --export, for use without a network.")
 @common_options
 def lab(
-    data: str | None, x: str | None, y: str | None, target: str | None, port: int, no_browser: bool, as_json: bool
+    data: str | None,
+    x: str | None,
+    y: str | None,
+    target: str | None,
+    port: int,
+    no_browser: bool,
+    export_to: str | None,
+    pyodide: str | None,
+    as_json: bool,
 ) -> None:
-    """Open a page where models are drawn as they learn, on your rows or on points you click.
+    """Open a page that draws models as they are fitted.
 
-    The server answers to this computer alone, and stops with Ctrl-C.
+    Models are fitted to two columns of DATA, or to points that you place on the page. The server accepts connections
+    from this computer only. Stop it with Ctrl-C. With --export, the page runs Python in the browser, without a
+    server.
 
     \b
     Examples:
       linearly lab
+      linearly lab --export site
       linearly lab iris.csv --x petal_length --y petal_width --target species
     """
-    from linearly.lab.server import serve
+    if pyodide is not None and export_to is None:
+        raise click.UsageError("--pyodide needs --export DIR. Add --export DIR.")
+    if data is None and (x or y or target):
+        raise click.UsageError("--x, --y and --target require DATA. Pass a data file.")
 
     def announce(url: str) -> None:
         if as_json:
@@ -85,6 +122,14 @@ def lab(
             sys.stdout.flush()
 
     if data is not None and data != "-" and not glob.has_magic(data) and "://" not in data and not os.path.exists(data):
-        raise FileNotFoundError(f"There is no file {data}.{suggest_files(data)}")
+        raise FileNotFoundError(f"The file {data} does not exist. Check the path.{suggest_files(data)}")
+    if export_to is not None:
+        from linearly.lab.export_site import export_site
+
+        page = str(export_site(export_to, data, x, y, target, pyodide))
+        print_json({"saved": page}) if as_json else print_saved(page)
+        return
+    from linearly.lab.server import serve
+
     with suppress(KeyboardInterrupt):  # Ctrl-C is how the lab ends
         serve(data, x=x, y=y, target=target, port=port, open_browser=not no_browser, announce=announce)

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.fit_view import format_evaluation
-from linearly.cli.inputs import check_output, load_model, read_tables
-from linearly.cli.options import common_options, data_argument, level_option, model_argument, names_option
+from linearly.cli.fit_view import evaluation_screen
+from linearly.cli.inputs import check_output, label_of, load_model, read_tables
+from linearly.cli.options import (
+    common_options,
+    data_argument,
+    level_option,
+    model_argument,
+    names_option,
+    positive_option,
+)
 from linearly.cli.progress import Progress
 from linearly.cli.terminal import check_stdout_open, print_err, print_json, print_note, print_out, print_saved
 from linearly.formatting import pluralize, shorten
@@ -23,41 +30,61 @@ if TYPE_CHECKING:
 @click.command()
 @model_argument
 @data_argument
-@click.option("--output", "-o", metavar="FILE", help="Write to a .csv, .csv.gz or .parquet file.")
-@names_option("--keep", "Columns of DATA to write beside.")
 @click.option(
-    "--escape-formulas", is_flag=True, help="Write texts such as =1+1 so that no spreadsheet runs them: '=1+1."
+    "--output", "-o", metavar="FILE", help="File to write: .csv, .csv.gz or .parquet.  [default: standard output]"
 )
+@names_option("--keep", "Columns of DATA to copy to the output, comma-separated.")
+@click.option(
+    "--escape-formulas", is_flag=True, help="Prefix text such as =1+1 with ', so that a spreadsheet does not run it."
+)
+@click.option(
+    "--interval",
+    type=click.Choice(["confidence", "prediction"]),
+    is_flag=False,
+    flag_value="confidence",
+    help="Interval to add as columns low and high. Without a value: confidence.",
+)
+@level_option
 @common_options
 def predict(
-    model: str, data: str, output: str | None, keep: tuple[str, ...], escape_formulas: bool, as_json: bool
+    model: str,
+    data: str,
+    output: str | None,
+    keep: tuple[str, ...],
+    escape_formulas: bool,
+    interval: str | None,
+    level: float,
+    as_json: bool,
 ) -> None:
-    """Predict the target for the rows of DATA, which need not have it.
+    """Predict the target for the rows of DATA.
 
-    Rows stream through: memory does not grow with their number. Without -o the answers go to standard output as CSV.
-    Models with probabilities write one column a label.
+    Memory does not grow with the number of rows. Models with probabilities write one column per label. Linear, ridge
+    and logistic models support --interval. The interval of a probability is a confidence interval.
 
     \b
     Examples:
-      linearly predict model.json new.csv -o answers.parquet --keep customer
+      linearly predict model.json new.csv -o predictions.parquet --keep customer
       linearly predict model.json new.csv | head
     """
     from linearly.models.estimability import NotEstimable
 
     if output is not None and not output.lower().endswith((".csv", ".csv.gz", ".parquet", ".pq")):
-        raise click.UsageError(f"{output}: write to a file that ends in .csv, .csv.gz or .parquet.")
+        raise click.UsageError(f"--output {output} has an unknown ending. Use .csv, .csv.gz or .parquet.")
     if escape_formulas and (as_json if output is None else not output.lower().endswith((".csv", ".csv.gz"))):
-        raise click.UsageError("--escape-formulas is for CSV: leave it out.")
+        raise click.UsageError("--escape-formulas needs CSV output. Remove it.")
     if output is None:
         check_stdout_open()
     if as_json and output is None and "warnings" in keep:
-        raise click.UsageError("--json has a list of that name: leave --keep warnings out, or write to a file with -o.")
+        raise click.UsageError(
+            "--keep warnings conflicts with the warnings in --json. Write to a file with -o instead."
+        )
     check_output(output, data, model)
     fitted = load_model(model)
     missing = MissingCounter(fitted)
     with Progress() as progress, NotEstimable():
         tables: Tables = read_tables(data, progress)
-        predictions = fitted.iter_predictions(tables, keep=keep, watch=missing)
+        ends = None if interval is None else (level, interval)
+        predictions = fitted.iter_predictions(tables, keep=keep, watch=missing, interval=ends)
         if output is not None:
             from linearly.dataset.files.writers import write_tables
 
@@ -138,18 +165,21 @@ def _write_csv(predictions: Iterable[Mapping[str, Any]], escape_formulas: bool) 
 @click.command()
 @model_argument
 @data_argument
-@click.option("--positive", metavar="LABEL", help="Which of two labels precision and recall are about.")
+@positive_option
 @level_option
 @common_options
 def evaluate(model: str, data: str, positive: str | None, level: float, as_json: bool) -> None:
-    """How good a model is on DATA that has the target: figures with intervals, confusion matrix.
+    """Evaluate a model on DATA that contains the target.
+
+    Prints metrics with intervals, and the confusion matrix of a classifier.
 
     \b
     Example:
       linearly evaluate model.json test.csv --positive yes
     """
+    from linearly.cli.fit_summary import findings_of_evaluation
     from linearly.dataset.rows.tables import check_columns_known
-    from linearly.evaluation.evaluate import evaluate as evaluate_estimator
+    from linearly.evaluation.evaluate import evaluate_rows
 
     fitted = load_model(model)
     with Progress() as progress:
@@ -157,28 +187,17 @@ def evaluate(model: str, data: str, positive: str | None, level: float, as_json:
         assert fitted.design.target is not None
         check_columns_known(fitted.design.target.factor.required_columns, tables.schema, "target column")
         rows = fitted.design_rows(tables)
-        result = evaluate_estimator(fitted.estimator, rows, positive=_label(fitted, positive), level=level)
+        result = evaluate_rows(fitted, rows, positive=label_of(fitted, positive), level=level)
+        findings = findings_of_evaluation(fitted, result)
     if not as_json:
-        print_out(format_evaluation(result, fitted))
+        print_out(evaluation_screen(result, fitted, findings))
         if rows.n_dropped:
-            print_note(f"{rows.n_dropped:,} of {rows.n_rows:,} rows are left out, having missing values.")
+            print_note(f"{rows.n_dropped:,} of {rows.n_rows:,} rows have missing values and were left out.")
         return
     parts = {name: getattr(result, name) for name in ("metrics", "confusion", "per_class", "calibration")}
     print_json(
         {"model": fitted.model, "target": fitted.target, "rows": result.n, "dropped": rows.n_dropped}
         | {"level": level, "labels": result.labels}
         | {name: table for name, table in parts.items() if table is not None}
-        | {"notes": result.notes}
+        | {"notes": result.notes, "findings": findings}
     )
-
-
-def _label(model: Model, text: str | None) -> Any:
-    """Return the label that is written like the text."""
-    if text is None:
-        return None
-    if not model.classes:
-        raise ValueError(f"--positive is for labels; the model predicts numbers ({model.target}).")
-    for label in model.classes:
-        if str(label) == text:
-            return label
-    raise ValueError(f"There is no label {text!r}: the model knows {', '.join(map(str, model.classes[:12]))}.")

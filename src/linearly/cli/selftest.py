@@ -1,4 +1,4 @@
-"""`linearly selftest`: whether the installed package is right on this machine, with figures."""
+"""`linearly selftest`: check the installed package on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from linearly.cli.options import common_options
+from linearly.cli.inputs import check_output
+from linearly.cli.options import check_suffix, common_options, force_option
 from linearly.cli.terminal import format_duration, print_err, print_json, print_out, print_saved, terminal_width
 from linearly.selftest import AREAS
 
@@ -22,26 +23,40 @@ COLOURS = {"passed": "green", "FAILED": "bold red", "not run": "yellow"}
 
 @click.command()
 @click.argument("areas", nargs=-1, metavar="[AREA]...", type=click.Choice(list(AREAS)))
-@click.option("--long", "long", is_flag=True, help="The full runs: the better part of an hour instead of a minute.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 64), default=1, help="Areas at once, each in its own process.")
-@click.option("--output", "-o", metavar="FILE", help="A page (.md) with the results; areas it has from before stay.")
+@click.option(
+    "--long", "long", is_flag=True, help="Run the full checks, which take most of an hour instead of a minute."
+)
+@click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Number of areas to run at once, each in its own process.",
+)
+@click.option("--output", "-o", metavar="FILE", help="Markdown page to write; results for other areas are kept.")
+@click.option("--verbose", "-v", is_flag=True, help="Print every check, not one line per area.")
+@force_option
 @common_options
-def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, as_json: bool) -> int:
-    """See whether the installed package is right on this machine.
+def selftest(
+    areas: tuple[str, ...], long: bool, jobs: int, output: str | None, verbose: bool, force: bool, as_json: bool
+) -> int:
+    """Check that linearly computes correctly on this machine.
 
     \b
     AREA is any of these; without one, all are run.
-      nist          digits of NIST's reference data sets
-      extreme       hostile scales, against exact fractions
-      splits        any blocks, threads, files; Dask and Spark with --long
-      laws          what must not change a model, on random data
-      digits        claimed digits after + and −, and of weighted fits
-      separability  verdicts and proofs, against exact fractions
-      files         kill -9 while saving, Ctrl-C, hostile and damaged files
-      server        what the lab's server refuses
+      nist          correct digits on NIST's reference data sets
+      extreme       extreme scales, compared with rational arithmetic
+      splits        equal results for all blocks, threads and files (--long: Dask, Spark)
+      laws          changes of the data that must not change a model
+      digits        reported digits of added, subtracted and weighted fits
+      separability  verdicts and proofs, checked in rational arithmetic
+      verdicts      coverage of intervals, size and power of tests, simulated
+      files         kill -9 while saving, Ctrl-C, damaged and malicious files
+      server        requests that the lab's server must refuse
 
-    No network is used. Where an optional part is missing, the table says how to install it, and the line counts as not
-    run. The exit code is 1 if anything failed, or if nothing could be run.
+    No network is used. A check whose optional package is missing counts as not run. The exit code is 1 if a check
+    failed, or if none could be run.
 
     \b
     Examples:
@@ -49,19 +64,22 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
       linearly selftest nist laws
       linearly selftest --long --jobs 2 --output trust.md
     """
-    if output is not None and not output.lower().endswith(".md"):
-        raise click.UsageError(f"{output}: the page must end in .md.")
+    check_suffix(output, "the page", ".md")
+    check_output(output, force=force)
     chosen = list(dict.fromkeys(areas or AREAS))
     found: dict[str, list[Result]] = {}
     seconds: dict[str, float] = {}
-    for area, (results, took) in zip(chosen, _looked_at(chosen, long, jobs), strict=True):
+    for area, (results, took) in zip(chosen, _run_areas(chosen, long, jobs), strict=True):
         found[area], seconds[area] = results, took
     verdicts = [result.verdict for results in found.values() for result in results]
     counts = {verdict.lower(): verdicts.count(verdict) for verdict in COLOURS}
     if as_json:
         print_json({"long": long, "counts": counts, "seconds": seconds, "results": _rows(found)})
     else:
-        _draw(found)
+        if verbose:
+            _draw(found)
+        else:
+            print_out("\n".join(_area_line(area, found[area], seconds[area]) for area in found))
         total = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
         print_out(f"{total}   {format_duration(sum(seconds.values()))}")
     if output is not None:
@@ -72,7 +90,7 @@ def selftest(areas: tuple[str, ...], long: bool, jobs: int, output: str | None, 
 def _write(output: str, found: dict[str, list[Result]], seconds: dict[str, float], long: bool, jobs: int) -> None:
     from pathlib import Path
 
-    from linearly.export.atomic_file import write_atomic
+    from linearly.dataset.files.atomic_file import write_atomic
     from linearly.selftest.page import measured, parse_page, render_page
 
     old = parse_page(Path(output).read_text(encoding="utf-8")) if Path(output).exists() else {}
@@ -81,8 +99,8 @@ def _write(output: str, found: dict[str, list[Result]], seconds: dict[str, float
     print_saved(output)
 
 
-def _looked_at(areas: list[str], long: bool, jobs: int) -> Iterator[tuple[list[Result], float]]:
-    """The results of each area and the seconds they took, in order."""
+def _run_areas(areas: list[str], long: bool, jobs: int) -> Iterator[tuple[list[Result], float]]:
+    """Yield the results of each area and the seconds they took, in order."""
     if jobs == 1:
         for area in areas:
             with _progress(area) as tell:
@@ -113,7 +131,7 @@ def _results(area: str, long: bool, tell: Callable[[int, int], None] | None = No
 
 @contextmanager
 def _progress(area: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error, or a line where that is no terminal."""
+    """Show a progress bar on standard error, or print a line if that is not a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         print_err(f"{area} …")
         yield lambda done, total: None
@@ -141,6 +159,14 @@ def _rows(found: dict[str, list[Result]]) -> list[dict[str, Any]]:
     ]
 
 
+def _area_line(area: str, results: list[Result], seconds: float) -> str:
+    """Return the counts of an area on one line, followed by the checks that failed or did not run."""
+    counts = [(sum(result.verdict == verdict for result in results), verdict) for verdict in COLOURS]
+    line = f"{area:<12}  {', '.join(f'{n} {verdict}' for n, verdict in counts if n):<28}  {format_duration(seconds)}"
+    others = [result for result in results if result.verdict != "passed"]
+    return "\n".join([line, *(f"  {result.verdict}: {result.what}: {result.figure}" for result in others)])
+
+
 def _draw(found: dict[str, list[Result]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -155,8 +181,8 @@ def _draw(found: dict[str, list[Result]]) -> None:
     table.add_column("verdict", no_wrap=True)
     for area, results in found.items():
         for k, result in enumerate(results):
-            # Text, not str: [lab] in a sentence is no markup.
-            told = (area if k == 0 else "", result.what, result.figure, result.required)
-            table.add_row(*map(Text, told), Text(result.verdict, style=COLOURS[result.verdict]))
+            # Text, not str: rich would read [lab] in a sentence as markup.
+            cells = (area if k == 0 else "", result.what, result.figure, result.required)
+            table.add_row(*map(Text, cells), Text(result.verdict, style=COLOURS[result.verdict]))
         table.add_section()
     Console(width=terminal_width()).print(table)

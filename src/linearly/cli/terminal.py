@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from linearly.cli.errors import as_sentence, with_option_names
-from linearly.formatting import HIDDEN, pluralize, shorten, visible
+from linearly.formatting import HIDDEN, pluralize, shorten, typeset_number, visible
 
 MIN_WIDTH = 60
 _FILE_WIDTH = 100  # of text that goes to a file or a pipe
+_LONGEST_WORD = 50
 _LEVEL = re.compile(r"(?<=\S)\[([^\[\]]+)\]")
 # Styles are marks that no text of a user can contain, because they are drawn anew for each process. They become escape
 # sequences only after every escape in a name, a level or a file has been made visible.
@@ -32,9 +32,29 @@ _STYLES: dict[str, Any] = {
 _ESCAPES = {name: click.style("", **how, reset=False) for name, how in _STYLES.items()} | {"end": click.style("")}
 _MARK = re.compile(f"{_KEY}<({'|'.join(_ESCAPES)})>")
 _shown_warnings: list[dict[str, str]] = []  # by `warning_printer`, for JSON
+_color: bool | None = None  # None: click decides by the stream
+_quiet = False
 
 
 # --- printing
+
+
+def set_color(when: str) -> None:
+    """Use colors "always", "never", or with "auto" if the stream is a terminal and NO_COLOR is not set."""
+    global _color
+    automatic = False if os.environ.get("NO_COLOR") else None
+    _color = {"always": True, "never": False}.get(when, automatic)
+
+
+def set_quiet(quiet: bool) -> None:
+    """Print results and errors only, without notes, progress and next steps."""
+    global _quiet
+    _quiet = quiet
+
+
+def is_quiet() -> bool:
+    """Return whether only results and errors are printed."""
+    return _quiet
 
 
 def terminal_width() -> int:
@@ -47,18 +67,19 @@ def terminal_width() -> int:
 def print_out(text: str = "") -> None:
     """Print to standard output."""
     check_stdout_open()
-    click.echo(_with_escapes(text))
+    click.echo(_with_escapes(text), color=_color)
 
 
 def print_err(text: str) -> None:
-    """Print to standard error."""
-    click.echo(_with_escapes(text), err=True)
+    """Print to standard error, unless --quiet is given."""
+    if not _quiet:
+        click.echo(_with_escapes(text), err=True, color=_color)
 
 
 def check_stdout_open() -> None:
     """Raise `ValueError` if standard output is closed, as by `>&-`: Python has no stream for it then."""
     if sys.stdout is None:
-        raise ValueError("Standard output is closed, so the answer cannot be written. Redirect it to a file.")
+        raise ValueError("Standard output is closed, so the result cannot be written. Redirect it to a file.")
 
 
 def print_note(text: str) -> None:
@@ -68,7 +89,7 @@ def print_note(text: str) -> None:
 
 def print_error(text: str, kind: str = "error") -> None:
     """Print what went wrong to standard error."""
-    print_err(style(f"{kind}: ", "red", "bold") + text)
+    click.echo(_with_escapes(style(f"{kind}: ", "red", "bold") + text), err=True, color=_color)
 
 
 def print_saved(path: str | os.PathLike[str]) -> None:
@@ -91,23 +112,10 @@ def print_json(value: Any, indent: int | None = 2, *, columns: bool = False) -> 
     """
     if isinstance(value, dict) and (_shown_warnings or not columns):
         value = {**value, "warnings": list(_shown_warnings)}
-    text = json.dumps(_json_value(value), ensure_ascii=False, indent=indent, allow_nan=False)
+    from linearly.table import json_value
+
+    text = json.dumps(json_value(value, list), ensure_ascii=False, indent=indent, allow_nan=False)
     print_out(HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))  # the same JSON, without control characters
-
-
-def _json_value(value: Any) -> Any:
-    """Return Python's own numbers, strings, lists and dicts; a Table becomes a list of its rows."""
-    if isinstance(value, dict):
-        return {str(key): _json_value(part) for key, part in value.items()}
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if hasattr(value, "tolist"):
-        return _json_value(value.tolist())
-    if isinstance(value, Iterable):
-        return [_json_value(part) for part in value]
-    return str(value)
 
 
 def warning_printer(everything: bool = False) -> Callable[..., None]:
@@ -173,10 +181,10 @@ def flow_parts(parts: Sequence[str], gap: str = "   ", indent: str = "") -> str:
     return "\n".join(lines)
 
 
-def shorten_words(text: str, most: int = 50) -> str:
+def shorten_words(text: str) -> str:
     """Return text in one line, with long words and long levels in brackets cut in the middle."""
-    text = _LEVEL.sub(lambda match: f"[{shorten(match[1], most)}]", text)
-    return " ".join(shorten(word, most) for word in text.split())
+    text = _LEVEL.sub(lambda match: f"[{shorten(match[1], _LONGEST_WORD)}]", text)
+    return " ".join(shorten(word, _LONGEST_WORD) for word in text.split())
 
 
 def quote_word(word: str) -> str:
@@ -188,6 +196,12 @@ def quote_word(word: str) -> str:
 
 
 # --- numbers
+
+
+def typeset_table(text: str) -> str:
+    """Return the text of a table with typographic numbers, each as wide as before."""
+    text = re.sub(r"-?[\d.]+e[+-]?\d+", lambda found: typeset_number(found[0]).rjust(len(found[0])), text)
+    return typeset_number(text)
 
 
 def format_columns(columns: int, terms: int) -> str:
@@ -205,7 +219,7 @@ def format_duration(seconds: float) -> str:
 
 def format_percent(share: float) -> str:
     """Return a share as a percentage with one decimal."""
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f}%"
 
 
 def format_size(path: str | os.PathLike[str]) -> str:

@@ -1,10 +1,10 @@
-"""Turn whatever users have their data in into `Tables`: frames, dicts, files, streams and tables on a cluster."""
+"""Convert data of any container to `Tables`: frames, dicts, files, streams and tables on a cluster."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -17,6 +17,7 @@ from linearly.dataset.design.zero_weights import fit_design
 from linearly.dataset.rows.block import is_frame
 from linearly.dataset.rows.level_spelling import spell_level
 from linearly.dataset.rows.tables import FrameTables, Tables
+from linearly.exceptions import ColumnTypeWarning, warn_at_caller
 
 
 def as_tables(data: Any) -> Tables:
@@ -39,7 +40,9 @@ def as_tables(data: Any) -> Tables:
     if is_frame(data):
         return FrameTables(data)
     if nw.dependencies.is_into_series(data):
-        raise TypeError("A series is one column: give a data frame with the target and the features.")
+        raise TypeError(
+            "data= is a series, which is a single column. Pass a data frame with the target and the features."
+        )
     if isinstance(data, (str, os.PathLike, list, tuple)) or hasattr(data, "read"):
         from linearly.dataset.files.tables import file_tables
 
@@ -49,7 +52,8 @@ def as_tables(data: Any) -> Tables:
 
         return stream_tables(data)
     raise TypeError(
-        f"Data must be a data frame, a dict of columns, a path or a table on a cluster, not {type(data).__name__}."
+        "data must be a data frame, a dict of columns, a path or a table on a cluster, not "
+        f"{type(data).__name__}. Pass one of these."
     )
 
 
@@ -59,24 +63,30 @@ def read_as(data: Any, design: Design) -> Tables:
 
 
 def frame_of(columns: dict[str, Any]) -> Any:
-    """Return a data frame of a dict of columns, by pyarrow or pandas, whichever is installed."""
+    """Return a data frame of a dict of columns or of the values of one row, by pyarrow or pandas if that is missing."""
+    if all(np.isscalar(value) or value is None or isinstance(value, date) for value in columns.values()):
+        columns = {name: [value] for name, value in columns.items()}
     for name, values in columns.items():
         ordered = hasattr(values, "__len__") and not isinstance(values, (str, bytes, dict, set, frozenset))
         if not ordered or getattr(values, "ndim", 1) != 1:
             kind = type(values).__name__ + (f" of shape {values.shape}" if hasattr(values, "shape") else "")
-            raise ValueError(f"Column {name!r} must be a list or an array, one value a row, not {kind}.")
+            raise ValueError(
+                f"Column {name!r} must be a list or an array with one value per row, not {kind}. Convert the column."
+            )
     lengths = {str(name): len(values) for name, values in columns.items()}
     if len(lengths) < len(columns):
-        raise ValueError(f"Two columns have one name: {', '.join(map(repr, columns))}. Rename one of them.")
+        raise ValueError(f"Two columns have the same name: {', '.join(map(repr, columns))}. Rename one of them.")
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"The columns have different lengths: {lengths}.")
+        raise ValueError(f"The columns have different lengths: {lengths}. Give all columns one value per row.")
     try:
         import pyarrow as pa
     except ImportError:
         try:
             import pandas as pd
         except ImportError:
-            raise ImportError("A dict of columns needs pyarrow or pandas: pip install 'linearly[files]'.") from None
+            raise ImportError(
+                "A dict of columns needs pyarrow or pandas. Run: pip install 'linearly[files]'."
+            ) from None
         return pd.DataFrame(columns)
     return _plain_table(pa.table({str(name): _arrow(pa, str(name), values) for name, values in columns.items()}))
 
@@ -113,7 +123,9 @@ def _arrow(pa: Any, name: str, values: Any) -> Any:
             return _pandas_arrow(pa, getattr(values, "array", values))
         return pa.array(np.asarray(values) if hasattr(values, "dtype") else list(values))
     except (pa.ArrowException, OverflowError, TypeError) as error:
-        raise ValueError(f"Column {name!r} cannot be read as numbers or text: {error}.") from None
+        raise ValueError(
+            f"Column {name!r} cannot be read as numbers or text: {error}. Convert it, or leave it out."
+        ) from None
 
 
 def scan(
@@ -127,15 +139,15 @@ def scan(
 ) -> DesignRows:
     """Return the rows of files that may be larger than memory, for the `fit` of any estimator.
 
-    Numbers are read unchanged. A text column becomes one column for each of its sorted levels but the first, and a text
-    target becomes labels. Finding the levels takes a pass over the text columns.
+    Numbers are read unchanged. A text column becomes one indicator per sorted level except the first, and a text target
+    becomes labels. Finding the levels takes a pass over the text columns.
 
     Parameters
     ----------
     source : path, glob, directory, list of paths, open binary file, "-", URL, data frame or stream of Arrow batches
         Parquet, CSV (also .gz, .zst, .bz2) and Arrow files are recognised by their first bytes. "-" is standard input.
-        URLs may be of any filesystem that pyarrow supports (s3://, gs://, hdfs://). Directories such as
-        year=2024/region=eu below the given one are columns.
+        URLs may be of any filesystem that pyarrow supports (s3://, gs://, hdfs://). Directory names such as
+        year=2024/region=eu below the given directory become columns.
     target : str
         Column to predict.
     features : list of str, optional
@@ -143,14 +155,14 @@ def scan(
     weight : str, optional
         Column of row weights.
     missing : {"error", "drop"}, default="error"
-        Whether rows with missing values raise or are left out.
+        Treatment of rows with missing values: an error, or left out.
     na_values : list of str, default=()
         Texts that count as missing values, such as ``["-", "?"]``, in addition to empty cells and NA in CSV files.
 
     Returns
     -------
     DesignRows
-        Rows of numbers, which are read in each pass of a fit.
+        Numeric rows, which are read in each pass of a fit.
 
     Raises
     ------
@@ -176,5 +188,5 @@ def scan(
     design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
     design = fit_design(design, tables)
     for remark in check_no_numeric_text(design, tables):
-        warnings.warn(remark, UserWarning, stacklevel=2)
+        warn_at_caller(remark, ColumnTypeWarning)
     return DesignRows(tables, design)

@@ -1,10 +1,10 @@
-"""Stories from data to proofs, each with a page to keep: `linearly demo`.
+"""Worked examples, each printed and written as a page: `linearly demo`.
 
 In reading order:
-    story    the engine: texts, tables and pictures for the terminal and the page
+    story    texts, tables and pictures of every example, for the terminal and the page
     digits   is it a 1 or a 5? eight classifiers, and what is proven about any line
     loans    loans with a known truth: regression, classifiers, bias and variance
-    spam     what words reveal
+    spam     words of e-mails: weights by hand and learnt weights
     wine     three classes: ellipses and K − 1 logits
     ecoli    where a protein goes, and a column that never changes
     image    small grey images for a terminal and a page
@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from linearly.demos.story import Story
+    from linearly.demos.story import Story  # loads models and plots, which a list of NAMES does without
 
 __all__ = ["NAMES", "TITLES", "run", "tell"]
 
 TITLES = {
     "digits": "Is it a 1 or a 5?",
-    "loans": "Who gets how much?",
+    "loans": "Loans with a known truth",
     "spam": "Is it spam?",
     "wine": "Which of three wines?",
     "ecoli": "Where does the protein go?",
@@ -41,14 +41,14 @@ def run(
     out: str | os.PathLike[str] | None = None,
     say: Callable[[str], object] = print,
 ) -> Path | None:
-    """Tell a story and write its page.
+    """Run a worked example and write its page.
 
     Parameters
     ----------
     name : {"digits", "loans", "spam", "wine", "ecoli"}
         Which story.
     data : path, optional
-        A file in place of the data that come with the package; digits, spam and ecoli take one.
+        A file in place of the data of the package, for digits, spam and ecoli.
     out : path, optional
         The page to write; ``linearly-<name>.html`` in the current directory by default.
     say : callable
@@ -68,7 +68,7 @@ def tell(
 ) -> Story:
     """Tell a story and return it; `Story.found` has the numbers, `Story.write` writes the page."""
     if name not in NAMES:
-        raise ValueError(f"There is no demo {name!r}: it is one of {', '.join(NAMES)}.")
+        raise ValueError(f"{name!r} is not a demo. Choose one of {', '.join(NAMES)}.")
     from linearly.demos.story import Story
 
     story = Story(name, TITLES[name], say)

@@ -25,12 +25,12 @@ from linearly.demos.story import (
     listed_errors,
     matrix,
     subset,
+    tied_best,
     without,
 )
-from linearly.formatting import pluralize
+from linearly.formatting import join_names, pluralize
+from linearly.kernels.double_double import Array
 from linearly.plots import style
-
-Array = NDArray[np.float64]
 
 TWO = DIGIT_FEATURES[:2]
 _TEST = 0.4  # share of scikit-learn's images that are kept for the test
@@ -87,7 +87,7 @@ def tell(story: Story, data: Path | None) -> None:
 
 
 def bundled() -> Digits:
-    """Return the ones and fives among scikit-learn's 8 × 8 digits, 40 % of them for the test."""
+    """Return the ones and fives among scikit-learn's 8 × 8 digits, 40% of them for the test."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
@@ -104,27 +104,31 @@ def from_file(path: Path) -> Digits:
     try:
         found = np.load(path, allow_pickle=False)
     except FileNotFoundError:
-        raise FileNotFoundError(f"There is no file {str(path)!r}.") from None
+        raise FileNotFoundError(f"The file {str(path)!r} does not exist. Check the path.") from None
     except (ValueError, EOFError, OSError) as error:
-        raise ValueError(f"{path}: not an .npz or .npy file of numbers.") from error
+        raise ValueError(f"{path} is not a numeric .npz or .npy file. Save one with numpy.savez.") from error
     if not isinstance(found, np.ndarray):
         with found:
             if len(found.files) != 1:
-                raise ValueError(f"{path}: holds {pluralize(len(found.files), 'array', zero='no')}; it must be one.")
+                raise ValueError(
+                    f"{path} contains {pluralize(len(found.files), 'array', zero='no')}. Save exactly one."
+                )
             found = found[found.files[0]]
-    shape = "a row an image: label, the pixels of a square, 1 for the test or 0"
+    shape = "one row per image: label, the pixels of a square, 1 for the test or 0"
     p = found.shape[1] - 2 if found.ndim == 2 else 0
     if found.dtype.kind not in "biuf" or p < 1 or math.isqrt(p) ** 2 != p:
-        raise ValueError(f"{path}: an array of {found.dtype} {found.shape} is not {shape}.")
+        raise ValueError(
+            f"{path} contains an array of {found.dtype} of shape {found.shape}, not {shape}. Save one with this layout."
+        )
     rows = found.astype(np.float64)
     if not np.isfinite(rows).all():
-        raise ValueError(f"{path}: row {int(np.argmin(np.isfinite(rows).all(axis=1)))} is not finite.")
+        raise ValueError(f"{path}: row {int(np.argmin(np.isfinite(rows).all(axis=1)))} is not finite. Correct it.")
     rows = rows[np.isin(rows[:, 0], (1, 5))]
     test = rows[:, -1] == 1
     label = _words(rows[:, 0])
     for part, name in ((~test, "training"), (test, "test")):
         if len(np.unique(label[part])) < 2:
-            raise ValueError(f"{path}: the {name} rows must have both ones and fives ({shape}).")
+            raise ValueError(f"{path} has {name} rows without ones or without fives ({shape}). Pass a file with both.")
     low, high = rows[:, 1:-1].min(), rows[:, 1:-1].max()
     return Digits(2 * (rows[:, 1:-1] - low) / max(high - low, 1e-300) - 1, label, test, path.name)
 
@@ -158,9 +162,16 @@ def _compare(story: Story, digits: Digits, columns: Columns, fits: dict[str, Com
     ]  # fmt: skip
     story.chapter("compared")
     story.table("errors", rows)
-    name = next(name for name, fit in two.items() if fit.new is best[0])
+    names = [CLASSIFIERS[name] for name in tied_best({name: fit.new.errors for name, fit in two.items()})]
     excuse = "poor" if best[0].share > _POOR else "people" if digits.side == 16 else ""
-    values = {"name": CLASSIFIERS[name], "new": best[0], "side": digits.side, "human": _HUMAN, "four": best[1]}
+    values = {
+        "name": join_names(names, 8),
+        "each": " each" if len(names) > 1 else "",
+        "new": best[0],
+        "side": digits.side,
+        "human": _HUMAN,
+        "four": best[1],
+    }
     story.tell("best", excuse, "four", **values)
     n = int((~digits.test).sum())
     drawn = story.text("drawn", drawn=_DRAWN, n=n) if n > _DRAWN else ""
@@ -183,7 +194,7 @@ def _prove_overlap(story: Story, digits: Digits, train: Columns, pocket: Model, 
             story.tell("same_point")
         else:
             story.tell("mixtures", n=len(rows))
-            labels = [f"{one}: {100 * share:.1f} %" for one, share in zip(labels, witness.weights, strict=True)]
+            labels = [f"{one}: {100 * share:.1f}%" for one, share in zip(labels, witness.weights, strict=True)]
         images = [_image(digits, train, i, *at) for i, *at in zip(witness.rows, rows, labels, strict=True)]
         story.images("witnesses", images[:_SHOWN])
         spare = pluralize(score.errors - int(floor), "more error", zero="no")
@@ -266,4 +277,4 @@ def _scatter(ax: Any, train: Columns, fits: Compared) -> None:
             )
     style.legend(ax)
     wrong = fits["pocket"].trained.errors
-    style.frame(ax, f"The pocket's line has {wrong} of {len(train['digit'])} images on the wrong side", *TWO)
+    style.frame(ax, f"The pocket perceptron has {wrong} of {len(train['digit'])} images on the wrong side", *TWO)

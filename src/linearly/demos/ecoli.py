@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.api import Model
-from linearly.demos.story import Columns, HeldOut, Story, matrix, read_lines, subset, without
+from linearly.demos.story import Columns, HeldOut, Story, matrix, read_lines, subset, tied_best, without
 from linearly.formatting import join_names
 from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -28,8 +28,10 @@ def tell(story: Story, data: Path | None) -> None:
     constant = _find_constant(story, proteins)
     compared = _compare(story, proteins, constant)
     _describe_shrinkage(story, compared["qda"].model)
-    best = min(compared, key=lambda name: compared[name].error)
-    story.lead(name=story.texts["models"][best], error=100 * compared[best].error)
+    best = tied_best({name: one.error for name, one in compared.items()})
+    names = join_names([story.texts["models"][name] for name in best])
+    are = "is" if len(best) == 1 else "are"
+    story.lead(name=names, are=are, error=100 * compared[best[0]].error)
     if constant:
         story.finding("constant", names=join_names(constant))
     story.report(compared["lda"].model, proteins, judged=True)
@@ -48,28 +50,31 @@ def from_file(path: Path) -> Columns:
         except ValueError:
             row = []
         if len(row) != len(NAMES):
-            raise ValueError(f"{path}, line {i}: expected a name, seven numbers ({', '.join(NAMES)}) and a site.")
+            raise ValueError(
+                f"Line {i} of {path} must contain a name, seven numbers ({', '.join(NAMES)}) and a site. "
+                "Correct the line."
+            )
         if not np.isfinite(row).all():
-            raise ValueError(f"{path}, line {i}: a number is not finite.")
+            raise ValueError(f"Line {i} of {path} contains a number that is not finite. Correct the line.")
         rows.append(row)
         sites.append(site)
     if not rows:
-        raise ValueError(f"{path}: no proteins in it.")
+        raise ValueError(f"{path} contains no proteins. Pass UCI's ecoli.data.")
     return _shuffle(np.array(rows), np.array(sites))
 
 
 def downloaded() -> Columns:
-    """Return the same from OpenML; scikit-learn keeps it for the next time."""
+    """Return the E. coli data from OpenML, which scikit-learn caches."""
     from sklearn.datasets import fetch_openml
 
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="A network error occurred")  # the error says it
+            warnings.filterwarnings("ignore", message="A network error occurred")  # the error below includes it
             bunch = fetch_openml("ecoli", version=1, as_frame=False, parser="liac-arff", n_retries=1)
     except Exception as error:  # no network, no such server, a page in place of the data
         raise ConnectionError(
             "The E. coli data could not be fetched from OpenML "
-            f"({type(error).__name__}). Get {_URL} in a browser and give it: linearly demo ecoli --data ecoli.data"
+            f"({type(error).__name__}). Download {_URL} and run: linearly demo ecoli --data ecoli.data"
         ) from error
     columns = [list(bunch.feature_names).index(name) for name in NAMES]
     return _shuffle(np.asarray(bunch.data, dtype=np.float64)[:, columns], np.asarray(bunch.target).astype(str))
@@ -95,7 +100,9 @@ def _select_sites(story: Story, proteins: Columns, source: str) -> Columns:
     few = [site for site, count in ranked if count < MIN_PROTEINS]
     used = subset(proteins, ~np.isin(proteins[TARGET], few))
     if len(ranked) - len(few) < 2:
-        raise ValueError(f"{source}: at least two sites must have {MIN_PROTEINS} proteins or more.")
+        raise ValueError(
+            f"{source} must contain at least two sites with {MIN_PROTEINS} proteins or more. Pass UCI's ecoli.data."
+        )
     if few:
         are = "is" if len(few) == 1 else "are"
         story.tell("few", fewest=MIN_PROTEINS, names=join_names(few), are=are, kept=len(used[TARGET]))

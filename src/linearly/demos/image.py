@@ -7,9 +7,8 @@ from html import escape
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from linearly.kernels.double_double import Array
 
 SHADES = " ░▒▓█"
 _LEVELS = 10  # of ink in an SVG
@@ -26,7 +25,7 @@ class Image(NamedTuple):
 
 
 def blocks(images: Sequence[Image], width: int) -> str:
-    """The images side by side, as many as fit into a line, with their captions below."""
+    """Return the images side by side, as many as fit into a line, with their captions below."""
     shown = [_lines(one) for one in images]
     wide = max(len(line) for lines in shown for line in lines) + 3
     at_once = max(1, (width + 3) // wide)
@@ -38,7 +37,7 @@ def blocks(images: Sequence[Image], width: int) -> str:
 
 
 def _lines(one: Image) -> list[str]:
-    """Eight lines: two characters a pixel of an image that has eight rows, fewer where it has more."""
+    """Return eight lines and the caption: two characters per pixel of an image of eight rows, fewer of a larger one."""
     height = len(one.pixels)
     step = max(1, height // _LINES)
     pixels = one.pixels[: height // step * step].reshape(-1, step, one.pixels.shape[1]).mean(axis=1)
@@ -48,7 +47,7 @@ def _lines(one: Image) -> list[str]:
 
 
 def svg(images: Sequence[Image], name: str, title: str) -> str:
-    """The images in rows, as an <svg> element in the colours of the page."""
+    """Return the images in rows, as an <svg> element in the colours of the page."""
     lines = max(one.caption.count("\n") + 1 for one in images)
     high = _SIDE + _CAPTION * lines + 10
     rows = -(-len(images) // _ACROSS)
@@ -64,7 +63,7 @@ def svg(images: Sequence[Image], name: str, title: str) -> str:
 
 
 def _drawn(one: Image) -> str:
-    """Squares of equal shade are one path."""
+    """Return the image as SVG elements; squares of equal shade are one path."""
     rows, columns = one.pixels.shape
     level = np.rint(np.clip(np.abs(one.pixels), 0, 1) * _LEVELS).astype(int) * np.where(one.pixels < 0, -1, 1)
     signed = bool((one.pixels < 0).any())

@@ -16,10 +16,9 @@ from linearly.api import Model
 from linearly.demos.story import Columns, Score, Story, count_covered, listed_errors, subset, without
 from linearly.evaluation.bias_variance import BiasVariance, bias_variance
 from linearly.inference.tidy import tidy
+from linearly.kernels.double_double import Array
 from linearly.models.linear_regression import LinearRegression
 from linearly.plots import style
-
-Array = NDArray[np.float64]
 
 NUMERIC = ("salary", "debt", "years", "age")
 AMOUNT = {"Intercept": 8.0, "salary": 0.5, "debt": -0.6, "years": 0.4, "age": 0.0, "home[tenant]": -3.0}
@@ -167,6 +166,6 @@ def _draw_errors(ax: Any, result: BiasVariance) -> None:
     for words, (name, colour, dashes) in lines.items():
         ax.plot(table["degree"], table[name], color=colour, linestyle=dashes, linewidth=1.8, label=words)
     ax.set_ylim(0, 2 * float(table["epe"][1]) / 1.6)
-    style.legend(ax, loc="upper right")
-    message = f"Degree {result.best} is best on new customers; on training customers more is always better"
+    style.legend(ax)
+    message = f"Degree {result.best} is best on new customers. On training customers, the highest degree is best"
     style.frame(ax, message, "degree of the polynomial", "mean squared error")

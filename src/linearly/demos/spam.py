@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,15 +25,18 @@ from linearly.demos.story import (
     matrix,
     read_lines,
     subset,
+    tied_best,
     without,
 )
-from linearly.formatting import pluralize
+from linearly.formatting import join_names, pluralize, shorten_names
+from linearly.plots import style
 
 HAND = {"bias": -3.0, "free": 4.0, "money": 2.0}
 TARGET = "label"
 _EVERY = 3  # every third pair of rows is for the test
 MIN_MESSAGES = 2  # of the training rows that a column must tell apart to be used
 _SHOWN = 8  # columns and mistakes that are shown
+_DRAWN = 16  # weights in the picture
 _ALPHA = 1.0
 _NUMBERS = 57  # columns of UCI's spambase before the label
 
@@ -82,7 +86,7 @@ def from_file(path: Path) -> Mail:
     """Read the SMS Spam Collection (label, tab, text), or UCI's spambase (57 numbers, then 1 for spam or 0)."""
     lines = [line for line in read_lines(path) if line.strip()]
     if not lines:
-        raise ValueError(f"{path}: the file is empty.")
+        raise ValueError(f"{path} is empty. Pass SMS messages or spambase.")
     return _parse_sms(path, lines) if "\t" in lines[0] else _parse_spambase(path, lines)
 
 
@@ -91,7 +95,7 @@ def _parse_sms(path: Path, lines: list[str]) -> Mail:
     for i, line in enumerate(lines, 1):
         label, tab, message = line.partition("\t")
         if not tab or label not in ("ham", "spam"):
-            raise ValueError(f"{path}, line {i}: expected ham or spam, a tab, and the message.")
+            raise ValueError(f"Line {i} of {path} must contain ham or spam, a tab, and the message. Correct the line.")
         rows.append((label, message))
     return _count_words(rows, path.name)
 
@@ -101,23 +105,26 @@ def _parse_spambase(path: Path, lines: list[str]) -> Mail:
     names = [f"column_{j}" for j in range(1, _NUMBERS + 1)] + ["spam"]
     if titled:
         names = [name.strip() for name in lines[0].split(",")]
-    what = "ham or spam, a tab and the message a line (SMS), or 57 numbers and 1 for spam or 0, with commas (spambase)"
+    what = "ham or spam, a tab and the message per line (SMS), or 57 numbers and 1 or 0 with commas (spambase)"
     if "spam" not in names or len(names) not in (_NUMBERS + 1, _NUMBERS + 2) or len(set(names)) < len(names):
-        raise ValueError(f"{path}: expected {what}.")
+        raise ValueError(f"{path} does not contain {what}. Pass a file with this layout.")
     rows = []
     for i, line in enumerate(lines[titled:], 1 + titled):
         row = _numbers(line)
         if row is None:
-            raise ValueError(f"{path}, line {i}: not numbers with commas between.")
+            raise ValueError(f"Line {i} of {path} must contain numbers separated by commas. Correct the line.")
         if len(row) != len(names) or not np.isfinite(row).all():
-            raise ValueError(f"{path}, line {i}: expected {len(names)} finite numbers, found {len(row)}.")
+            raise ValueError(
+                f"Line {i} of {path} must contain {len(names)} finite numbers, but has {len(row)} fields. "
+                "Correct the line."
+            )
         rows.append(row)
     # The file is sorted by label, from which online perceptrons learn badly.
     shuffled = np.random.default_rng(0).permutation(np.array(rows))
     columns = dict(zip(names, shuffled.T, strict=True))
     spam = columns.pop("spam")
     if not np.isin(spam, (0, 1)).all():
-        raise ValueError(f"{path}: the column spam must hold 1 for spam or 0.")
+        raise ValueError(f"The column spam of {path} must contain 1 for spam or 0. Correct the column.")
     test = columns.pop("test") == 1 if "test" in columns else _every_third(len(rows))
     labels = np.where(spam == 1, "spam", "ham")
     _check_labels(path, labels, test)
@@ -147,7 +154,9 @@ def _every_third(n: int) -> NDArray[np.bool_]:
 
 def _check_labels(source: Any, labels: NDArray[Any], test: NDArray[np.bool_]) -> None:
     if len(np.unique(labels[~test])) < 2 or len(np.unique(labels[test])) < 2:
-        raise ValueError(f"{source}: both the training rows and the test rows need ham and spam.")
+        raise ValueError(
+            f"{source} must contain ham and spam in both the training rows and the test rows. Pass more messages."
+        )
 
 
 def _select_columns(mail: Mail) -> Columns:
@@ -186,9 +195,10 @@ def _compare(story: Story, train: Columns, test: Columns) -> None:
     fits = story.compare(train, test, TARGET)
     story.chapter("learnt")
     story.table_of_errors(fits)
-    best = min(fits, key=lambda name: fits[name].new.errors)
-    new = fits[best].new
-    story.tell("best", "few" if new.rows < 200 else "", name=CLASSIFIERS[best], new=new)
+    best = tied_best({name: fit.new.errors for name, fit in fits.items()})
+    new = fits[best[0]].new
+    names, each = join_names([CLASSIFIERS[name] for name in best], 8), " each" if len(best) > 1 else ""
+    story.tell("best", "few" if new.rows < 200 else "", name=names, new=new, each=each)
     story.found["errors"] = listed_errors(fits)
     X, y = matrix(train, TARGET)
     story.found["separability"] = None
@@ -206,9 +216,26 @@ def _show_weights(story: Story, model: Model, names: list[str], new: Score) -> N
         for j in order
     ]
     story.chapter("words")
+    story.picture("signed", lambda ax: draw_weights(ax, names, coef), size=(6.8, 5.0))
     story.table("weights", rows)
     story.tell("text", alpha=_ALPHA, new=new)
     story.found["weights"] = {names[j]: float(coef[j]) for j in order}
+
+
+def draw_weights(ax: Any, names: Sequence[str], coef: NDArray[np.float64]) -> Any:
+    """Draw the largest weights as bars: to the right those that speak for spam, to the left those for ham."""
+    order = np.argsort(-np.abs(coef), kind="stable")[:_DRAWN]
+    order = order[np.argsort(coef[order], kind="stable")]
+    places = np.arange(len(order))
+    for label, own, colour in (("spam", coef[order] > 0, style.ORANGE), ("ham", coef[order] <= 0, style.BLUE)):
+        ax.barh(places[own], coef[order][own], color=colour, height=0.72, label=f"indicates {label}")
+    ax.axvline(0, color=style.GREY, linewidth=1)
+    ax.set_yticks(places, shorten_names([names[j] for j in order], 24))
+    ax.tick_params(axis="y", length=0)
+    n_spam = int((coef[order] > 0).sum())
+    style.legend(ax)
+    message = f"{n_spam} of the {len(order)} largest weights indicate spam and {len(order) - n_spam} ham"
+    return style.frame(ax, message, "log-odds of spam per standard deviation")
 
 
 def _cut(text: str) -> str:

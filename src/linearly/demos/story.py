@@ -1,4 +1,4 @@
-"""Tell a story on the terminal while it is computed, and keep it for its page.
+"""Print the texts and tables of a demo while they are computed, and collect them for its page.
 
 The texts of a story are in ``stories/<name>.toml``, by chapter; the module of that name computes the numbers in them.
 Texts and tables go to the terminal and to the page, pictures to the page only. Images of digits are drawn with block
@@ -10,7 +10,7 @@ from __future__ import annotations
 import textwrap
 import tomllib
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
@@ -25,12 +25,13 @@ from linearly.api import Model, fit
 from linearly.demos import image
 from linearly.evaluation.cross_validate import cross_validate
 from linearly.evaluation.intervals import wilson
+from linearly.findings import Finding
 from linearly.models.registry import estimator_of
 from linearly.plots.classifier_plots import plot_gaussians
 from linearly.plots.style import percent
 from linearly.report import figures
 from linearly.report.facts import facts
-from linearly.report.page_parts import Finding, Part, Section, figure, table, text
+from linearly.report.page_parts import Part, Section, figure, table, text
 from linearly.report.render import page_of, render_page, write_page
 from linearly.report.svg import drawing
 
@@ -52,12 +53,12 @@ CLASSIFIERS = {
     "logistic": "logistic regression",
 }
 _BRIDGE = (
-    "From here on this page is what model.report(path, data) writes of any model, on the rows that it learnt from."
+    "The rest of this page is the report that model.report(path, data) writes for any model, on the rows of the fit."
 )
 
 
 class Score(NamedTuple):
-    """Errors of a classifier on rows, and the 95 % interval of their share."""
+    """Errors of a classifier on rows, and the 95% interval of their share."""
 
     errors: int
     rows: int
@@ -202,8 +203,8 @@ class Story:
 
     def finding(self, key: str, **values: Any) -> None:
         """Add a finding to the page, which links to the chapter of the same name."""
-        parts = {name: _fill(part, values) for name, part in self.texts["findings"][key].items()}
-        self._findings.append(Finding(**parts, where=f"story-{key}" if key in self.texts else ""))
+        parts: dict[str, Any] = {name: _fill(part, values) for name, part in self.texts["findings"][key].items()}
+        self._findings.append(Finding(key, about="", **parts, section=f"story-{key}" if key in self.texts else ""))
 
     def _add(self, part: Part) -> None:
         self._sections[-1].parts.append(part)
@@ -268,24 +269,26 @@ class Story:
     def write(self, path: Path) -> Path | None:
         """Write the page and return its path; return None if matplotlib or jinja2 is missing."""
         if not self.draws:
-            self._say("There is no page: it needs matplotlib and jinja2. pip install 'linearly[cli]'")
+            self._say("No page was written, because matplotlib or jinja2 is missing. Run pip install 'linearly[cli]'.")
             return None
         assert self._report is not None
         model, data, words, judged = self._report
         with self.collect_warnings():
-            found = facts(model, model.design_rows(data))
+            found = facts(model, model.design_rows(data), training=True)
             own = page_of(found)
-        findings = [finding for finding in own.findings if not judged or finding.key != "rows_unknown"]
-        bridge = Section("story-report", f"The report on {words}", [text(_BRIDGE)])
+        # The demo has evaluated the model on other rows, which may contradict these findings.
+        unsaid = ({"rows_of_the_fit"} if judged else set()) | ({"nothing_against"} if self._findings else set())
+        findings = [finding for finding in own.findings if finding.id not in unsaid]
+        bridge = Section("story-report", f"The report on {words}", [text(_BRIDGE)], folded=True)
         page = replace(
             own,
             title=self.title,
             good=self._lead or own.good,
             findings=[*self._findings, *findings],
-            sections=[*self._sections, bridge, *own.sections],
+            sections=[*self._sections, bridge, *(replace(section, folded=True) for section in own.sections)],
         )
         write_page(path, render_page(page, found | {"model": f"linearly demo {self.name}"}))
-        self._say(f"The whole story with its pictures: {path}")
+        self._say(f"All results with plots: {path}")
         return path
 
 
@@ -325,7 +328,7 @@ def read_lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
-        raise FileNotFoundError(f"There is no file {str(path)!r}.") from None
+        raise FileNotFoundError(f"The file {str(path)!r} does not exist. Check the path.") from None
 
 
 def subset(data: Columns, rows: NDArray[Any]) -> Columns:
@@ -351,6 +354,16 @@ def checked(*proofs: Any) -> str:
 def count_covered(terms: Iterable[dict[str, Any]], truth: dict[str, float]) -> int:
     """Return how many intervals of terms hold the truth."""
     return sum(row["conf_low"] <= truth[row["term"]] <= row["conf_high"] for row in terms)
+
+
+def tied_best(errors: Mapping[str, float]) -> list[str]:
+    """Return the names with the fewest errors: several if they tie.
+
+    >>> tied_best({"lda": 0.1, "qda": 0.2, "logistic": 0.1})
+    ['lda', 'logistic']
+    """
+    least = min(errors.values())
+    return [name for name, error in errors.items() if error <= least + 1e-12]
 
 
 def listed_errors(compared: Compared, **more: Any) -> list[dict[str, Any]]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from linearly.algorithm.separability.decide import separability
 from linearly.api import Model
-from linearly.demos.story import Columns, Story, checked, matrix, without
+from linearly.demos.story import Columns, Story, checked, matrix, tied_best, without
+from linearly.formatting import join_names
 from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
 from linearly.models.quadratic_discriminant_analysis import QuadraticDiscriminantAnalysis
 from linearly.models.registry import estimator_of
@@ -53,9 +54,12 @@ def _compare_gaussians(story: Story, two: Columns) -> Model:
     story.found["two_columns"] = {
         name: {"errors": one.trained.errors, "held_out_error": one.error} for name, one in compared.items()
     }
-    best = min(compared, key=lambda name: compared[name].error)
-    names = story.texts["models"]
-    story.lead(best=100 * compared[best].error, name=names[best], logistic=100 * compared["logistic"].error)
+    best = tied_best({name: one.error for name, one in compared.items()})
+    story.found["best"] = {
+        "names": [story.texts["models"][name] for name in best],
+        "error": 100 * compared[best[0]].error,
+        "logistic": 100 * compared["logistic"].error,
+    }
     return compared["logistic"].model
 
 
@@ -81,7 +85,7 @@ def _compute_logits(story: Story, model: Model, two: Columns) -> None:
         "by_hand",
         **{name: value[0] for name, value in wine.items()},
         logits=" and ".join(f"{value:.2f}".replace("-", "−") for value in logits),
-        shares=", ".join(f"{label} {100 * by_hand[label]:.1f} %" for label in classes),
+        shares=", ".join(f"{label} {100 * by_hand[label]:.1f}%" for label in classes),
     )
     library = dict(zip(classes, map(float, model.predict_proba(wine)[0]), strict=True))
     story.found["logits"] = {"reference": reference, "by_hand": by_hand, "predict_proba": library}
@@ -94,6 +98,10 @@ def _use_all_columns(story: Story, wines: Columns) -> None:
     lda = LinearDiscriminantAnalysis().fit(X, y)
     wrong = story.held_out_error(LinearDiscriminantAnalysis(), X, y)
     share = float(lda.explained_variance_ratio_[0])
+    best = story.found["best"]
+    names = best["names"]
+    logistic = "" if "logistic regression" in names else f"; with logistic regression {best['logistic']:.1f}% are"
+    story.lead(n=n, wrong=100 * wrong, best=best["error"], name=join_names(names), logistic=logistic)
     story.chapter("all", n=n)
     story.tell("text", n=n, wrong=100 * wrong, share=100 * share)
     plane = lda.transform(X)
@@ -104,6 +112,6 @@ def _use_all_columns(story: Story, wines: Columns) -> None:
         with story.collect_warnings():
             estimator_of("logistic", {}).fit(X, y)
         warned = any("separable" in message for message in story.warned)
-        story.tell("separable", n=n, checked=checked(certificate), warns=", and warns of it" if warned else "")
+        story.tell("separable", n=n, checked=checked(certificate), warns=", and linearly warns" if warned else "")
         story.finding("all", n=n)
     story.found["all_columns"] = {"verdict": certificate.verdict, "held_out_error": wrong, "first_direction": share}

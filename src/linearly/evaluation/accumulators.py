@@ -6,13 +6,15 @@ scores are kept, 8 bytes per row and score.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.evaluation.intervals import Array, RowMean
+from linearly.dataset.rows.reduce import FieldwiseSum
+from linearly.evaluation.intervals import RowMean, powers
+from linearly.kernels.double_double import Array
 
 Codes = NDArray[np.intp]
 
@@ -22,7 +24,7 @@ _ROWS_AT_ONCE = 4096
 class Scores(NamedTuple):
     """What a model gives beside labels: probabilities, scores to rank by, logarithms of the true label's probability.
 
-    The logarithms are given only if some probability is too small for float64 to hold its digits.
+    The logarithms are given only if some probability is too small for the digits of float64.
     """
 
     probability: NDArray[Any] | None = None
@@ -35,7 +37,7 @@ class Scores(NamedTuple):
 
 
 class RowScores(NamedTuple):
-    """Scores (n × K, or n × 1 for the positive label of two), class codes and weights, row by row."""
+    """Scores (n × K, or n × 1 once the positive label of two is known), class codes and weights, row by row."""
 
     score: Array
     actual: NDArray[np.int_]
@@ -51,7 +53,7 @@ class RowScores(NamedTuple):
 
 
 def log_losses(given: Array, log_probability: Array | None = None) -> tuple[Array, int]:
-    """Return −log of the probabilities given to what is true, and how many of them were 0.
+    """Return −log of the probabilities of the true labels, and how many of these are 0.
 
     A probability of 0 counts as the smallest step below 1, as in scikit-learn, so that the loss stays finite, unless
     its logarithm is known.
@@ -64,22 +66,14 @@ def log_losses(given: Array, log_probability: Array | None = None) -> tuple[Arra
     return np.asarray(-logs), int(np.size(known) - np.count_nonzero(known))
 
 
-class Additive:
-    """A dataclass of counts and sums whose `+` adds field by field."""
-
-    def __add__(self, other: Self) -> Self:
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
-        return type(self)(*(getattr(self, name) + getattr(other, name) for name in names))
-
-
 @dataclass(frozen=True, eq=False)
-class ClassCounts(Additive):
+class ClassCounts(FieldwiseSum):
     """One label per row: the confusion matrix, sums of row losses, and scores."""
 
     n: int  # rows of positive weight
     counts: Array  # Σw, actual × predicted
     squares: Array  # Σw²
-    losses: Array  # the sums of RowMean for log-loss and Brier score, 2 × 5
+    losses: Array  # the sums of RowMean for log-loss and Brier score, 2 × 14
     impossible: int  # rows whose actual label was given probability 0
     row_scores: tuple[RowScores, ...]
 
@@ -88,7 +82,7 @@ class ClassCounts(Additive):
         """Count rows with class codes from 0 to K − 1; probabilities are n × K."""
         cell = actual * K + predicted
         counts, squares = (np.asarray(np.bincount(cell, w, K * K), float).reshape(K, K) for w in (weight, weight**2))
-        losses, impossible, probability = np.zeros((2, 5)), 0, scores.probability
+        losses, impossible, probability = np.zeros((2, 14)), 0, scores.probability
         if probability is not None:
             given = probability[np.arange(len(actual)), actual]
             log_loss, impossible = log_losses(given, scores.log_probability)
@@ -97,9 +91,18 @@ class ClassCounts(Additive):
         rows = () if scores.score is None else (RowScores(scores.score, actual, predicted, weight),)
         return ClassCounts(len(actual), counts, squares, losses, impossible, rows)
 
+    def with_positive(self, k: int) -> ClassCounts:
+        """Return the counts of two classes with class k first, and of both scores of a row only its own."""
+        counts, squares = (table if k == 0 else table[::-1, ::-1] for table in (self.counts, self.squares))
+        rows = [
+            RowScores(part.score[:, k : k + 1], abs(part.actual - k), abs(part.predicted - k), part.weight)
+            for part in self.row_scores
+        ]
+        return replace(self, counts=counts, squares=squares, row_scores=tuple(rows))
+
 
 @dataclass(frozen=True, eq=False)
-class MultilabelCounts(Additive):
+class MultilabelCounts(FieldwiseSum):
     """Any subset of L labels per row: sums Σwv, Σw²v and Σw²vv' of v = (hit, predicted, actual) of every label."""
 
     n: int
@@ -124,7 +127,7 @@ class MultilabelCounts(Additive):
             weighted = v * weight[start : start + _ROWS_AT_ONCE, None] ** 2
             sums2 += weighted.sum(axis=0)
             moments += weighted.T @ v
-        losses, impossible, probability = np.zeros((2, 5)), 0, scores.probability
+        losses, impossible, probability = np.zeros((2, 14)), 0, scores.probability
         if probability is not None:
             given = np.where(actual == 1, probability, 1 - probability)
             log_loss, impossible = log_losses(given, scores.log_probability)
@@ -138,45 +141,38 @@ class MultilabelCounts(Additive):
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionSums(Additive):
-    """Sums Σwv and Σw²v of v = (1, |e|, e², e⁴, u, u², u³, u⁴, e²u, e²u²), for each target.
+class RegressionSums(FieldwiseSum):
+    """Sums of |e| (see `RowMean.sums`) and sums Σwᵃe²ⁱuʲ for a = 1 to 4, i = 0 to 4 and j = 0 to 8, for each target.
 
     e is the error and u the target less a shift near its mean, both in a unit near its spread: without a shift powers
     would lose digits, without a unit they could overflow.
     """
 
     n: int
-    sums: Array  # 10 × k
-    sums2: Array
+    absolute: Array  # k × 14
+    moments: Array  # k × 4 × 5 × 9
 
     @staticmethod
     def of(y: Array, prediction: Array, weight: Array, shift: Array, unit: Array) -> RegressionSums:
         """Add up rows of n × k targets and predictions."""
-        e, u = (y - prediction) / unit, (y - shift) / unit
-        e2, u2 = e**2, u**2
-        v = np.stack([np.ones_like(e), np.abs(e), e2, e2**2, u, u2, u2 * u, u2**2, e2 * u, e2 * u2])
-        return RegressionSums(len(y), np.einsum("i,vit->vt", weight, v), np.einsum("i,vit->vt", weight**2, v))
+        n, k = y.shape
+        absolute, moments = np.zeros((k, 14)), np.zeros((k, 4, 5, 9))
+        for start in range(0, n, _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            w = powers(weight[rows], 5)[1:]
+            for t in range(k):
+                e, u = (y[rows, t] - prediction[rows, t]) / unit[t], (y[rows, t] - shift[t]) / unit[t]
+                errors = w[:, None] * powers(e**2, 5)
+                moments[t] += (errors.reshape(20, -1) @ powers(u, 9).T).reshape(4, 5, 9)
+                absolute[t] += RowMean.sums(np.abs(e), weight[rows])
+        return RegressionSums(n, absolute, moments)
 
-    def mean_power(self, power: int) -> list[RowMean]:
-        """Return the mean of |e| (power 1) or e² (power 2) for each target."""
+    def absolute_errors(self) -> list[RowMean]:
+        """Return the mean of |e| for each target."""
+        return [RowMean.of(sums) for sums in self.absolute]
+
+    def squared_errors(self) -> list[RowMean]:
+        """Return the mean of e² for each target."""
         return [
-            RowMean.of(np.array([s[0], q[0], s[power], q[power], q[power + 1]]))
-            for s, q in zip(self.sums.T, self.sums2.T, strict=True)
+            RowMean.of(np.concatenate([moments[a - 1, : a + 1, 0] for a in range(1, 5)])) for moments in self.moments
         ]
-
-    def r_squared(self) -> list[tuple[float, float]]:
-        """Return R² about the mean of these rows and its standard error, by the delta method, for each target."""
-        result = []
-        for s, q in zip(self.sums.T, self.sums2.T, strict=True):
-            center = s[4] / s[0]
-            total = s[5] - s[4] * center
-            if not total > 1e-15 * s[5] or self.n < 2:
-                result.append((np.nan, np.nan))
-                continue
-            # A row's influence is (r (y − ȳ)² − e²) / total with r = Σe² / total; q holds the sums of its square.
-            r = s[2] / total
-            fourth = q[7] - 4 * center * q[6] + 6 * center**2 * q[5] - 4 * center**3 * q[4] + center**4 * q[0]
-            crossed = q[9] - 2 * center * q[8] + center**2 * q[2]
-            variance = max(r**2 * fourth - 2 * r * crossed + q[3], 0.0) / total**2
-            result.append((float(1 - r), float(np.sqrt(variance))))
-        return result

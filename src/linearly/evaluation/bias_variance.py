@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.polynomial_families import ModelFamily
-from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.kernels.blas_threads import single_threaded_blas
+from linearly.kernels.double_double import Array
+from linearly.models.parameter_checks import random_generator
 from linearly.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Array = NDArray[np.float64]
 
 _TARGETS_AT_ONCE = 64
 MIN_RESAMPLES = 20
@@ -59,7 +58,7 @@ def bias_variance(
     degree : int, optional
         With `alphas` and one column: fit a polynomial of this degree, in Legendre polynomials of x scaled to [-1, 1].
     at : array-like, optional
-        Where predictions are judged, with `truth` only; at x by default.
+        Points at which predictions are evaluated, with `truth` only; x by default.
     resamples : int, default=200
         Number of sets of targets or of bootstrap samples, at least 20.
     random_state : int, RandomState or None, optional
@@ -77,18 +76,18 @@ def bias_variance(
 
     See Also
     --------
-    cross_validate : Prediction error alone, of any model of linearly.
+    cross_validate : The prediction error only, for any model of linearly.
 
     Notes
     -----
     With `truth`, sets of targets ``truth(x) + noise`` are drawn and each is fitted. ``epe`` is measured on other draws,
     to be compared with the sum of noise, bias² and variance.
 
-    With data only, the model is refitted to bootstrap samples of the rows and predicts those that each leaves out. The
-    spread of these predictions is ``variance``. The squared error of their mean is ``epe``: the mean of the refits is
-    as good as a fit to all rows but that one. Noise and bias² come only as a sum. To separate them the noise must
-    be known; otherwise it is the residual variance of the most flexible fit, and a note says so. Rows are drawn, not
-    only targets, so x varies too, which matters at the ends for few rows and high degrees.
+    With data only, the model is refitted to bootstrap samples of the rows and predicts those that each leaves out.
+    ``epe`` is the squared error of the mean of these predictions. The mean of the refits is as accurate as one fit
+    without that row. ``variance`` is the variance of fits to targets with this noise at the same x. The noise must be
+    known. Otherwise, the residual variance of the most flexible fit is used, and a note reports it. ``bias2`` is the
+    rest of ``epe``, so that the three parts add up to it. It may be below 0 by chance.
 
     References
     ----------
@@ -103,21 +102,22 @@ def bias_variance(
     3
     """
     if not isinstance(resamples, (int, np.integer)) or resamples < MIN_RESAMPLES:
-        raise ValueError(f"resamples must be a whole number from {MIN_RESAMPLES} on, not {resamples!r}.")
+        raise ValueError(f"resamples must be an integer of at least {MIN_RESAMPLES}, not {resamples!r}.")
     if noise is not None and not 0 <= noise < np.inf:
-        raise ValueError(f"noise must be a standard deviation, a number from 0 on, not {noise!r}.")
+        raise ValueError(f"noise must be a standard deviation (a number of at least 0), not {noise!r}.")
     if (truth is None) == (y is None):
-        raise ValueError("Pass either y (what was observed) or truth= (the function that y would be drawn from).")
-    from sklearn.utils import check_random_state
-
-    draw = check_random_state(random_state)
+        raise ValueError(
+            "y and truth= cannot be combined. Pass either y (observed targets) or truth= (the function that "
+            "targets are drawn from)."
+        )
+    draw = random_generator(random_state)
     family = ModelFamily.of(x, degrees, alphas, degree)
     if truth is not None:
         if noise is None:
-            raise ValueError("A known truth needs noise=, the standard deviation of y about it.")
+            raise ValueError("truth= needs the standard deviation of the noise around it. Pass noise=.")
         return _from_truth(family, x, truth, float(noise), at, int(resamples), draw)
     if at is not None:
-        raise ValueError("at= is for a known truth; data are judged at their own rows.")
+        raise ValueError("at= requires truth=; with data, errors are measured at their rows. Leave at= out.")
     return _from_data(family, _targets(y, len(family.basis)), noise, int(resamples), draw)
 
 
@@ -128,10 +128,10 @@ class BiasVariance:
     Attributes
     ----------
     table : Table
-        One row per ``degree`` or ``alpha``: ``noise, bias2, variance``, their sum as measured on new rows ``epe``, and
-        the error on the rows of the fit ``train_error``.
+        One row per ``degree`` or ``alpha``: ``noise, bias2, variance``, their sum as measured on new rows (``epe``),
+        and the error on the training rows (``train_error``).
     complexity : {"degree", "alpha"}
-        What the rows of the table differ in.
+        What differs between the rows of the table.
     resamples : int
         Number of refits behind each row.
     best : int or float
@@ -152,12 +152,28 @@ class BiasVariance:
         return self.table.row(int(np.argmin(self.table["epe"])))[self.complexity]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the errors against complexity, which grows to the right, and return the matplotlib axes."""
+        """Draw the errors against complexity, which grows to the right.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
         if ax is None:
             try:
                 import matplotlib.pyplot as plt
             except ImportError as error:
-                raise ImportError("BiasVariance.plot needs matplotlib: pip install matplotlib") from error
+                raise ImportError("BiasVariance.plot needs matplotlib. Run: pip install matplotlib") from error
             _, ax = plt.subplots()
         at = self.table[self.complexity]
         for name, label, style in (
@@ -214,7 +230,7 @@ def _from_truth(
     variance = (second - first**2 / resamples) / (resamples - 1)
     # The square of a mean of resamples is too large by its variance.
     bias2 = (first / resamples) ** 2 - variance / resamples
-    notes = [f"{resamples} sets of targets drawn from the truth; epe is measured on others, drawn afresh."]
+    notes = [f"{resamples} sets of targets were drawn from the true model. epe is measured on further draws."]
     return _result(
         family, resamples, notes, np.full(L, noise**2), bias2.mean(axis=1), variance.mean(axis=1),
         fresh / resamples, training / resamples,
@@ -238,15 +254,23 @@ def _from_data(family: ModelFamily, y: Array, noise: float | None, resamples: in
     rows = left_out >= 2
     times, first, second = left_out[rows], first[:, rows], second[:, rows]
     mean = first / times
-    variance = np.maximum(second - first * mean, 0.0) / (times - 1)
-    # A single refit errs by `variance` once more: it varies about the fit to all rows as that does about the truth.
-    epe = ((shifted[rows] - mean) ** 2 - variance / times).mean(axis=1)
-    variance = variance.mean(axis=1)
+    spread = np.maximum(second - first * mean, 0.0) / (times - 1)
+    # The square of a mean of resamples is too large by its variance.
+    epe = ((shifted[rows] - mean) ** 2 - spread / times).mean(axis=1)
     sigma2 = family.residual_variance(y) if noise is None else noise**2
-    notes = [f"{resamples} bootstrap samples, judged on the rows that each leaves out."]
+    # The spread of the refits is no estimate of the variance: samples that lack the ends of x extrapolate. At degree 8
+    # and 40 rows it is 100 times as large. The fits are linear in y, so that noise alone shows their variance at x.
+    variance = np.zeros(L)
+    for start in range(0, resamples, _TARGETS_AT_ONCE):
+        Y = draw.standard_normal((n, min(_TARGETS_AT_ONCE, resamples - start)))
+        for level, (coef, intercept) in enumerate(family.fits(family.gram(Y))):
+            variance[level] += sigma2 * ((family.basis @ coef + intercept) ** 2).mean(axis=0).sum() / resamples
+    notes = [f"{resamples} bootstrap samples were drawn. Errors are measured on the rows that each sample leaves out."]
     if noise is None:
         which = f"degree {family.levels.max()}" if family.complexity == "degree" else f"alpha {family.levels.min():g}"
-        notes.append(f"noise is not known: it is the residual variance of {which}, and bias2 what is left of epe.")
+        notes.append(
+            f"noise is estimated by the residual variance of {which}, and bias2 is epe minus noise and variance."
+        )
     return _result(
         family, resamples, notes, np.full(L, sigma2), epe - variance - sigma2, variance, epe, training / resamples
     )
@@ -257,11 +281,11 @@ def _result(
     noise: Array, bias2: Array, variance: Array, epe: Array, train_error: Array,
 ) -> BiasVariance:  # fmt: skip
     if (bias2 < 0).any():
-        notes.append("bias2 below 0 by chance is given as 0.")
+        notes.append("bias2 is an unbiased estimate. A value below 0 is due to chance, and means no evidence of bias.")
     columns = {
         family.complexity: family.levels,
         "noise": noise,
-        "bias2": np.maximum(bias2, 0.0),
+        "bias2": bias2,
         "variance": variance,
         "epe": epe,
         "train_error": train_error,
@@ -273,8 +297,8 @@ def _targets(y: Any, n: int) -> Array:
     target = np.asarray(y, dtype=np.float64)
     target = target[:, 0] if target.ndim == 2 and target.shape[1] == 1 else target
     if target.shape != (n,):
-        raise ValueError(f"One number for each of the {n} rows is needed, not an array of shape {target.shape}.")
+        raise ValueError(f"y must have one number per row ({n} rows), not the shape {target.shape}.")
     bad = np.flatnonzero(~np.isfinite(target))
     if len(bad):
-        raise ValueError(f"The targets contain {target[bad[0]]} in row {bad[0]}.")
+        raise ValueError(f"y contains {target[bad[0]]} in row {bad[0]}. Drop the row.")
     return target

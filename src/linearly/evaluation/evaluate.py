@@ -1,7 +1,7 @@
 """Evaluate a fitted model on rows: metrics with confidence intervals, confusion matrix, curves.
 
-`evaluate` works with every model that has `predict`, scikit-learn's included. Each block of rows is reduced to counts
-and sums where the rows are; these add up, and the metrics are computed from the total.
+`evaluate_rows` works with every model that has `predict`, scikit-learn's included. Each block of rows is reduced to
+counts and sums where the rows are; these add up, and the metrics are computed from the total.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.rows.block import RowLocator, names_of
-from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.evaluation import targets
 from linearly.evaluation.accumulators import ClassCounts, MultilabelCounts, RegressionSums, RowScores, Scores
-from linearly.evaluation.intervals import Array
 from linearly.evaluation.metrics import MetricTables, class_metrics, multilabel_metrics, regression_metrics
 from linearly.evaluation.targets import EvaluationData
-from linearly.inference.tidy import check_level
 from linearly.inference.unwrap import features_of, rows_of, unwrap_estimator
+from linearly.inference.wald_tests import check_level
+from linearly.kernels.blas_threads import single_threaded_blas
+from linearly.kernels.double_double import Array
 from linearly.table import Summary, Table, to_python_value
 
 MAX_PRINTED_CLASSES = 12  # of a confusion matrix
@@ -33,89 +33,26 @@ Count = Callable[[NDArray[np.intp], NDArray[np.intp], Array, Scores], Any]
 
 
 @single_threaded_blas()
-def evaluate(
+def evaluate_rows(
     model: Any, X: Any, y: Any = None, *, sample_weight: Any = None, positive: Any = None, level: float = 0.95
 ) -> Evaluation:
-    """Measure how good a fitted classifier or regressor is on rows, with confidence intervals.
-
-    Parameters
-    ----------
-    model : Model or estimator
-        A fitted model with ``predict``. A classifier also has ``classes_``; metrics that need probabilities or scores
-        are given if it has ``predict_proba`` or ``decision_function``.
-    X : array-like, data frame or Rows of shape (n_rows, n_features)
-        Rows to predict. `Rows` may contain targets and weights. For a `Model`, data as `fit` takes them.
-    y : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
-        Numbers (regression), labels, or a 0/1 matrix (any subset of labels per row). For a `Model`, the target and
-        weights of the data by default.
-    sample_weight : array-like of shape (n_rows,), optional
-        Weights of the rows. Intervals count (Σw)² / Σw² rows; rows of weight 0 are left out.
-    positive : label, optional
-        Which of two labels precision, recall and F1 are about; ``model.classes_[1]`` by default.
-    level : float, default=0.95
-        Confidence level of the intervals.
-
-    Returns
-    -------
-    Evaluation
-        Tables of metrics, confusion matrix, metrics per class and calibration, and curves.
-
-    Raises
-    ------
-    TypeError
-        If the model has no ``predict``, or is a classifier that was not fitted.
-    ValueError
-        If there are no rows, or if targets and predictions cannot be compared; the message names the row.
-
-    See Also
-    --------
-    cross_validate : The same without a second set of rows.
-    plot_roc, plot_precision_recall, plot_calibration, plot_confusion : Draw an evaluation.
-
-    Notes
-    -----
-    The intervals are for this model on rows like these: Wilson's for proportions (for F1 through TP / (TP + FP + FN)),
-    DeLong's for the area under the ROC curve, normal ones for means of row losses. Averages over classes combine the
-    intervals of the classes. A ratio 0/0 is defined as 0, and a note says so. Scores are kept row by row for curves
-    and calibration; everything else is counted block by block.
-
-    References
-    ----------
-    .. [1] Wilson (1927), Probable Inference, the Law of Succession, and Statistical Inference.
-    .. [2] DeLong, DeLong, Clarke-Pearson (1988), Comparing the Areas under Two or More Correlated Receiver Operating
-       Characteristic Curves.
-
-    Examples
-    --------
-    >>> import linearly as ly
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]
-    >>> y = ["no", "no", "yes", "no", "yes", "yes"]
-    >>> result = ly.evaluate(GaussianNB().fit(X, y), X, y)
-    >>> result.confusion
-    Confusion matrix: rows actual, columns predicted
-    actual  predicted yes  predicted no
-    -----------------------------------
-    yes                 2             1
-    no                  1             2
-    >>> result["accuracy"]
-    0.6666666666666666
-    """
+    """Return the evaluation of a fitted model without findings; `findings.evaluation.evaluate` has the parameters."""
     check_level(level)
     if unwrap_estimator(model) is not model:
         X = rows_of(model, X) if y is None else features_of(model, X)
+        positive = model.positive if positive is None else positive
         model = unwrap_estimator(model)
     data = EvaluationData(X, y, sample_weight)
-    if not targets.classifies(model):
+    if not targets.is_classifier(model):
         if positive is not None:
-            raise ValueError("positive= is for classifiers of two labels.")
+            raise ValueError("positive= requires a classifier with two labels. Leave positive= out.")
         return _evaluate_regression(model, data, y, level)
     classes = getattr(model, "classes_", None)
     if classes is None:
-        raise TypeError(f"{type(model).__name__} has no classes_: fit it first.")
+        raise TypeError(f"{type(model).__name__} has no classes_. Fit it first.")
     if isinstance(classes, (list, tuple)) or (data.targets.ndim == 2 and data.targets.shape[1] > 1):
         if positive is not None:
-            raise ValueError("positive= is for classifiers of two labels; here a row may have several.")
+            raise ValueError("positive= requires a classifier with one of two labels per row. Leave positive= out.")
         return _evaluate_labels(model, data, y, level)
     return _evaluate_classes(model, data, np.asarray(classes), positive, level)
 
@@ -129,9 +66,9 @@ class Evaluation:
     kind : {"binary", "multiclass", "multilabel", "regression"}
         What the model predicts.
     title : str
-        The model and the number of rows in a line.
+        The model and the number of rows, in one line.
     n : int
-        Number of rows of positive weight.
+        Number of rows with positive weight.
     level : float
         Confidence level of the intervals.
     labels : tuple
@@ -139,19 +76,21 @@ class Evaluation:
     metrics : Table
         Columns ``metric, value, conf_low, conf_high, method``, with ``target`` first if there are several.
     confusion : Table or None
-        Confusion matrix, rows actual, columns predicted, the positive of two labels first; for several labels per
-        row, the four counts of each label. None for regression.
+        Confusion matrix: actual labels in rows, predicted labels in columns. The positive of two labels is first. With
+        several labels per row, the table contains four counts per label. None for regression.
     per_class : Table or None
         Precision, recall, F1 (and ROC AUC) of each label with intervals. None for regression.
     calibration : Table or None
-        Predicted against observed frequency in ten bins. With more than two classes it is about the predicted label.
+        Predicted against observed frequency in ten bins. With more than two classes, it refers to the predicted label.
         None without probabilities.
     roc : Table or None
         ROC curve, ``threshold, false_positive_rate, true_positive_rate``, with ``label`` first if not binary.
     precision_recall : Table or None
         Precision-recall curve, ``threshold, precision, recall``, with ``label`` first if not binary.
     notes : tuple of str
-        What else a reader must know.
+        Remarks on the metrics and intervals.
+    findings : tuple of Finding
+        Results of tests on these rows for and against the model, the most serious first.
 
     See Also
     --------
@@ -169,18 +108,19 @@ class Evaluation:
     calibration: Table | None = None
     notes: tuple[str, ...] = ()
     row_scores: RowScores | None = field(default=None, compare=False)
+    findings: tuple[Any, ...] = ()
 
     def __getitem__(self, metric: str) -> Any:
         """Return the value of a metric; an array with one entry per target if there are several targets."""
         found = self.metrics["value"][self.metrics["metric"] == metric]
         if len(found) == 0:
             names = dict.fromkeys(self.metrics["metric"].tolist())
-            raise KeyError(f"{metric!r}; the metrics are {', '.join(names)}")
+            raise KeyError(f"{metric!r} is not a metric of this evaluation. Choose one of {', '.join(names)}.")
         return found if "target" in self.metrics.columns else float(found[0])
 
     @cached_property
     def roc(self) -> Table | None:
-        """Return the ROC curve of each label against the rest, None without scores."""
+        """Return the ROC curve of each label against the rest; None without scores."""
         from sklearn.metrics import roc_curve
 
         def points(truth: Any, score: Any, weight: Any) -> dict[str, Array]:
@@ -191,7 +131,7 @@ class Evaluation:
 
     @cached_property
     def precision_recall(self) -> Table | None:
-        """Return the precision-recall curve of each label against the rest, None without scores."""
+        """Return the precision-recall curve of each label against the rest; None without scores."""
         from sklearn.metrics import precision_recall_curve
 
         def points(truth: Any, score: Any, weight: Any) -> dict[str, Array]:
@@ -227,10 +167,11 @@ class Evaluation:
         tables = [self.metrics]
         if self.confusion is not None and len(self.labels) <= MAX_PRINTED_CLASSES:
             tables.insert(0, self.confusion)
-        if self.per_class is not None and self.kind != "binary":
+        if self.per_class is not None:
             shown = [name for name in self.per_class.columns if not name.endswith(("_low", "_high"))]
             tables.append(Table({name: self.per_class[name] for name in shown}, title=self.per_class.title))
-        return Summary(self.title, tuple(tables), self.notes)
+        findings = (f"{one.severity}: {' '.join(filter(None, [one.claim, one.remedy]))}" for one in self.findings)
+        return Summary(self.title, tuple(tables), (*self.notes, *findings))
 
     def __str__(self) -> str:
         return str(self._summary())
@@ -244,18 +185,25 @@ class Evaluation:
 # --- the three kinds ------------------------------------------------------------------------------
 
 
+def class_order(classes: NDArray[Any], positive: Any) -> list[int]:
+    """Return the classes in the order of the tables: of two, the positive one first; the second one if it is None."""
+    K, known = len(classes), classes.tolist()
+    if K != 2:
+        if positive is not None:
+            raise ValueError(
+                f"positive= requires two labels, but the model has {K}. Leave it out, and use per_class for each label."
+            )
+        return list(range(K))
+    if positive is not None and positive not in known:
+        raise ValueError(f"positive={positive!r} is not a label of the model. Choose one of {known}.")
+    first = 1 if positive is None else known.index(positive)
+    return [first, 1 - first]
+
+
 def _evaluate_classes(
     model: Any, data: EvaluationData, classes: NDArray[Any], positive: Any, level: float
 ) -> Evaluation:
-    K, known = len(classes), classes.tolist()
-    order = list(range(K))
-    if K == 2:
-        if positive is not None and positive not in known:
-            raise ValueError(f"positive={positive!r} is not a label of the model: it knows {known}.")
-        first = 1 if positive is None else known.index(positive)
-        order = [first, 1 - first]
-    elif positive is not None:
-        raise ValueError(f"positive= is for two labels; the model knows {K}. See per_class for each of them.")
+    K, order = len(classes), class_order(classes, positive)
     labels = [to_python_value(classes[k]) for k in order]
 
     def score(X: Any, actual: NDArray[np.intp], where: RowLocator) -> Scores:
@@ -265,18 +213,34 @@ def _evaluate_classes(
         return ClassCounts.of(actual, predicted, weight, K, scores)
 
     total = data.reduce(_counter(model, labels, targets.codes, score, count))
-    kind, about = ("binary", f"positive label {labels[0]!r}") if K == 2 else ("multiclass", f"{K} labels")
-    return _result(kind, model, total, about, labels, class_metrics, level)
+    return evaluation_of_counts(model, total, classes, order, level, choose=positive is None)
+
+
+def evaluation_of_counts(
+    model: Any, total: ClassCounts, classes: NDArray[Any], order: list[int], level: float, *, choose: bool
+) -> Evaluation:
+    """Return the evaluation of counted rows whose classes are in this order; `choose` takes the rarer as positive."""
+    targets.check_has_rows(total.n)
+    if len(classes) != 2:
+        labels = [to_python_value(label) for label in classes]
+        return _result("multiclass", model, total, f"{len(classes)} labels", labels, class_metrics, level)
+    first, second = total.counts.sum(axis=1)
+    flip = int(choose and (0 < second < first or first == 0))
+    labels = [to_python_value(classes[k]) for k in (order[::-1] if flip else order)]
+    about = f"positive label {labels[0]!r}"
+    return _result("binary", model, total.with_positive(flip), about, labels, class_metrics, level)
 
 
 def _evaluate_labels(model: Any, data: EvaluationData, y: Any, level: float) -> Evaluation:
     if data.targets.ndim != 2:
-        raise ValueError("This model answers with several labels a row: y must be a 0/1 matrix, one column a label.")
+        raise ValueError(
+            "This model predicts several labels per row. Pass y as a 0/1 matrix with one column per label."
+        )
     L = data.targets.shape[1]
     labels = [to_python_value(name) for name in names_of(y) or [f"y{j}" for j in range(L)]]
     score = partial(targets.label_scores, model)
     total = data.reduce(_counter(model, labels, targets.zeros_and_ones, score, MultilabelCounts.of))
-    return _result("multilabel", model, total, f"{L} labels, any subset a row", labels, multilabel_metrics, level)
+    return _result("multilabel", model, total, f"{L} labels, any subset per row", labels, multilabel_metrics, level)
 
 
 def _counter(
@@ -296,13 +260,7 @@ def _counter(
 
 
 def _evaluate_regression(model: Any, data: EvaluationData, y: Any, level: float) -> Evaluation:
-    first = targets.numbers(data.targets, "y", data.where)
-    first = first[targets.counted_rows(data.weight, len(first))[0]]  # rows of weight 0 must not set the scale
-    targets.check_has_rows(len(first))
-    shift = first.mean(axis=0)
-    spread = np.abs(first - shift).max(axis=0)
-    _, exponent = np.frexp(np.where(spread > 0, spread, 1.0))
-    unit = np.ldexp(1.0, exponent)
+    shift, unit = _units(data)
 
     def add_up(X: Any, y: Any, weight: Any, where: RowLocator) -> RegressionSums:
         truth = targets.numbers(y, "y", where)
@@ -317,6 +275,21 @@ def _evaluate_regression(model: Any, data: EvaluationData, y: Any, level: float)
     return _result("regression", model, total, about, [], partial(regression_metrics, unit, names), level)
 
 
+def regression_units(rows: Any) -> tuple[Array, Array]:
+    """Return a shift near the mean of the targets of rows and a unit near their spread, from the first block."""
+    return _units(EvaluationData(rows, None, None))
+
+
+def _units(data: EvaluationData) -> tuple[Array, Array]:
+    first = targets.numbers(data.targets, "y", data.where)
+    first = first[targets.counted_rows(data.weight, len(first))[0]]  # rows of weight 0 must not set the scale
+    targets.check_has_rows(len(first))
+    shift = first.mean(axis=0)
+    spread = np.abs(first - shift).max(axis=0)
+    _, exponent = np.frexp(np.where(spread > 0, spread, 1.0))
+    return shift, np.ldexp(1.0, exponent)
+
+
 def _result(
     kind: str, model: Any, total: Any, about: str, labels: list[Any], compute: Callable[..., MetricTables], level: float
 ) -> Evaluation:
@@ -328,5 +301,8 @@ def _result(
         rows = RowScores.join(total.row_scores)
         tables = compute(total, rows, labels, level, probable=targets.score_method(model) == "predict_proba")
     title = ", ".join(filter(None, [f"{type(model).__name__} on {total.n} row{'s' * (total.n != 1)}", about]))
-    notes = (*tables.notes, f"Intervals at {100 * level:g} %: for this model, on rows like these {total.n}.")
+    notes = (
+        *tables.notes,
+        f"Intervals have level {100 * level:g}% and are for this model on rows like these {total.n}.",
+    )
     return Evaluation(kind, title, total.n, level, tuple(labels), *tables[:-1], notes, rows)

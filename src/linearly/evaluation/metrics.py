@@ -12,23 +12,28 @@ from linearly.evaluation.accumulators import ClassCounts, MultilabelCounts, Regr
 from linearly.evaluation.intervals import (
     UNDEFINED,
     Area,
-    Array,
     Interval,
     RowMean,
     average,
-    average_precision,
     correlation,
+    folded_normal,
     kish_sample_size,
     matched_wilson,
+    precision_area,
+    precision_interval,
+    row_mean,
     share,
     wilson,
     wilson_f1,
 )
+from linearly.evaluation.r_squared import r_squared
 from linearly.formatting import join_names
-from linearly.inference.tidy import t_quantile
+from linearly.inference.wald_tests import t_quantile
+from linearly.kernels.double_double import Array
 from linearly.table import Table
 
 N_BINS = 10  # of a calibration table
+MIN_ROWS, MIN_ROWS_PER_LABEL = 50, 10  # for intervals of the coverage that they state
 
 
 class MetricTables(NamedTuple):
@@ -66,8 +71,8 @@ class Rates(NamedTuple):
         notes = []
         for name, whole, why in (
             ("precision", predicted, "never predicted"),
-            ("recall", actual, "in no row"),
-            ("F1", union, "neither predicted nor in any row"),
+            ("recall", actual, "absent from y"),
+            ("F1", union, "neither predicted nor in y"),
         ):
             empty = [labels[k] for k in range(len(labels)) if not whole[k] > 0]
             if empty:
@@ -96,27 +101,41 @@ def class_metrics(
         metrics["micro_f1"] = metrics["accuracy"]
     actual = counts.sum(axis=1)
     most = int(np.argmax(actual))
-    notes = [f"Always answering {labels[most]!r} has accuracy {actual[most] / actual.sum():.4g} here.", *rates.notes]
+    notes = [f"Always predicting {labels[most]!r} has accuracy {actual[most] / actual.sum():.4g} here.", *rates.notes]
     if len(present) < K:
         absent = join_names([repr(labels[k]) for k in range(K) if k not in present], 5, ", ")
-        notes.append(f"Balanced accuracy is over the labels that occur, without {absent}.")
+        notes.append(f"Balanced accuracy is averaged over the labels that occur, without {absent}.")
+    sizes = {k: kish_sample_size(float(counts[k].sum()), float(squares[k].sum())) for k in present}
+    rare = [labels[k] for k, size in sizes.items() if size < MIN_ROWS_PER_LABEL]
+    notes += _limit_notes(rare, "of", n)
+    if (
+        K == 2
+        and 0 < kish_sample_size(*(float(_margins(part)[1][0]) for part in (counts, squares))) < MIN_ROWS_PER_LABEL
+    ):
+        few = f"Fewer than {MIN_ROWS_PER_LABEL} rows are predicted {labels[0]!r}"
+        notes.append(
+            f"{few}, so the interval of precision contains the truth in more than {100 * level:g}% of samples."
+        )
     calibration = None
     if probable:
-        metrics |= _losses(tally, level, "Rows whose label was given probability 0", notes)
+        rates_of_labels = actual[actual > 0] / actual.sum()
+        base = float(-(rates_of_labels * np.log(rates_of_labels)).sum()) + 0.0
+        notes.append(f"Predicting the shares of the labels for every row has log loss {base:.4g} here.")
+        metrics |= _losses(tally, level, "Rows whose label has predicted probability 0", notes)
     areas: list[Interval] = []
     if rows is not None:
         truth = rows.actual[:, None] == np.arange(1 if K == 2 else K)
         areas, ranked = _rank_metrics(truth, rows.score, rows.weight, level, alone=K == 2)
         metrics |= ranked
         if np.isnan(metrics["roc_auc" if K == 2 else "macro_roc_auc"].value):
-            notes.append("All rows have one label: areas under curves are undefined.")
+            notes.append("All rows have the same label, so areas under curves are undefined.")
     if rows is not None and probable:
         sure = rows.score[:, 0] if K == 2 else rows.score[np.arange(tally.n), rows.predicted]
         right = rows.actual == (0 if K == 2 else rows.predicted)
         calibration, metrics["calibration_error"], chance = _calibration(sure, right, rows.weight, level)
-        notes.append(f"With perfect calibration the calibration error would be about {chance:.2g} by chance.")
+        notes.append(f"With perfect calibration, the expected calibration error is about {chance:.2g}.")
     if not probable:
-        notes.append("The model gives no probabilities: no log-loss, Brier score or calibration.")
+        notes.append("The model has no probabilities, so log loss, Brier score and calibration are not computed.")
     weighted = bool(np.any(squares != counts))
     table: dict[str, Any] = {"actual": [str(label) for label in labels]}
     matrix = counts if weighted else np.rint(counts).astype(int)
@@ -134,13 +153,17 @@ def multilabel_metrics(
     sums, squares = tally.sums, tally.sums2.reshape(3, L)
     rates = Rates.of(sums, squares, labels, level)
     wrong = np.repeat([-2.0, 1.0, 1.0], L) / L  # a row's share of wrong labels as a combination of v
-    of_wrong = [wrong @ sums.ravel(), wrong @ tally.sums2, wrong @ tally.moments @ wrong]
-    hamming = RowMean.of(np.array([tally.weight, tally.squares, *of_wrong]))
+    wrong1, wrong2, wrong11 = (
+        float(part) for part in (wrong @ sums.ravel(), wrong @ tally.sums2, wrong @ tally.moments @ wrong)
+    )
+    rate = wrong1 / tally.weight
+    spread = max(wrong11 - 2 * rate * wrong2 + rate**2 * tally.squares, 0.0)
+    hamming = row_mean(rate, tally.weight, n, spread, 0.0, 0.0)
     hits, predicted, actual = (float(part) for part in sums.sum(axis=1))
     identity = np.eye(L)
 
     def influence(value: Array, of: Array, parts: tuple[float, float, float]) -> Array:
-        """Coefficients of v in the influence of a row on hits·parts[0] / (parts[1]·predicted + parts[2]·actual)."""
+        """Return how a row influences hits·parts[0] / (parts[1]·predicted + parts[2]·actual), as coefficients of v."""
         per = np.where(of > 0, 1 / np.where(of > 0, of, 1.0), 0.0)
         a, b, c = parts
         return np.hstack([a * identity, -b * value[:, None] * identity, -c * value[:, None] * identity]) * per[:, None]
@@ -168,9 +191,14 @@ def multilabel_metrics(
         covariance(rates.precision, sums[1], precise),
         covariance(rates.recall, sums[2], complete),
     )
-    notes = list(rates.notes)
+    with_label, without = (
+        [kish_sample_size(float(w), float(w2)) for w, w2 in zip(*pair, strict=True)]
+        for pair in ((sums[2], squares[2]), (tally.weight - sums[2], tally.squares - squares[2]))
+    )
+    rare = [label for label, a, b in zip(labels, with_label, without, strict=True) if min(a, b) < MIN_ROWS_PER_LABEL]
+    notes = [*rates.notes, *_limit_notes(rare, "with or without", n)]
     if probable:
-        metrics |= _losses(tally, level, "Labels given probability 0 wrongly", notes)
+        metrics |= _losses(tally, level, "Labels with predicted probability 0", notes)
     areas: list[Interval] = []
     if rows is not None:
         areas, ranked = _rank_metrics(rows.actual == 1, rows.score, rows.weight, level, alone=False)
@@ -180,33 +208,42 @@ def multilabel_metrics(
     cells["true_negative"] = tally.weight - sums[1] - sums[2] + sums[0]
     table: dict[str, Any] = {"label": [str(label) for label in labels]}
     table |= {name: cell if weighted else np.rint(cell).astype(int) for name, cell in cells.items()}
-    confusion = Table(table, title="Right and wrong, label by label" + ", weighted" * weighted)
+    confusion = Table(table, title="Confusion counts per label" + ", weighted" * weighted)
     per_class = _per_class(labels, sums[2], rates, areas, weighted)
     return MetricTables(_metric_table(metrics.items()), confusion, per_class, None, notes)
 
 
 def regression_metrics(unit: Array, targets: list[str], tally: RegressionSums, level: float) -> MetricTables:
-    """Return RMSE, MAE and R² of each target; `unit` is that of the sums."""
-    z = t_quantile(level)
+    """Return RMSE, MAE and R² of each target; `unit` is the unit of the sums."""
     names, found = ["rmse", "mae", "r_squared"], []
-    for t, (absolute, squared, (r2, error)) in enumerate(
-        zip(tally.mean_power(1), tally.mean_power(2), tally.r_squared(), strict=True)
-    ):
+    for t, (absolute, squared) in enumerate(zip(tally.absolute_errors(), tally.squared_errors(), strict=True)):
         u = float(unit[t])
         mse, mae = squared.interval(level), absolute.interval(level)
         root, low, high = (float(np.sqrt(part)) * u for part in (mse.value, mse.low, mse.high))
         found += [
             Interval(root, low, high, mse.method),
             Interval(mae.value * u, mae.low * u, mae.high * u, mae.method),
-            Interval(r2, r2 - z * error, min(r2 + z * error, 1.0) if r2 == r2 else r2, "delta"),
+            r_squared(tally.moments[t], level),
         ]
     k = len(unit)
-    notes = [] if all(part.value == part.value for part in found) else ["y does not vary: R² is undefined."]
+    notes = [] if all(part.value == part.value for part in found) else ["y does not vary, so R² is undefined."]
+    if tally.n < MIN_ROWS:
+        notes.append(
+            f"With only {tally.n} rows, {100 * level:g}% intervals of errors are too short if the errors are skewed."
+        )
     columns: dict[str, Any] = {"target": np.repeat(targets, 3)} if k > 1 else {}
     return MetricTables(_metric_table(zip(names * k, found, strict=True), columns), None, None, None, notes)
 
 
 # --- parts ----------------------------------------------------------------------------------------
+
+
+def _limit_notes(rare: list[Any], of: str, n: float) -> list[str]:
+    """Return the limit of the intervals, if a label or all rows are too few for the coverage that they state."""
+    if rare:
+        few = join_names(list(map(repr, rare)), 5, ", ")
+        return [f"Fewer than {MIN_ROWS_PER_LABEL} rows {of} {few}, so intervals are approximate."]
+    return [f"Fewer than {MIN_ROWS} rows, so intervals are approximate."] if n < MIN_ROWS else []
 
 
 def _margins(counts: Array) -> Array:
@@ -237,7 +274,7 @@ def _losses(
     tally: ClassCounts | MultilabelCounts, level: float, impossible: str, notes: list[str]
 ) -> dict[str, Interval]:
     if tally.impossible:
-        notes.append(f"{impossible}: {tally.impossible}; log-loss counts it as 2e-16.")
+        notes.append(f"{impossible}: {tally.impossible}. Log loss uses 2e-16 for each.")
     log_loss, brier = (RowMean.of(part).interval(level) for part in tally.losses)
     return {"log_loss": log_loss, "brier_score": brier}
 
@@ -249,24 +286,28 @@ def _rank_metrics(
     areas = [Area.of(score[:, k], truth[:, k], weight) for k in range(truth.shape[1])]
     defined = [k for k, area in enumerate(areas) if area.value == area.value]
     intervals = [area.interval(level) for area in areas]
-    precisions = []
-    for k in defined:
-        value = average_precision(score[:, k], truth[:, k], weight)
-        precisions.append(wilson(value, areas[k].n_positive, level, "Wilson on positives"))
+    curves = [precision_area(score[:, k], truth[:, k], weight) for k in defined]
+    precisions = [precision_interval(curve, level) for curve in curves]
     if alone:
         return intervals, {"roc_auc": intervals[0], "average_precision": precisions[0] if precisions else UNDEFINED}
-    influence = np.array([areas[k].influence for k in defined])
-    R = correlation(influence @ influence.T) if defined else None
+    of_areas = _correlation_of([areas[k] for k in defined])
     return intervals, {
-        "macro_roc_auc": average([intervals[k] for k in defined], R, "DeLong, averaged"),
-        "macro_average_precision": average(precisions, R, "Wilson, averaged"),
+        "macro_roc_auc": average([intervals[k] for k in defined], of_areas, "DeLong, averaged"),
+        "macro_average_precision": average(precisions, _correlation_of(curves), "t, logit, averaged"),
     }
+
+
+def _correlation_of(parts: list[Area]) -> Array | None:
+    """Return the correlation matrix of areas from the influences of the rows; None if there are none."""
+    influence = np.array([part.influence for part in parts])
+    return correlation(influence @ influence.T) if parts else None
 
 
 def _calibration(p: Array, right: NDArray[np.bool_], weight: Array, level: float) -> tuple[Table, Interval, float]:
     """Return predicted and observed frequency in bins, the expected calibration error, and what chance alone gives.
 
-    Differences of either sign add up, so even a perfect model's error is above 0. The interval extends down by as much.
+    Differences of either sign add up, so even a perfect model's error is above 0. The interval starts at 0 unless the
+    error is larger than chance explains.
     """
     bin_of = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
     squares = weight**2
@@ -276,11 +317,18 @@ def _calibration(p: Array, right: NDArray[np.bool_], weight: Array, level: float
     )
     used = np.flatnonzero(w > 0)
     observed = [wilson(float(hits[b] / w[b]), kish_sample_size(float(w[b]), float(w2[b])), level) for b in used]
-    # Given the signs of the gaps the error is a mean over rows, which gives it a standard error.
-    gap = np.sign(hits - wp)[bin_of] * (right - p)
-    value, error = RowMean.of(RowMean.sums(gap, weight))
-    chance = float(np.sqrt(2 / np.pi * noise).sum() / w.sum())
-    half = t_quantile(level) * error
+    D, total = np.abs(hits - wp)[used] / w.sum(), float(w.sum())
+    null = np.sqrt(noise[used]) / total  # standard errors of the differences if the model is calibrated
+    expected, spread = folded_normal(np.zeros(len(used)), null)
+    value, chance = float(D.sum()), float(expected.sum())
+    # About the true frequency, which is taken as that of the bin and one row as predicted.
+    rows = w[used] ** 2 / w2[used]
+    frequency = (rows * hits[used] + wp[used]) / w[used] / (rows + 1)
+    error = np.sqrt(frequency * (1 - frequency) * w2[used]) / total
+    too_large = float((folded_normal(D, error)[0] - D).sum())
+    z = t_quantile(level)
+    half = z * float(np.sqrt(error @ error))
+    miscalibrated = value - chance > z * np.sqrt(spread.sum())
     table = Table(
         {
             "bin": [f"{b / N_BINS:.1f} to {(b + 1) / N_BINS:.1f}" for b in used],
@@ -290,8 +338,10 @@ def _calibration(p: Array, right: NDArray[np.bool_], weight: Array, level: float
         },
         title="Calibration: predicted probability and observed frequency",
     )
-    ends = max(value - chance - half, 0.0), min(value + half, 1.0)
-    return table, Interval(value, *ends, "normal, less chance"), chance
+    # Differences are too large by chance, so the bias computed from them is too small. The lower end takes it twice.
+    low = max(value - 2 * too_large - half, 0.0) if miscalibrated else 0.0
+    high = min(max(value - too_large + half, value), 1.0)
+    return table, Interval(value, low, high, "folded normal"), chance
 
 
 def _interval_columns(intervals: Sequence[Interval], *names: str) -> dict[str, Any]:

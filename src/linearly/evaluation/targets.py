@@ -1,22 +1,23 @@
-"""Bring targets and predictions into arrays that can be compared; raise errors that name the row if they cannot."""
+"""Convert targets and predictions to arrays that can be compared; raise errors that name the row if they cannot."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.rows.array_checks import as_array, as_numeric_array
-from linearly.dataset.rows.block import ROW, Block, RowLocator, Rows, is_rows
+from linearly.dataset.rows.block import ROW, Block, RowLocator, Rows, SingleBlockRows, is_rows
 from linearly.dataset.rows.label_checks import unique_with_codes
 from linearly.evaluation.accumulators import Scores
-from linearly.evaluation.intervals import Array
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense, drop_low_part
 from linearly.models.base import checked_weight
+from linearly.models.sklearn_bases import Regressor
 from linearly.table import to_python_value
 
 S = TypeVar("S")
@@ -38,20 +39,20 @@ class EvaluationData:
         self.in_blocks = is_rows(X) and y is None
         first = _first_counted(X) if is_rows(X) else None
         if sample_weight is not None if self.in_blocks else first is not None and first.y is not None:
-            raise ValueError("These rows bring their own targets and weights: call evaluate(model, rows).")
+            raise ValueError("These rows contain targets and weights. Call evaluate(model, rows).")
         if self.in_blocks:
             if first is None:
-                raise ValueError("There are no rows: nothing to evaluate on.")
+                raise ValueError("The data contain no rows to evaluate on. Pass at least one row.")
             self.targets, self.weight, self.where = _labels(first.y, self.classes), first.weight, first.describe_row
             if self.targets.dtype == object and self.targets.ndim == 0:
-                raise ValueError("These rows bring no targets: nothing to compare the predictions with.")
+                raise ValueError("These rows contain no targets to compare predictions with. Pass rows with a target.")
             return
         if y is None:
-            raise ValueError("evaluate needs y: what the predictions are compared with.")
+            raise ValueError("evaluate needs y to compare the predictions with. Pass y.")
         self.targets = as_array(dense(y), "y")
         n = len(self.targets)
         if n == 0:
-            raise ValueError("There are no rows: nothing to evaluate on.")
+            raise ValueError("The data contain no rows to evaluate on. Pass at least one row.")
         self.weight = checked_weight(sample_weight, np.empty((n, 0)))
 
     def reduce(self, f: Callable[[Any, Any, Any, RowLocator], S]) -> S:
@@ -73,7 +74,9 @@ class _OnBlock:
     classes: NDArray[Any] | None
 
     def __call__(self, block: Block) -> Any:
-        return self.f(drop_low_part(block.X), _labels(block.y, self.classes), block.weight, block.describe_row)
+        # Arrays have no offset, so a block that has one stays rows.
+        X = drop_low_part(block.X) if block.offset is None else SingleBlockRows(replace(block, y=None, weight=None))
+        return self.f(X, _labels(block.y, self.classes), block.weight, block.describe_row)
 
 
 def _labels(y: Any, classes: NDArray[Any] | None) -> NDArray[Any]:
@@ -82,7 +85,7 @@ def _labels(y: Any, classes: NDArray[Any] | None) -> NDArray[Any]:
 
 
 def _first_counted(rows: Rows) -> Block | None:
-    """Return the first block with a row of positive weight, or with any row if there is none."""
+    """Return the first block with a row with positive weight, or with any row if there is none."""
     first = None
     for block in rows:
         if len(block):
@@ -92,15 +95,15 @@ def _first_counted(rows: Rows) -> Block | None:
     return first
 
 
-def classifies(model: Any) -> bool:
+def is_classifier(model: Any) -> bool:
     """Return whether the model predicts labels."""
     if not hasattr(model, "predict"):
-        raise TypeError(f"evaluate needs a fitted model with predict, not {type(model).__name__}.")
-    if hasattr(model, "classes_"):
-        return True
+        raise TypeError(f"evaluate needs a fitted model with predict, not {type(model).__name__}. Fit one.")
+    if hasattr(model, "classes_") or isinstance(model, Regressor) or not hasattr(model, "__sklearn_tags__"):
+        return hasattr(model, "classes_")
     from sklearn.base import is_classifier
 
-    return hasattr(model, "__sklearn_tags__") and bool(is_classifier(model))
+    return bool(is_classifier(model))
 
 
 def score_method(model: Any) -> str | None:
@@ -114,7 +117,7 @@ def codes(y: Any, known: Sequence[Any], what: str, where: RowLocator) -> NDArray
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise ValueError(f"Labels are one a row: got an array of shape {labels.shape}.")
+        raise ValueError(f"y must have one label per row, not the shape {labels.shape}. Pass one dimension.")
     distinct, inverse = unique_with_codes(labels, what)
     names = [to_python_value(label) for label in distinct]
     position = {label: k for k, label in enumerate(known)}
@@ -124,14 +127,15 @@ def codes(y: Any, known: Sequence[Any], what: str, where: RowLocator) -> NDArray
         others = ", ".join(repr(name) for name in names if name not in position)
         few = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
         raise ValueError(
-            f"{what} has labels that the model has never seen: {others} (first in {where(int(unseen[0]))}). "
-            f"It knows {few}. Drop these rows, or fit the model on rows that have them."
+            f"{what} has labels that are not among the classes of the model: {others} (first in "
+            f"{where(int(unseen[0]))}). The classes are {few}. Drop these rows, or fit the model to rows with these "
+            "labels."
         )
     return result
 
 
 def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, where: RowLocator) -> NDArray[np.intp]:
-    """Return a 0/1 matrix that says which labels each row has; raise ValueError for other values."""
+    """Return a 0/1 matrix of the labels of each row; raise ValueError for other values."""
     matrix = np.asarray(dense(y))  # predictions may be sparse too
     if matrix.ndim != 2 or matrix.shape[1] != len(labels):
         raise ValueError(f"{what} must be a 0/1 matrix with {len(labels)} columns, not of shape {matrix.shape}.")
@@ -139,26 +143,26 @@ def zeros_and_ones(y: Any, labels: Sequence[Any], what: str, where: RowLocator) 
     if len(bad):
         i, j = map(int, bad[0])
         value = to_python_value(matrix[i, j])
-        raise ValueError(f"{what} has {value!r} in {where(i)}, label {labels[j]!r}: 0 or 1 is meant.")
+        raise ValueError(f"{what} has {value!r} in {where(i)}, label {labels[j]!r}. Use only 0 and 1.")
     return matrix.astype(np.intp)
 
 
 def class_scores(model: Any, X: Any, order: list[int], actual: NDArray[np.intp], where: RowLocator) -> Scores:
-    """Return probabilities (n × K, classes in the order given) and scores: the same, or of two classes the first's."""
+    """Return probabilities and scores of the classes in the order given, each n × K."""
     method, K = score_method(model), len(order)
     if method is None:
         return Scores()
     answer = finite(getattr(model, method)(X), method, where)
     if method == "decision_function":
         if answer.ndim == 1 and K == 2:
-            return Scores(score=np.asarray(answer[:, None] * (1.0 if order == [1, 0] else -1.0), dtype=np.float64))
+            return Scores(score=np.stack([answer, -answer][:: 1 if order == [1, 0] else -1], axis=1, dtype=np.float64))
         # Votes of one class against one other, scikit-learn's "ovo", are not scores of a class.
         return Scores(score=np.asarray(answer[:, order], np.float64)) if answer.shape[1:] == (K,) else Scores()
     probability, rows, logarithm = answer[:, order], np.arange(len(answer)), None
     if hasattr(model, "predict_log_proba") and not (probability[rows, actual] > MIN_PROBABILITY).all():
         with np.errstate(divide="ignore"):  # scikit-learn's take the logarithm of 0
             logarithm = np.asarray(model.predict_log_proba(X), dtype=np.float64)[:, order][rows, actual]
-    return Scores(probability, np.asarray(probability[:, :1] if K == 2 else probability, np.float64), logarithm)
+    return Scores(probability, np.asarray(probability, np.float64), logarithm)
 
 
 def label_scores(model: Any, X: Any, actual: NDArray[np.intp], where: RowLocator) -> Scores:
@@ -198,7 +202,7 @@ def finite(values: Any, what: str, where: RowLocator) -> NDArray[Any]:
     array = np.asarray(values)
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise ValueError(f"{what} has NaN or infinity in {where(row)}: nothing can be said about it.")
+        raise ValueError(f"{what} contains NaN or infinity in {where(row)}. Drop the row.")
     return array
 
 
@@ -213,10 +217,12 @@ def counted_rows(weight: Array | None, n: int) -> tuple[Any, Array]:
 def check_same_length(predicted: NDArray[Any], actual: NDArray[Any]) -> None:
     """Raise ValueError if the predictions are not of these rows."""
     if predicted.shape != actual.shape:
-        raise ValueError(f"Predictions have shape {predicted.shape}, but y has {actual.shape}: not the same rows.")
+        raise ValueError(
+            f"The predictions have shape {predicted.shape}, but y has {actual.shape}. Pass X and y for the same rows."
+        )
 
 
 def check_has_rows(n: int) -> None:
     """Raise ValueError if there are no rows."""
     if n == 0:
-        raise ValueError("There are no rows of positive weight: nothing to evaluate on. Check sample_weight.")
+        raise ValueError("No row has positive weight. Pass sample_weight with at least one positive weight.")

@@ -1,7 +1,6 @@
 """Fitted models outside this process: model files, SQL, ONNX and Python source.
 
 In reading order:
-    atomic_file    write a file completely or not at all; read a file of limited size
     records        JSON records with arrays, checked by msgspec
     summaries      records of summaries, solutions and perceptron trainings
     agreement      refuse figures that contradict the summary in the same file
@@ -11,6 +10,8 @@ In reading order:
     model_file     save and read a model file; its JSON Schema
     graph          a model as arithmetic from raw columns to predictions
     parity_check   made-up rows on which an export must agree with its model
-    python, sql, onnx
-                   the graph in each language
+    regression_table  models side by side: text, Markdown, LaTeX, HTML, Typst, Word
+    python         the graph as Python source
+    sql            the graph as SQL
+    onnx           the graph as an ONNX model
 """

@@ -1,4 +1,4 @@
-"""Refuse model files whose figures contradict the summary that they hold.
+"""Refuse model files whose figures contradict their summary.
 
 Figures that follow from the summary are derived again and compared. A solution in float64 is solved again, and the
 file's own is not used. One in double-double may have been refined from the rows, which are not in the file: it is kept
@@ -10,19 +10,16 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.adaptive_summary import MAX_ALWAYS_GRAM_COLUMNS
 from linearly.algorithm.least_squares.gradient_descent import gradient_descent
 from linearly.algorithm.least_squares.gram import Gram, diagonal
 from linearly.algorithm.least_squares.ridge_cv import fold_errors
+from linearly.algorithm.least_squares.rounding_bounds import MAX_ALWAYS_GRAM_COLUMNS
 from linearly.algorithm.least_squares.solution import Solution
 from linearly.algorithm.least_squares.solver import RidgeProblem, method_of_summary
 from linearly.algorithm.least_squares.triangular import EPS, exact_rescale, product
 from linearly.dataset.design.serialization import InvalidFile
 from linearly.kernels.double_double import concatenate, to_float64
-
-Array = NDArray[np.float64]
 
 STATE = "estimator.state"
 SOLUTION = f"{STATE}.solution_"
@@ -118,7 +115,7 @@ def _check_same_solution(stored: Solution, again: Solution, *, extended: bool) -
 
 
 def check_folds(estimator: Any) -> None:
-    """Refuse errors of folds, and a penalty, that are not those of the summaries of the folds."""
+    """Raise if the fold errors or the penalty contradict the summaries of the folds."""
     folds = getattr(estimator, "folds_", None)
     errors, alphas, mean = estimator.fold_errors_, estimator.alphas_, estimator.cv_errors_
     columns = 1 if folds is None else len(folds.parts)
@@ -130,7 +127,7 @@ def check_folds(estimator: Any) -> None:
     best = alphas[np.nanargmin(mean)] if np.isfinite(mean).any() else np.nan
     if not best == estimator.alpha_ == estimator.solution_.alpha:
         raise InvalidFile(
-            f"{STATE}.alpha_ is {estimator.alpha_!r}, which is not the one of alphas_ with the smallest error"
+            f"{STATE}.alpha_ is {estimator.alpha_!r}, which does not have the smallest error among alphas_"
         )
 
 
@@ -138,8 +135,8 @@ def check_derived(estimator: Any, state: dict[str, Any], compared: tuple[str, ..
     """Derive the attributes of a classifier from its summary again; refuse those of the file that differ."""
     if estimator.summary_.is_extended and estimator.n_features_in_ > MAX_ALWAYS_GRAM_COLUMNS:
         return  # half a minute for 1000 columns
-    estimator._set_from_summary()
-    close = max(1e-6, _tolerance(estimator._digits()))
+    estimator.set_from_summary()
+    close = max(1e-6, _tolerance(estimator.correct_digits()))
     for name in compared:
         again = np.asarray(getattr(estimator, name), dtype=np.float64)
         finite = np.abs(again[np.isfinite(again)])
@@ -148,21 +145,22 @@ def check_derived(estimator: Any, state: dict[str, Any], compared: tuple[str, ..
 
 def check_likelihood(estimator: Any) -> None:
     """Refuse figures of a logistic regression that no fit has."""
-    weights = estimator._class_weights
+    weights = estimator.class_weights_
     if not (weights > 0).all():
-        raise InvalidFile(f"{STATE}._class_weights must hold positive numbers")
+        raise InvalidFile(f"{STATE}.class_weights_ must contain positive numbers")
     share = weights / weights.sum() if estimator.fit_intercept else np.full(len(weights), 1 / len(weights))
     null, fitted = estimator.null_log_likelihood_, estimator.log_likelihood_
-    check_close(f"{STATE}.null_log_likelihood_", null, float(weights @ np.log(share)), 1e-9)
+    if not getattr(estimator, "has_offset_", False):
+        check_close(f"{STATE}.null_log_likelihood_", null, float(weights @ np.log(share)), 1e-9)
     if fitted > 1e-9 * abs(null):
-        raise InvalidFile(f"{STATE}.log_likelihood_ is {fitted!r}, and a log likelihood is at most 0")
+        raise InvalidFile(f"{STATE}.log_likelihood_ is {fitted!r}, but a log likelihood is at most 0")
     maximized = estimator.alpha == 0 and estimator.bias_reduction is None and estimator.converged_
     if maximized and fitted < null - 1e-6 * abs(null):
         raise InvalidFile(f"{STATE}.log_likelihood_ is {fitted!r}, less than {null!r} without any column")
-    for name in ("_root", "_inner"):
+    for name in ("inverse_root_", "inner_covariance_"):
         value = getattr(estimator, name)
         if value is not None and np.isnan(value).any():
-            raise InvalidFile(f"{STATE}.{name} holds NaN")
+            raise InvalidFile(f"{STATE}.{name} contains NaN")
 
 
 def check_training(estimator: Any) -> None:
@@ -170,7 +168,7 @@ def check_training(estimator: Any) -> None:
     error = getattr(estimator, "training_error_", np.nan)
     if not (np.isnan(error) or 0 <= error <= 1):
         raise InvalidFile(f"{STATE}.training_error_ must be between 0 and 1, not {error!r}")
-    training = getattr(estimator, "_training", None)
+    training = getattr(estimator, "training_", None)
     if training is not None and training.updates != sum(estimator.mistakes_per_pass_):
         _refuse(f"{STATE}.training.updates", training.updates, sum(estimator.mistakes_per_pass_))
     if training is not None and training.record is not None:
@@ -183,14 +181,14 @@ def check_training(estimator: Any) -> None:
         return
     best = estimator.best_update_
     if best >= len(history) or history[best] != history.min():
-        raise InvalidFile(f"{STATE}.best_update_ is {best}, where error_history_ is not at its lowest")
+        raise InvalidFile(f"{STATE}.best_update_ is {best}, where error_history_ is not smallest")
 
 
 def check_close(name: str, stored: Any, again: Any, relative: float, absolute: Any = 0.0) -> None:
     """Refuse a figure of the file, by name, that differs from the derived one by more than a tolerance."""
     mine, theirs = (np.asarray(to_float64(value), dtype=np.float64) for value in (again, stored))
     if mine.shape != theirs.shape:
-        raise InvalidFile(f"{name} has the shape {theirs.shape}, and the summary of the file makes it {mine.shape}")
+        raise InvalidFile(f"{name} has the shape {theirs.shape}, but the summary in the file implies {mine.shape}")
     with np.errstate(all="ignore"):
         same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
         same |= np.abs(mine - theirs) <= relative * np.maximum(np.abs(mine), np.abs(theirs)) + absolute
@@ -205,4 +203,4 @@ def _tolerance(digits: float) -> float:
 
 
 def _refuse(name: str, stored: Any, again: Any) -> NoReturn:
-    raise InvalidFile(f"{name} contradicts the summary in the file: it is {stored!r}, and the summary says {again!r}")
+    raise InvalidFile(f"{name} contradicts the summary in the file: {stored!r} instead of {again!r}")

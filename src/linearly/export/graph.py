@@ -7,21 +7,25 @@ columns of the design; the output layer computes scores from those and predictio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.triangular import EPS
+from linearly.dataset.design.cut import Cut
 from linearly.dataset.design.design import Design
-from linearly.dataset.design.terms import Category, Factor, Level, Numeric, Term
+from linearly.dataset.design.splines import Spline
+from linearly.dataset.design.terms import Category, Factor, Level, LevelIndicator, Numeric, Term
 from linearly.dataset.design.transforms import ExpressionTerm, OrthogonalPolynomial, RawPolynomial, ScaledTerm
 from linearly.dataset.formula import expression as written
 from linearly.exceptions import PrecisionWarning, warn_at_caller
-
-Array = NDArray[np.float64]
+from linearly.inference.coefficients import coefficients_of
+from linearly.inference.wald_tests import check_level, t_quantile
+from linearly.kernels.double_double import Array
 
 MAX_SILENT_LOSS = 1e-9  # rounding error of an export, relative to the spread of the target, without a warning
 
@@ -70,13 +74,25 @@ class Power:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a leaf, by its name in `dataset.expression`."""
+    """A function of a leaf, by its name in `dataset.formula.expression`.
+
+    round is to the nearest integer, a tie to the even one.
+    """
 
     name: str
     of: Tree
 
 
-Tree = Constant | Reference | Indicator | Binary | Power | Function
+@dataclass(frozen=True)
+class Comparison:
+    """1 if left operator right, else 0; the operator is one of < <= > >= == !=, and both sides are leaves."""
+
+    operator: str
+    left: Tree
+    right: Tree
+
+
+Tree = Constant | Reference | Indicator | Binary | Power | Function | Comparison
 
 
 # --- the graph -----------------------------------------------------------------------------------
@@ -127,14 +143,23 @@ class OutputLayer:
 
 
 @dataclass(frozen=True)
+class IntervalLayer:
+    """From the columns of the design to the ends of an interval: the score ± √Σ (x·weights + constants)²."""
+
+    weights: Array
+    constants: Array
+
+
+@dataclass(frozen=True)
 class PredictionGraph:
-    """Inputs, steps, the steps that are the columns of the design, the head, and the labels."""
+    """Inputs, steps, the steps that are the columns of the design, the head, the labels, and perhaps an interval."""
 
     inputs: tuple[Input, ...]
     steps: tuple[Step, ...]
     features: tuple[str, ...]
     head: OutputLayer
     labels: tuple[Level, ...]
+    interval: IntervalLayer | None = None
 
     @property
     def levels_of_steps(self) -> dict[str, int]:
@@ -145,24 +170,68 @@ class PredictionGraph:
         return depth
 
 
-def prediction_graph(model: Any) -> PredictionGraph:
-    """Return the graph of a fitted `linearly.Model`; refuse a model that is not a formula of one row."""
+def prediction_graph(model: Any, interval: float | None = None) -> PredictionGraph:
+    """Return the graph of a fitted `linearly.Model`; refuse a model that is not a formula of one row.
+
+    `interval` is the level of a confidence interval to compute beside the prediction.
+    """
     for name in ("estimator", "design", "model"):
         if not hasattr(model, name):
-            raise ValueError(f"Only what linearly.fit returned can be exported, and this is {type(model).__name__}.")
+            raise ValueError(
+                f"Only a Model returned by linearly.fit can be exported, not {type(model).__name__}. Fit "
+                "with linearly.fit."
+            )
     kind = type(model.estimator).__name__
     if kind not in _HEADS:
         raise ValueError(
-            f"Model {model.model!r} cannot be exported: it votes with all its mistakes, which is no formula of a row. "
-            'Fit model="averaged" instead, or save a model file.'
+            f"Model {model.model!r} cannot be exported, because its vote over all mistakes is not a function of one "
+            'row. Fit model="averaged" instead, or save a model file.'
         )
     builder = _Builder(model.design)
     features = builder.features()
     _warn_rounded_powers(model)
     labels = tuple(model.estimator.classes_.tolist()) if hasattr(model.estimator, "classes_") else ()
-    return PredictionGraph(
-        tuple(builder.inputs.values()), tuple(builder.steps), features, _HEADS[kind](model.estimator), labels
-    )
+    head = _HEADS[kind](model.estimator)
+    layer = None if interval is None else _interval(model, interval)
+    if builder.offset is not None:  # one more column, whose coefficient is 1
+        features = (*features, builder.offset)
+        head = replace(head, weights=np.vstack([head.weights, np.ones((1, head.weights.shape[1]))]),
+                       center=_with_zero(head.center), center_low=_with_zero(head.center_low))  # fmt: skip
+        layer = layer and replace(layer, weights=np.vstack([layer.weights, np.zeros((1, layer.weights.shape[1]))]))
+    return PredictionGraph(tuple(builder.inputs.values()), tuple(builder.steps), features, head, labels, layer)
+
+
+def _with_zero(center: Array | None) -> Array | None:
+    return None if center is None else np.append(center, 0.0)
+
+
+def _interval(model: Any, level: float) -> IntervalLayer:
+    """Return the layer of a confidence interval; refuse models whose intervals are not one formula for all rows."""
+    estimator = model.estimator
+    what = f"model {model.model!r}"
+    if not hasattr(estimator, "predict_interval") or len(model.classes) > 2:
+        raise ValueError(
+            f"interval= is available for linear, ridge and two-class logistic models, not for {what}. Leave it out."
+        )
+    if hasattr(estimator, "small_sample_"):
+        raise ValueError(f"interval= is not available with covariance={estimator.covariance!r}, because its degrees "
+                         "of freedom depend on the row. Use predict_interval.")  # fmt: skip
+    coefficients = coefficients_of(model, "interval=")
+    if coefficients.null is not None or not np.isfinite(coefficients.root).all():
+        raise ValueError(
+            "interval= requires a fit that determines all terms. Leave out the columns named in the "
+            "RankWarning of the fit."
+        )
+    check_level(level)
+    root = coefficients.root
+    if coefficients.inner is not None:
+        values, vectors = np.linalg.eigh(coefficients.inner)
+        root = root @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+    root = root * (t_quantile(level, coefficients.dof) * np.sqrt(coefficients.sigma2))
+    if "Intercept" not in coefficients.names[:1]:
+        return IntervalLayer(root, np.zeros(root.shape[1]))
+    mean = np.zeros(len(root) - 1) if coefficients.mean is None else coefficients.mean
+    return IntervalLayer(root[1:], root[0] - mean @ root[1:])
 
 
 def references(tree: Tree) -> Iterator[str]:
@@ -170,7 +239,7 @@ def references(tree: Tree) -> Iterator[str]:
     match tree:
         case Reference(name) | Indicator(name, _):
             yield name
-        case Binary(_, a, b):
+        case Binary(_, a, b) | Comparison(_, a, b):
             yield from references(a)
             yield from references(b)
         case Power(a, _) | Function(_, a):
@@ -186,10 +255,14 @@ class _Builder:
     inputs: dict[tuple[str, bool], Input] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     columns_of: dict[tuple[Factor, bool], tuple[Tree, ...]] = field(default_factory=dict)
+    offset: str | None = None  # the step that is the offset
 
     def features(self) -> tuple[str, ...]:
         trees = [tree for term in self.design.terms for tree in self.term(term)]
-        return tuple(self.step(tree, "x").name for tree in trees)
+        names = tuple(self.step(tree, "x").name for tree in trees)
+        if self.design.offset is not None:
+            self.offset = self.step(self.computed(self.design.offset), "x").name
+        return names
 
     def term(self, term: Term) -> tuple[Tree, ...]:
         products: tuple[Tree, ...] | None = None
@@ -209,6 +282,12 @@ class _Builder:
         match factor:
             case Numeric(name):
                 return (self.number(name),)
+            case LevelIndicator(name, levels, _, unseen):
+                item = self.input(name, levels, unseen)
+                return (self.contrast(item.name, levels, factor.coded(full)[:, 0]),)
+            case Category(name, levels, _, unseen) if not full and factor.coding != "treatment":
+                item = self.input(name, levels, unseen)
+                return tuple(self.contrast(item.name, levels, column) for column in factor.coded(full).T)
             case Category(name, levels, reference, unseen):
                 item = self.input(name, levels, unseen)
                 return tuple(Indicator(item.name, level) for level in levels if full or level != reference)
@@ -221,7 +300,21 @@ class _Builder:
                 return self.powers(self.leaf(self.computed(expression)), degree)
             case OrthogonalPolynomial():
                 return self.orthogonal(factor)
-        raise ValueError(f"{factor.label} cannot be exported.")
+            case Spline():
+                return self.spline(factor)
+            case Cut():
+                return self.cut(factor, full)
+        raise ValueError(f"The term {factor.label} cannot be exported. Fit without it, or save a model file.")
+
+    def contrast(self, name: str, levels: Sequence[Level], values: Array) -> Tree:
+        """Return Σ value · indicator over the levels of a category."""
+        parts = [
+            Binary("*", Constant(float(v)), Indicator(name, level)) for level, v in zip(levels, values, strict=True)
+        ]
+        total: Tree = parts[0]
+        for part in parts[1:]:
+            total = Binary("+", total, part)
+        return total
 
     def powers(self, x: Tree, degree: int) -> tuple[Tree, ...]:
         powers = [x]
@@ -238,6 +331,63 @@ class _Builder:
                 rise = Binary("-", rise, Binary("*", Constant(factor.beta[k - 1]), columns[k - 1]))
             columns.append(self.leaf(Binary("/", self.leaf(rise), Constant(factor.beta[k]))))
         return tuple(columns[1:])
+
+    def spline(self, factor: Spline) -> tuple[Tree, ...]:
+        """Return the columns of a spline. On each piece, a column is a polynomial in the distance from its start."""
+        x = self.leaf(self.computed(factor.expression))
+        pieces = factor.pieces()
+        edges = [Constant(start) for start, *_ in pieces]
+        reached = [self.leaf(Comparison(">=", x, edge)) for edge in edges[1:]]
+        totals: list[Tree | None] = [None] * pieces[0][2].shape[1]
+        for k, (_, origin, powers) in enumerate(pieces):
+            inside: Tree = Constant(1.0) if k == 0 else reached[k - 1]
+            if k < len(reached):
+                inside = self.leaf(Binary("-", inside, reached[k]))
+            # Outside of the piece the distance is 0, so that nothing overflows there.
+            moved = self.leaf(Binary("-", x, Constant(origin)))
+            t = self.leaf(Binary("*", inside, moved))
+            for j, column in enumerate(powers.T):
+                value: Tree = Constant(float(column[-1]))
+                for coefficient in column[-2:0:-1]:
+                    value = self.leaf(Binary("+", Binary("*", value, t), Constant(float(coefficient))))
+                part = Binary("+", Binary("*", Constant(float(column[0])), inside), Binary("*", value, t))
+                before = totals[j]
+                totals[j] = self.leaf(part if before is None else Binary("+", before, part))
+        return tuple(total for total in totals if total is not None)
+
+    def cut(self, factor: Cut, full: bool) -> tuple[Tree, ...]:
+        """Return the columns of intervals; a number outside them is divided by 0, so that it has no prediction."""
+        x = self.leaf(self.computed(factor.expression))
+        edges = factor.edges
+        above, last = (">", ">=") if factor.right else (">=", ">")
+
+        def passed(k: int) -> Tree:
+            """Return 1 where the number lies beyond edge k."""
+            if not np.isfinite(edges[k]):
+                return Constant(1.0 if k == 0 else 0.0)
+            at_end = factor.lowest and k == (0 if factor.right else len(edges) - 1)
+            return self.leaf(Comparison(last if at_end else above, x, Constant(float(edges[k]))))
+
+        beyond = [passed(k) for k in range(len(edges))]
+        inside = self.leaf(Binary("-", beyond[0], beyond[-1]))
+        guard = self.leaf(Binary("/", Constant(0.0), inside))
+        columns = [Binary("+", Binary("-", a, b), guard) for a, b in pairwise(beyond)]
+        return tuple(columns[0 if full else 1 :])
+
+    def rounded(self, tree: Tree, digits: int) -> Tree:
+        size = Constant(10.0 ** abs(digits))
+        up, down = ("*", "/") if digits >= 0 else ("/", "*")
+        return Binary(down, self.leaf(Function("round", self.leaf(Binary(up, self.leaf(tree), size)))), size)
+
+    def extreme(self, operator: str, arguments: Sequence[written.Expression]) -> Tree:
+        """Return the largest (>=) or smallest (<=) of some numbers."""
+        best = self.leaf(self.computed(arguments[0]))
+        for argument in arguments[1:]:
+            other = self.leaf(self.computed(argument))
+            wins = self.leaf(Comparison(operator, best, other))
+            mine, its = Binary("*", wins, best), Binary("*", Binary("-", Constant(1.0), wins), other)
+            best = self.leaf(Binary("+", mine, its))
+        return best
 
     def computed(self, tree: written.Expression) -> Tree:
         match tree:
@@ -257,9 +407,22 @@ class _Builder:
                 return Power(self.leaf(self.computed(a)), exponent)
             case written.Call("I", (a,), ()):
                 return self.computed(a)
+            case written.Call("log", (a, b), ()):
+                base = written.constant(b)
+                assert isinstance(base, float)
+                logarithm = Function("log", self.leaf(self.computed(a)))
+                return Binary("/", self.leaf(logarithm), Constant(math.log(base)))
+            case written.Call("round", (a, *digits), ()):
+                places = written.constant(digits[0]) if digits else 0.0
+                assert isinstance(places, float)
+                return self.rounded(self.computed(a), int(places))
+            case written.Call("pmax" | "pmin" as function, arguments, ()):
+                return self.extreme(">=" if function == "pmax" else "<=", arguments)
+            case written.Binary(operator, a, b) if operator in written.COMPARISONS:
+                return Comparison(operator, self.leaf(self.computed(a)), self.leaf(self.computed(b)))
             case written.Call(function, (a,), ()):
                 return Function(function, self.leaf(self.computed(a)))
-        raise ValueError(f"{tree} cannot be exported.")
+        raise ValueError(f"The expression {tree} cannot be exported. Compute the column first, and fit that column.")
 
     def leaf(self, tree: Tree) -> Tree:
         """Return a leaf as it is, and a name for another tree: a guarded operand is written twice."""
@@ -292,8 +455,9 @@ def _warn_rounded_powers(model: Any) -> None:
     lost = EPS * float(np.max(np.abs(solution.mean.high) @ np.abs(solution.coef) / np.where(spread > 0, spread, 1.0)))
     if lost > MAX_SILENT_LOSS:
         warn_at_caller(
-            f"The export forms the powers of {raw[0]} in float64, which the model does not: its predictions agree with "
-            f"the model's to about {lost:.0e} of the spread of the target. poly() without raw=True has no such loss.",
+            f"The export computes the powers of {raw[0]} in float64. Its predictions therefore differ from the "
+            f"model's by about {lost:.0e} of the standard deviation of the target. Use poly() "
+            "without raw=True, which has no such loss.",
             PrecisionWarning,
         )
 
@@ -303,9 +467,16 @@ def _warn_rounded_powers(model: Any) -> None:
 
 def _least_squares(estimator: Any) -> OutputLayer:
     solution = estimator.solution_
-    if estimator._far and solution.mean is not None:
+    if estimator.predicts_about_mean_ and solution.mean is not None:
         return OutputLayer(solution.coef, solution.prediction_at_mean, "number", solution.mean.high, solution.mean.low)
-    return OutputLayer(np.reshape(estimator._coef, (-1, 1)), np.reshape(estimator.intercept_, -1), "number")
+    return OutputLayer(np.reshape(estimator.coef_, (-1, 1)), np.reshape(estimator.intercept_, -1), "number")
+
+
+def _sparse(estimator: Any) -> OutputLayer:
+    coef = np.reshape(estimator.coef_, (-1, 1))
+    if estimator.centre_ is None:
+        return OutputLayer(coef, np.reshape(estimator.intercept_, -1), "number")
+    return OutputLayer(coef, np.reshape(estimator.centre_[1], -1), "number", estimator.centre_[0])
 
 
 def _perceptron(estimator: Any) -> OutputLayer:
@@ -313,7 +484,7 @@ def _perceptron(estimator: Any) -> OutputLayer:
 
 
 def _logistic(estimator: Any) -> OutputLayer:
-    coef, constants = estimator._coefficients, estimator._constants
+    coef, constants = estimator.class_coef_, estimator.class_constants_
     if len(estimator.classes_) == 2:
         return OutputLayer(coef[:, 1:], constants[1:], "sign", probabilities="logistic")
     return OutputLayer(coef, constants, "largest", probabilities="softmax")
@@ -321,16 +492,16 @@ def _logistic(estimator: Any) -> OutputLayer:
 
 def _lda(estimator: Any) -> OutputLayer:
     rule = _rule(estimator)
-    return OutputLayer(estimator._coefficients, estimator._constants, rule, probabilities="softmax")
+    return OutputLayer(estimator.class_coef_, estimator.class_constants_, rule, probabilities="softmax")
 
 
 def _qda(estimator: Any) -> OutputLayer:
     return OutputLayer(
-        estimator._roots,
-        -estimator._moved,
+        estimator.inverse_roots_,
+        -estimator.whitened_means_,
         _rule(estimator),
-        estimator._center,
-        squares=estimator._constants,
+        estimator.center_,
+        squares=estimator.class_constants_,
         probabilities="softmax",
     )
 
@@ -346,6 +517,8 @@ def _rule(estimator: Any) -> str:
 _HEADS = {
     "LinearRegression": _least_squares,
     "RidgeCV": _least_squares,
+    "ElasticNet": _sparse,
+    "ElasticNetCV": _sparse,
     "LogisticRegression": _logistic,
     "LinearDiscriminantAnalysis": _lda,
     "QuadraticDiscriminantAnalysis": _qda,

@@ -1,6 +1,6 @@
 """Model files: a fitted model as one JSON file that can be read without trusting it.
 
-`save` replaces a file in one step or not at all; `read` accepts untrusted files. A file holds the estimator with its
+`save` replaces a file in one step or not at all; `read` accepts untrusted files. A file contains the estimator with its
 parameters and state, the design, the summary (so that models can be merged, refitted and compared without their rows),
 the ledger, conventions in words, provenance, and three made-up rows with their predictions, which the model must
 reproduce when it is loaded. `schema` returns the JSON Schema of all this.
@@ -15,12 +15,11 @@ import os
 import re
 import warnings
 from collections import Counter
-from importlib import metadata
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from linearly.algorithm.least_squares.block_ledger import BlockLedger
 from linearly.dataset.design.design import Design
@@ -32,13 +31,15 @@ from linearly.dataset.design.serialization import (
     design_from_json,
     design_to_json,
 )
-from linearly.dataset.rows.reduce import single_threaded_blas
-from linearly.export.atomic_file import read_bounded, write_atomic
+from linearly.dataset.files.atomic_file import read_bounded, write_atomic
 from linearly.export.conventions import conventions_of
 from linearly.export.records import ArrayRecord, AtLeast1, Count, Text, decode, record, schema_of, to_json
 from linearly.export.state import ESTIMATOR, estimator_to_json, restore_estimator, sizes_of
 from linearly.export.test_vectors import ROWS, VECTORS, check_vectors, make_vectors
 from linearly.formatting import shown
+from linearly.installed import library_version
+from linearly.kernels.blas_threads import single_threaded_blas
+from linearly.models.base import count_rows_of_fit
 from linearly.models.registry import MODELS, classifies
 
 FORMAT = "linearly model"
@@ -75,12 +76,13 @@ MODEL_FILE = record(
         "n_dropped": Count,
         "ledger": Annotated[
             dict[_Fingerprint, AtLeast1],
-            Meta(max_length=1_000_000, description="how often each block of rows was added, by its fingerprint"),
+            Meta(max_length=1_000_000, description="number of times each block of rows was added, by fingerprint"),
         ],
         "conventions": Annotated[dict[str, Text], Meta(max_length=100)],
         "provenance": _Provenance,
         "vectors": VECTORS,
     },
+    absent={"positive": Annotated[Literal[0, 1], Meta(description="which of two classes is the positive one")]},
 )
 
 
@@ -95,6 +97,7 @@ class Saved(NamedTuple):
     note: str
     conventions: dict[str, str]
     provenance: dict[str, Any]
+    positive: Any = None  # the label
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -115,16 +118,18 @@ def read(path: str | os.PathLike[str]) -> Saved:
     try:
         return _from_bytes(read_bounded(path, MAX_FILE_BYTES))
     except FileNotFoundError:
-        raise FileNotFoundError(f"There is no model file {os.fspath(path)!r}.") from None
+        raise FileNotFoundError(f"The model file {os.fspath(path)!r} does not exist. Check the path.") from None
     except (ValueError, OSError) as reason:
-        raise ValueError(f"{os.fspath(path)!r} cannot be loaded as a model: {str(reason).rstrip('.')}.") from None
+        raise ValueError(
+            f"{os.fspath(path)!r} cannot be loaded as a model: {str(reason).rstrip('.')}. Save the model again."
+        ) from None
 
 
 def to_bytes(model: Any) -> bytes:
     """Return the text of a model file."""
-    for name in ("estimator", "design", "model", "ledger", "n_dropped", "note"):
+    for name in ("estimator", "design", "model", "ledger", "n_dropped", "note", "positive"):
         if not hasattr(model, name):
-            raise InvalidFile(f"only what linearly.fit returned can be saved, and this is {type(model).__name__}")
+            raise InvalidFile(f"only a Model returned by linearly.fit can be saved, not {type(model).__name__}")
     estimator, design = model.estimator, model.design
     body = {
         "model": model.model,
@@ -137,12 +142,12 @@ def to_bytes(model: Any) -> bytes:
         "provenance": _provenance(model),
         "vectors": to_json(make_vectors(estimator, design.names)),
     }
+    if model.positive is not None:
+        body["positive"] = model.classes.index(model.positive)
     whole = {"format": FORMAT, "version": VERSION, "digest": _digest(body), **body}
     data = json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8", "surrogatepass") + b"\n"
     if len(data) > MAX_FILE_BYTES:
-        raise InvalidFile(
-            f"it would have {len(data) // 2**20} MB, more than the {MAX_FILE_BYTES // 2**20} MB of a model file"
-        )
+        raise InvalidFile(f"it would have {len(data) // 2**20} MB, more than the limit of {MAX_FILE_BYTES // 2**20} MB")
     return data
 
 
@@ -163,19 +168,26 @@ def _from_bytes(data: bytes) -> Saved:
         raise InvalidFile("it is not a linearly model file")
     version = decode_json(file.get("version"), AtLeast1, "version")
     if version > VERSION:
-        raise InvalidFile(f"it has version {version} and this linearly reads versions up to {VERSION}: update linearly")
+        raise InvalidFile(
+            f"it has version {version}, but this linearly reads versions up to {VERSION}, so a newer linearly is needed"
+        )
     if file.get("digest") != _digest({name: value for name, value in file.items() if name not in _HEAD}):
-        raise InvalidFile("its digest does not fit: the file was damaged or edited")
+        raise InvalidFile("its digest does not match, so the file was damaged or edited")
     design = design_from_json(file.get("design"))
     target = design.target
-    if target is None or not design.terms:
-        raise InvalidFile("its design has no target, or no terms")
+    if target is None or not (design.terms or design.intercept):
+        raise InvalidFile("its design has no target, or neither terms nor an intercept")
     if len({type(label) for label in target.classes}) > 1:
         raise InvalidFile("its classes are of different types")
     sizes = sizes_of(len(design.names), len(target.classes) if target.labels else 0)
     saved = decode(file, MODEL_FILE, "", sizes | {"vectors": ROWS})
+    positive = None
+    if saved.positive is not UNSET:
+        if not target.labels or len(target.classes) != 2:
+            raise InvalidFile("it names a positive label but does not have two labels")
+        positive = target.classes[saved.positive]
     if classifies(saved.model) != target.labels or (target.labels and len(target.classes) < 2):
-        raise InvalidFile(f"the target of its design is not one that model {saved.model} can predict")
+        raise InvalidFile(f"the target of its design cannot be predicted by model {saved.model}")
     with warnings.catch_warnings(), single_threaded_blas(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # they were given when the model was fitted
         try:
@@ -185,7 +197,7 @@ def _from_bytes(data: bytes) -> Saved:
         except InvalidFile:
             raise
         except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError, np.linalg.LinAlgError) as error:
-            raise InvalidFile(f"its parts do not fit together ({type(error).__name__}: {str(error)[:200]})") from None
+            raise InvalidFile(f"its parts are inconsistent ({type(error).__name__}: {str(error)[:200]})") from None
     return Saved(
         estimator,
         design,
@@ -195,6 +207,7 @@ def _from_bytes(data: bytes) -> Saved:
         saved.note,
         saved.conventions,
         msgspec.to_builtins(saved.provenance),
+        positive,
     )
 
 
@@ -211,7 +224,7 @@ def _parsed(data: bytes) -> Any:
     except RecursionError:
         raise InvalidFile("it is nested too deeply for a model file") from None
     except UnicodeDecodeError:
-        raise InvalidFile("it is not text in UTF-8") from None
+        raise InvalidFile("it is not UTF-8 text") from None
     except ValueError as error:
         raise InvalidFile(f"it is not JSON ({str(error)[:200]})") from None
 
@@ -220,19 +233,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise InvalidFile(f"the entry {shown(twice)} is there twice")
+        raise InvalidFile(f"the entry {shown(twice)} occurs twice")
     return found
 
 
 def _no_constant(text: str) -> Any:
-    raise InvalidFile(f"{text} is not JSON: a model file writes it as text")
+    raise InvalidFile(f"{text} is not JSON; a model file writes it as text")
 
 
 def _digest(body: dict[str, Any]) -> str:
     try:
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except ValueError:
-        raise InvalidFile("it holds a number beyond float64") from None
+        raise InvalidFile("it contains a number beyond the float64 range") from None
     return hashlib.blake2b(text.encode("ascii"), digest_size=32).hexdigest()
 
 
@@ -240,14 +253,10 @@ def _digest(body: dict[str, Any]) -> str:
 
 
 def _provenance(model: Any) -> dict[str, Any]:
-    try:
-        version = metadata.version("linearly")
-    except metadata.PackageNotFoundError:  # run from a source tree that was never installed
-        version = "0+unknown"
     blocks = "".join(f"{name} {count}\n" for name, count in sorted(model.ledger.blocks.items()))
     return {
         "library": "linearly",
-        "library_version": version,
+        "library_version": library_version(),
         "rows": _rows(model.estimator),
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "data_fingerprint": hashlib.blake2b(blocks.encode(), digest_size=16).hexdigest() if blocks else None,
@@ -256,11 +265,8 @@ def _provenance(model: Any) -> dict[str, Any]:
 
 def _rows(estimator: Any) -> int | None:
     """Return how many rows a model was fitted to; None if it does not know."""
-    if hasattr(estimator, "summary_"):
-        return int(estimator.summary_.n)
-    if hasattr(estimator, "n_rows_"):
-        return int(estimator.n_rows_)
-    training = getattr(estimator, "_training", None)
-    if training is not None and hasattr(estimator, "training_error_"):
+    rows = count_rows_of_fit(estimator)
+    training = getattr(estimator, "training_", None)
+    if rows is None and training is not None and hasattr(estimator, "training_error_"):
         return int(training.weights.seen // max(estimator.n_passes_, 1))
-    return None
+    return rows

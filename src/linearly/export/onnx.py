@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from linearly.export.atomic_file import write_atomic
+from linearly.dataset.files.atomic_file import write_atomic
 from linearly.export.graph import (
     Binary,
+    Comparison,
     Constant,
     Function,
     Indicator,
@@ -35,7 +36,7 @@ try:
     from onnx import TensorProto, helper, numpy_helper
     from onnx.reference import ReferenceEvaluator
 except ImportError:  # pragma: no cover
-    raise ImportError("Export to ONNX needs onnx: pip install 'linearly[export]'.") from None
+    raise ImportError("Export to ONNX needs onnx. Run: pip install 'linearly[export]'.") from None
 
 OPSET = 17
 ML_OPSET = 3
@@ -43,6 +44,7 @@ IR_VERSION = 8
 _OUTPUTS = ("prediction", "probabilities", "known")
 _KINDS = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
 _OPERATORS = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div"}
+_COMPARISONS = {"<": "Less", "<=": "LessOrEqual", ">": "Greater", ">=": "GreaterOrEqual"}
 _TOLERANCE = {"float64": PREDICTION_TOL, "float32": 1e-3}
 
 
@@ -80,9 +82,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     graph = prediction_graph(model)
     for item in graph.inputs:
         if item.column in ("", *_OUTPUTS) or item.column.startswith("linearly."):
-            raise ValueError(
-                f"The column {item.column!r} has the name of a part of the graph: rename it, and fit again."
-            )
+            raise ValueError(f"Column {item.column!r} has the name of a part of the graph. Rename it, and fit again.")
     built = _Graph(graph, dtype).model(model)
     onnx.checker.check_model(built, full_check=True)
     _check(built, graph, model, dtype)
@@ -124,7 +124,7 @@ class _Graph:
         rows = self.node("And", rows, self.node("Equal", least, self.integers([1])))
         S = self.node("Where", rows, S, self.number(math.nan))
         self.node("Squeeze", rows, self.integers([1]), to_output="known")
-        outputs = [*self.answers(S, rows), helper.make_tensor_value_info("known", TensorProto.BOOL, [None])]
+        outputs = [*self.outputs(S, rows), helper.make_tensor_value_info("known", TensorProto.BOOL, [None])]
         used = {name for node in self.nodes for name in node.input}
         constants = [tensor for name, tensor in self.constants.values() if name in used]
         graph = helper.make_graph(self.nodes, "linearly", list(inputs.values()), outputs, constants)
@@ -174,11 +174,18 @@ class _Graph:
                 return self.node("Pow", self.tree(a), self.number(exponent))
             case Function(name, a):
                 return self.function(name, self.tree(a))
+            case Comparison(operator, a, b):
+                return self.comparison(operator, self.tree(a), self.tree(b))
 
     def indicator(self, name: str, level: Any) -> str:
         item = next(item for item in self.graph.inputs if item.name == name)
         wanted = self.integers([item.levels.index(level)]) if item.kind == "text" else self.number(float(level))
         return self.node("Cast", self.node("Equal", self.at[name], wanted), to=_KINDS[self.dtype])
+
+    def comparison(self, operator: str, a: str, b: str) -> str:
+        holds = self.node(_COMPARISONS.get(operator, "Equal"), a, b)
+        holds = self.node("Not", holds) if operator == "!=" else holds
+        return self.node("Cast", holds, to=_KINDS[self.dtype])
 
     def function(self, name: str, of: str) -> str:
         one = self.number(1.0)
@@ -197,9 +204,9 @@ class _Graph:
                 return self.node("Where", self.node("Greater", self.node("Abs", of), one), rise, near)
             case "tan":  # runtimes lack it in float64
                 return self.node("Div", self.node("Sin", of), self.node("Cos", of))
-        return self.node(name.capitalize(), of)  # abs, cos, exp, log, sin, sqrt
+        return self.node(name.capitalize(), of)  # abs, cos, exp, log, round, sin, sqrt
 
-    def answers(self, S: str, rows: str) -> list[Any]:
+    def outputs(self, S: str, rows: str) -> list[Any]:
         head, labels, kind = self.graph.head, self.graph.labels, _KINDS[self.dtype]
         if head.rule == "number":
             self.node("Squeeze", S, self.integers([1]), to_output="prediction")

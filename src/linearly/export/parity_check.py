@@ -6,26 +6,25 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linearly.dataset.design.design import DesignRows
 from linearly.dataset.design.terms import Category, Numeric
 from linearly.dataset.sources import read_as
 from linearly.exceptions import NotEstimableWarning
 from linearly.export.test_vectors import typical_values
-
-Array = NDArray[np.float64]
+from linearly.kernels.double_double import Array
 
 ROWS = 48
 MIN_ROWS = 5
 PREDICTION_TOL = 1e-12  # of the size of the predictions
+INTERVAL_TOL = 1e-8  # of the size of the ends of intervals
 
 
 class ParityCheck:
     """Columns of Python values, and the model's predictions for their rows."""
 
     def __init__(self, model: Any) -> None:
-        self.columns = made_up_columns(model)
+        self.model, self.columns = model, made_up_columns(model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotEstimableWarning)  # of rows that are made up, and may not occur
             self.predictions: list[Any] = model.predict(self.columns).tolist()
@@ -44,20 +43,37 @@ class ParityCheck:
     def compare(self, predictions: list[Any], probabilities: Any, what: str, tolerance: float = PREDICTION_TOL) -> None:
         """Refuse predictions or probabilities that are not the model's."""
         if len(predictions) != len(self):
-            raise ValueError(f"The {what} gave {len(predictions)} answers for {len(self)} rows: it was not exported.")
+            raise ValueError(
+                f"The {what} returned {len(predictions)} predictions for {len(self)} rows, so it was not "
+                "exported. Report this bug."
+            )
         for i, (mine, theirs) in enumerate(zip(self.predictions, predictions, strict=True)):
             if not self._same(i, mine, theirs, tolerance):
                 raise ValueError(
-                    f"The {what} is not what the model is: for one row it says {theirs!r} and the model {mine!r}. It "
-                    "was not exported."
+                    f"The {what} differs from the model ({theirs!r} instead of {mine!r} for one row), so it was not "
+                    "exported. Report this bug."
                 )
         if self.probabilities is not None:
             found = np.array(probabilities, dtype=np.float64)
             worst = float(np.abs(found - self.probabilities).max()) if found.shape == self.probabilities.shape else 1.0
             if not worst <= max(tolerance, PREDICTION_TOL * self._largest()):
                 raise ValueError(
-                    f"The {what} is not what the model is: probabilities differ by {worst:.2g}. It was not exported."
+                    f"The {what} differs from the model (probabilities differ by {worst:.2g}), so it was not "
+                    "exported. Report this bug."
                 )
+
+    def compare_ends(self, ends: Any, level: float, what: str) -> None:
+        """Refuse ends of intervals that are not the model's."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotEstimableWarning)
+            table = self.model.predict_interval(self.columns, level)
+        expected = np.column_stack([table["low"], table["high"]])
+        found = np.array(ends, dtype=np.float64)
+        unit = np.abs(expected).max(axis=1, keepdims=True) + (0.0 if self.scores is None else 1.0)
+        if found.shape != expected.shape or not (np.abs(found - expected) <= INTERVAL_TOL * unit).all():
+            raise ValueError(
+                f"The intervals of the {what} differ from those of the model, so it was not exported. Report this bug."
+            )
 
     def _same(self, i: int, mine: Any, theirs: Any, tolerance: float) -> bool:
         if self.scores is None:
@@ -99,14 +115,14 @@ def made_up_columns(model: Any) -> dict[str, list[Any]]:
         if len(term.factors) == 1 and isinstance(term.factors[0], Numeric):
             near[term.factors[0].name] = float(center[at]), float(spread[at])
         at += len(term.names())
-    drawn = {name: _draw_column(random, levels.get(name), near.get(name)) for name in design.features}
+    drawn = {name: _draw_column(random, levels.get(name), near.get(name)) for name in design.inputs}
     good: list[int] = []
     for start in range(0, len(next(iter(drawn.values()))), ROWS):
         good += _codable_rows(model, drawn, range(start, start + ROWS)) if len(good) < ROWS // 2 else []
     if len(good) < MIN_ROWS:
         raise ValueError(
-            "No rows could be made up on which the export can be checked against the model: its functions have a value "
-            "for few numbers only. It was not exported."
+            "No rows could be generated to check the export against the model, because its functions are defined for "
+            "only a few numbers. Save a model file instead."
         )
     return {name: [values[i] for i in good[:ROWS]] for name, values in drawn.items()}
 

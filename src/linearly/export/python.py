@@ -8,9 +8,10 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from linearly.export.atomic_file import write_atomic
+from linearly.dataset.files.atomic_file import write_atomic
 from linearly.export.graph import (
     Binary,
+    Comparison,
     Constant,
     Function,
     Indicator,
@@ -55,7 +56,24 @@ _PARTS = {
 }
 
 
-def to_python(model: Any, path: str | os.PathLike[str] | None = None) -> str:
+_INTERVAL = """
+
+def predict_interval(row):
+    scores = _scores(row)
+    if scores is None:
+        return None
+    fit, spread = scores
+    return dict(zip(("fit", "low", "high"), {ends}))
+"""
+
+_EXPIT = """
+
+def _expit(x):
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+"""
+
+
+def to_python(model: Any, path: str | os.PathLike[str] | None = None, *, interval: float | None = None) -> str:
     """Return the source of a module with `predict(row)`, and `predict_proba(row)` if the model has probabilities.
 
     The source needs nothing but Python, and is checked against the model on made-up rows.
@@ -66,6 +84,9 @@ def to_python(model: Any, path: str | os.PathLike[str] | None = None) -> str:
         What `linearly.fit` returned.
     path : path-like, optional
         File to write.
+    interval : float, default=None
+        Confidence level of `predict_interval(row)`, which returns a dict of ``fit``, ``low`` and ``high``. The interval
+        is for the mean of a linear or ridge model, or for the probability of the second label of a logistic one.
 
     Returns
     -------
@@ -87,14 +108,14 @@ def to_python(model: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> round(namespace["predict"]({"x": 10}), 6)
     21.0
     """
-    source = _source(prediction_graph(model), model)
-    _check(source, model)
+    source = _source(prediction_graph(model, interval), model)
+    _check(source, model, interval)
     if path is not None:
         write_atomic(path, source.encode("utf-8"))
     return source
 
 
-def _check(source: str, model: Any) -> None:
+def _check(source: str, model: Any, interval: float | None) -> None:
     trial = ParityCheck(model)
     namespace: dict[str, Any] = {"__name__": "exported"}
     exec(compile(source, "<exported model>", "exec"), namespace)
@@ -102,6 +123,9 @@ def _check(source: str, model: Any) -> None:
     predict_proba = namespace.get("predict_proba")
     probabilities = [list(predict_proba(row).values()) for row in rows] if predict_proba else None
     trial.compare([namespace["predict"](row) for row in rows], probabilities, "Python function")
+    if interval is not None:
+        found = [namespace["predict_interval"](row) for row in rows]
+        trial.compare_ends([(row["low"], row["high"]) for row in found], interval, "Python function")
 
 
 def _source(graph: PredictionGraph, model: Any) -> str:
@@ -116,7 +140,13 @@ def _source(graph: PredictionGraph, model: Any) -> str:
         steps="\n".join(f"        {line}" for line in _steps(graph)),
         prediction=_PREDICTIONS[head.rule],
     )
-    return source + (_PROBABILITIES.format(parts=_PARTS[head.probabilities]) if head.probabilities else "")
+    if head.probabilities:
+        source += _PROBABILITIES.format(parts=_PARTS[head.probabilities])
+    if graph.interval is not None:
+        ends = "(fit, fit - spread, fit + spread)"
+        source += _EXPIT if labels else ""
+        source += _INTERVAL.format(ends=f"map(_expit, {ends})" if labels else ends)
+    return source
 
 
 def _constants(graph: PredictionGraph) -> Iterator[str]:
@@ -129,6 +159,9 @@ def _constants(graph: PredictionGraph) -> Iterator[str]:
         "CENTER_LOW": head.center_low,
     }
     yield from (f"_{name} = {values.tolist()!r}\n" for name, values in vectors.items() if values is not None)
+    if graph.interval is not None:
+        yield f"_ROOT = {graph.interval.weights.T.tolist()!r}\n"
+        yield f"_ROOT_CONSTANTS = {graph.interval.constants.tolist()!r}\n"
     if graph.labels:
         yield f"_LABELS = {list(graph.labels)!r}\n"
 
@@ -137,6 +170,8 @@ def _steps(graph: PredictionGraph) -> Iterator[str]:
     head = graph.head
     yield from (f"{step.name} = {_tree(step.tree)}" for step in graph.steps)
     yield f"x = [{', '.join(graph.features)}]"
+    if graph.interval is not None:
+        yield "spread = math.sqrt(sum(_dot(x, w, b) ** 2 for w, b in zip(_ROOT, _ROOT_CONSTANTS)))"
     if head.center is not None:
         yield "x = [a - b for a, b in zip(x, _CENTER)]"
     if head.center_low is not None:
@@ -146,6 +181,8 @@ def _steps(graph: PredictionGraph) -> Iterator[str]:
         each = len(head.constants) // len(head.squares)
         yield f"groups = [scores[k * {each} : k * {each} + {each}] for k in range({len(head.squares)})]"
         yield "scores = [b - 0.5 * sum(z * z for z in group) for b, group in zip(_SQUARES, groups)]"
+    if graph.interval is not None:
+        yield "scores.append(spread)"
 
 
 def _read(item: Input) -> str:
@@ -168,4 +205,8 @@ def _tree(tree: Tree) -> str:
         case Power(a, exponent):
             return f"math.pow({_tree(a)}, {exponent!r})"
         case Function(name, a):
+            if name == "round":
+                return f"float(round({_tree(a)}))"
             return f"{'' if name == 'abs' else 'math.'}{name}({_tree(a)})"
+        case Comparison(operator, a, b):
+            return f"(1.0 if {_tree(a)} {operator} {_tree(b)} else 0.0)"

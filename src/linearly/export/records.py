@@ -44,7 +44,7 @@ _Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class ArrayRecord(Record, frozen=True, omit_defaults=True):
-    """Numbers of a shape: up to 64 as text, more as base64 of little-endian bytes."""
+    """An array with its shape: up to 64 numbers as text, more as base64 of little-endian bytes."""
 
     dtype: Literal["f8", "i8", "i4"]
     shape: Annotated[tuple[Count, ...], Meta(max_length=4)]
@@ -64,10 +64,10 @@ class ArrayRecord(Record, frozen=True, omit_defaults=True):
         return ArrayRecord(dtype, array.shape, order, base64=packed)
 
     def array(self) -> NDArray[Any]:
-        """Return the array; refuse numbers that are not as many as the shape says, before they are decoded."""
+        """Return the array; refuse numbers whose count differs from the shape before they are decoded."""
         size = math.prod(self.shape)
         if size > MAX_NUMBERS or (self.values is None) == (self.base64 is None):
-            raise ValueError(f"An array has either values or base64, and at most {MAX_NUMBERS} numbers")
+            raise ValueError(f"An array must have either values or base64, and at most {MAX_NUMBERS} numbers")
         if self.values is not None:
             floats = self.dtype == "f8"
             limit = 2 ** (8 * int(self.dtype[1:]) - 1)
@@ -81,7 +81,7 @@ class ArrayRecord(Record, frozen=True, omit_defaults=True):
             if self.base64 is not None and len(self.base64) == 4 * -(-n_bytes // 3):
                 raw = base64.b64decode(self.base64.encode("ascii"), validate=True)
             if len(raw) != n_bytes:
-                raise ValueError(f"base64 must hold {n_bytes} bytes, as the shape says")
+                raise ValueError(f"base64 must encode {n_bytes} bytes, according to the shape")
             flat = np.frombuffer(raw, dtype=f"<{self.dtype}").astype(self.dtype)
         return flat.reshape(self.shape, order=self.order)
 
@@ -96,7 +96,7 @@ class _Size:
     def decode(self, data: Any, sizes: Sizes) -> int:
         length: int = _convert(data, Count)
         if self.name and sizes.setdefault(self.name, length) != length:
-            raise ValueError(f"The size {self.name} is {length}, and elsewhere in the file {sizes[self.name]}")
+            raise ValueError(f"The size {self.name} is {length}, but elsewhere in the file {sizes[self.name]}")
         return length
 
     def schema(self) -> dict[str, Any]:
@@ -128,9 +128,9 @@ class _Array:
             _Size(name).decode(length, sizes)
         array = record.array()
         if self.finite and self.dtype == "f8" and not np.isfinite(array).all():
-            raise ValueError("The array holds NaN or infinity")
+            raise ValueError("The array contains NaN or infinity")
         if self.positive and not (array > 0).all():
-            raise ValueError("The array must hold positive numbers")
+            raise ValueError("The array must contain positive numbers")
         return array
 
     def schema(self) -> dict[str, Any]:
@@ -196,6 +196,7 @@ Counts: Any = list_of(Count)
 # --- records --------------------------------------------------------------------------------------
 
 _RECORDS: dict[type, Any] = {}  # by the classes that they describe
+_BUILDERS: dict[type, Callable[..., Any]] = {}  # records to what `decode` returns for them
 
 
 def record(
@@ -226,15 +227,16 @@ def record(
         Of a msgspec struct, such as the ``tag`` by which the records of a union differ.
     """
     table: list[Any] = [*fields.items(), *((field, kind | UnsetType, UNSET) for field, kind in absent.items())]
-    namespace = {"__post_init__": check, "_build": staticmethod(build or of or SimpleNamespace)}
+    namespace = {"__post_init__": check}
     kind = msgspec.defstruct(name, table, bases=(Record,), namespace=namespace, frozen=True, kw_only=True, **options)
+    _BUILDERS[kind] = build or of or SimpleNamespace
     if of is not None:
         _RECORDS[of] = kind
     return kind
 
 
 def decode(data: Any, kind: Any, at: str, sizes: Sizes) -> Any:
-    """Return JSON data as what their record describes; refuse them by the path of the field that does not fit."""
+    """Return JSON data as the type of their record; errors name the path of the invalid field."""
     return _built(decode_json(data, kind, at, lambda own, value: own.checker.decode(value, sizes)))
 
 
@@ -246,9 +248,10 @@ def schema_of(kind: Any) -> dict[str, Any]:
 def _built(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_built, value))
-    if getattr(value, "_build", None) is None:
+    builder = _BUILDERS.get(type(value))
+    if builder is None:
         return value
-    return value._build(**{name: _built(getattr(value, name)) for name in value.__struct_fields__})
+    return builder(**{name: _built(getattr(value, name)) for name in value.__struct_fields__})
 
 
 def record_to_json(kind: Any, source: Any, given: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
@@ -277,4 +280,6 @@ def to_json(value: Any) -> Any:
             return msgspec.to_builtins(ArrayRecord.of(value))
         case np.ndarray() | np.generic():
             return to_json(value.tolist())
-    raise InvalidFile(f"a model file holds text, numbers or booleans, and {value!r:.80} is {type(value).__name__}")
+    raise InvalidFile(
+        f"a model file contains only text, numbers and booleans, but {value!r:.80} is {type(value).__name__}"
+    )

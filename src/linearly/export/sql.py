@@ -1,8 +1,8 @@
 """Write a model as one SELECT that computes predictions from raw columns, in any dialect that sqlglot writes.
 
 The query is built as a tree, never as text, so names and labels are quoted by the dialect whatever is in them. It is a
-chain of common table expressions: inputs, steps, scores, answers. A row in which a value is missing, not finite or a
-level that the model has not seen gets NULL. The text holds no control characters: those of levels and labels are
+chain of common table expressions: inputs, steps, scores, outputs. A row in which a value is missing, not finite or a
+level that the model has not seen gets NULL. The text contains no control characters: those of levels and labels are
 written as CHR(27), and a name that has one is refused.
 """
 
@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
-from linearly.export.atomic_file import write_atomic
+from linearly.dataset.files.atomic_file import write_atomic
 from linearly.export.graph import (
     Binary,
+    Comparison,
     Constant,
     Function,
     Indicator,
@@ -38,7 +39,7 @@ try:
     import sqlglot
     from sqlglot import expressions as e
 except ImportError:  # pragma: no cover
-    raise ImportError("Export to SQL needs sqlglot: pip install 'linearly[export]'.") from None
+    raise ImportError("Export to SQL needs sqlglot. Run: pip install 'linearly[export]'.") from None
 
 # These write a step out wherever it is used, and in those steps the steps before: gigabytes for 40 classes.
 _MATERIALIZED = ("sqlite", "postgres")
@@ -54,6 +55,7 @@ def to_sql(
     dialect: str = "duckdb",
     table: str = "data",
     keep: Sequence[str] = (),
+    interval: float | None = None,
 ) -> str:
     """Return a SELECT of ``prediction``, and of ``probability[label]`` per label if the model has probabilities.
 
@@ -71,6 +73,9 @@ def to_sql(
         The table of raw columns.
     keep : sequence of str, default=()
         Columns of the table to select as well.
+    interval : float, default=None
+        Confidence level of the columns ``low`` and ``high``: the interval of the mean of a linear or ridge model. For a
+        logistic model of two labels they are ``low[label]`` and ``high[label]``, of the second label's probability.
 
     Returns
     -------
@@ -92,23 +97,41 @@ def to_sql(
     """
     if dialect not in sqlglot.Dialect.classes or not dialect:
         known = ", ".join(sorted(name for name in sqlglot.Dialect.classes if name))
-        raise ValueError(f"sqlglot knows no dialect {dialect!r}; it knows {known}.")
-    graph = prediction_graph(model)
-    answers = _answer_names(graph)
+        raise ValueError(f"sqlglot has no dialect {dialect!r}. Choose one of {known}.")
+    graph = prediction_graph(model, interval)
+    outputs = _output_names(graph)
     for name in keep:
-        if name in answers:
-            raise ValueError(f"The column {name!r} cannot be kept: the query has an answer of that name.")
+        if name in outputs:
+            raise ValueError(
+                f"Column {name!r} cannot be kept, because the query has an output of that name. Rename it."
+            )
+    _check_names_differ([*(item.column for item in graph.inputs), *keep])
     query = _Query(graph, table, tuple(keep), dialect in _MATERIALIZED).tree()
     text = query.sql(dialect=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.RAISE, copy=False)
-    _check(text, dialect, graph, model, keep)
+    _check(text, dialect, graph, model, keep, interval)
     if path is not None:
         write_atomic(path, (text + "\n").encode("utf-8"))
     return text
 
 
-def _answer_names(graph: PredictionGraph) -> list[str]:
+def _check_names_differ(names: Sequence[str]) -> None:
+    """Raise if two columns differ only in case, which SQLite, DuckDB and others ignore even in quotes."""
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            raise ValueError(
+                f"Columns {other!r} and {name!r} differ only in case, which SQL databases ignore. Rename one of them, "
+                "and fit again."
+            )
+
+
+def _output_names(graph: PredictionGraph) -> list[str]:
     has = graph.head.probabilities is not None
-    return ["prediction", *(visible(f"probability[{label}]") for label in graph.labels if has)]
+    ends = ("low", "high") if graph.interval is not None else ()
+    second = f"[{graph.labels[1]}]" if graph.labels else ""
+    shares = (visible(f"probability[{label}]") for label in graph.labels if has)
+    return ["prediction", *shares, *(visible(f"{end}{second}") for end in ends)]
 
 
 # --- the query ------------------------------------------------------------------------------------
@@ -138,11 +161,28 @@ class _Query:
         for level in range(1, max(depth.values(), default=0) + 1):
             self.then(f"step_{level}", {s.name: _tree(s.tree) for s in graph.steps if depth[s.name] == level})
         self.then("linear", {f"l{i}": score for i, score in enumerate(_linear(graph))})
-        there = [_there(e.column(item.name)) for item in graph.inputs]
+        present = [_is_not_null(e.column(item.name)) for item in graph.inputs]
         # NaN is above all numbers in some engines.
-        scores = [_when(e.and_(*there, _finite(score)), score) for score in _scores(graph.head)]
+        scores = [_when(e.and_(*present, _finite(score)), score) for score in _scores(graph.head)]
         self.then("scores", {f"s{i}": score for i, score in enumerate(scores)})
-        return self.last(self.answers([e.column(f"s{i}") for i in range(len(scores))]))
+        made = [e.column(f"s{i}") for i in range(len(scores))]
+        return self.last([*self.predictions(made), *self.ends(made[0])])
+
+    def ends(self, score: Any) -> list[Any]:
+        """Return the ends of the interval, if there is one."""
+        graph = self.graph
+        if graph.interval is None:
+            return []
+        columns = [e.column(name) for name in graph.features]
+        parts = _sums_of_products(columns, graph.interval.weights, graph.interval.constants)
+        self.then("roots", {f"r{i}": part for i, part in enumerate(parts)})
+        roots = [e.column(f"r{i}") for i in range(len(parts))]
+        self.then("spread", {"spread": e.Sqrt(this=_total([_op(root, "*", root) for root in roots]))})
+        ends = {"low": _op(score, "-", e.column("spread")), "high": _op(score, "+", e.column("spread"))}
+        if graph.head.rule == "number":
+            return list(ends.values())
+        self.then("ends", {f"end_{name}": end for name, end in ends.items()})
+        return [_expit(e.column(f"end_{name}")) for name in ends]
 
     def then(self, name: str, columns: dict[str, Any]) -> None:
         """Add a table that has the columns of the one before and these."""
@@ -150,7 +190,7 @@ class _Query:
         select = e.select(e.Star(), *named, copy=False).from_(self.tables[-1][0], copy=False)
         self.tables.append((f"{self.prefix}{name}", select))
 
-    def answers(self, scores: list[Any]) -> list[Any]:
+    def predictions(self, scores: list[Any]) -> list[Any]:
         """Return the prediction and the probabilities."""
         rule, labels = self.graph.head.rule, [_label(label) for label in self.graph.labels]
         if rule == "number":
@@ -158,7 +198,7 @@ class _Query:
         if rule == "largest" or self.graph.head.probabilities == "softmax":
             self.then("top", {"top": _greatest(scores)})
         if rule == "sign":
-            pairs = [(scores[0] < _ZERO, labels[0]), (_there(scores[0]), labels[1])]
+            pairs = [(scores[0] < _ZERO, labels[0]), (_is_not_null(scores[0]), labels[1])]
         elif rule == "two":
             pairs = [(scores[1] >= scores[0], labels[1]), (scores[1] < scores[0], labels[0])]
         else:
@@ -184,9 +224,9 @@ class _Query:
             return [_when(negative, share).else_(rare), _when(negative, rare).else_(share)]
         return []
 
-    def last(self, answers: list[Any]) -> e.Select:
-        names = [*self.kept.values(), *_answer_names(self.graph)]
-        columns = [*map(e.column, self.kept), *answers]
+    def last(self, outputs: list[Any]) -> e.Select:
+        names = [*self.kept.values(), *_output_names(self.graph)]
+        columns = [*map(e.column, self.kept), *outputs]
         named = [e.Alias(this=column, alias=_name(name)) for column, name in zip(columns, names, strict=True)]
         query = e.select(*named, copy=False).from_(self.tables[-1][0], copy=False)
         for name, table in self.tables:
@@ -209,11 +249,22 @@ def _linear(graph: PredictionGraph) -> list[Any]:
     for center in (head.center, head.center_low):
         if center is not None:
             columns = [_op(x, "-", _number(c)) for x, c in zip(columns, center.tolist(), strict=True)]
-    products = [
-        [_op(_number(weight), "*", x) for weight, x in zip(weights, columns, strict=True)]
-        for weights in head.weights.T.tolist()
+    return _sums_of_products(columns, head.weights, head.constants)
+
+
+def _sums_of_products(columns: list[Any], weights: Any, constants: Any) -> list[Any]:
+    products = [[_op(_number(weight), "*", x) for weight, x in zip(own, columns, strict=True)]
+                for own in weights.T.tolist()]  # fmt: skip
+    return [
+        _op(_total(terms), "+", _number(b)) if terms else _number(b)
+        for terms, b in zip(products, constants.tolist(), strict=True)
     ]
-    return [_op(_total(terms), "+", _number(b)) for terms, b in zip(products, head.constants.tolist(), strict=True)]
+
+
+def _expit(x: Any) -> Any:
+    small = _exp(e.Neg(this=e.Abs(this=x.copy())))
+    share = _op(_ONE, "/", _op(_ONE, "+", small))
+    return _when(x >= _ZERO, share).when(x < _ZERO, _op(small, "*", share))
 
 
 def _scores(head: OutputLayer) -> list[Any]:
@@ -244,6 +295,11 @@ def _tree(tree: Tree) -> Any:
             return _power(_tree(a), exponent)
         case Function(name, a):
             return _FUNCTIONS[name](_tree(a))
+        case Comparison(operator, a, b):
+            left, right = _tree(a), _tree(b)
+            holds = _COMPARISONS[operator](this=left, expression=right)
+            present = [_is_not_null(x.copy()) for x in (left, right) if isinstance(x, e.Column)]
+            return _when(holds, _ONE).when(e.and_(*present), _ZERO)
 
 
 def _power(base: Any, exponent: float) -> Any:
@@ -269,7 +325,7 @@ def _expm1(x: Any) -> Any:
 
 
 def _exp(x: Any) -> Any:
-    """exp of something not above 0; some engines refuse to underflow."""
+    """Return exp of a number of at most 0, as 0 below −700: some engines raise on underflow."""
     return _when(x < _number(-700.0), _ZERO).else_(e.Exp(this=x))
 
 
@@ -281,6 +337,20 @@ def _log_to(base: float) -> Callable[[Any], Any]:
     return lambda x: _when(x > _ZERO, _op(e.Ln(this=x), "/", _number(math.log(base))))
 
 
+def _round(x: Any) -> Any:
+    """Return the nearest integer, of two the even one; engines round ties in their own ways."""
+    down = e.func("FLOOR", x.copy())
+    half, rest = _number(0.5), _op(x, "-", down)
+    even = _op(_op(down, "/", _number(2.0)), "-", e.func("FLOOR", _op(down, "/", _number(2.0)))).eq(_ZERO)
+    return (
+        _when(rest < half, down)
+        .when(rest > half, _op(down, "+", _ONE))
+        .when(even, down)
+        .when(_is_not_null(x.copy()), _op(down, "+", _ONE))
+    )
+
+
+_COMPARISONS: dict[str, Any] = {"<": e.LT, "<=": e.LTE, ">": e.GT, ">=": e.GTE, "==": e.EQ, "!=": e.NEQ}
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "abs": lambda x: e.Abs(this=x),
     "cos": lambda x: e.func("COS", x),
@@ -290,6 +360,7 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "log10": _log_to(10.0),
     "log1p": _log1p,
     "log2": _log_to(2.0),
+    "round": _round,
     "sin": lambda x: e.func("SIN", x),
     "sqrt": lambda x: _when(x >= _ZERO, e.Sqrt(this=x)),
     "tan": lambda x: e.func("TAN", x),
@@ -313,7 +384,7 @@ def _when(condition: Any, value: Any) -> Any:
 
 def _name(text: str) -> e.Identifier:
     if HIDDEN.search(text):
-        raise ValueError(f"The name {text!r} holds a control character, which SQL cannot write. Rename it.")
+        raise ValueError(f"The name {text!r} contains a control character, which SQL cannot express. Rename it.")
     return e.to_identifier(text, quoted=True)
 
 
@@ -346,14 +417,15 @@ def _string(text: str) -> Any:
             parts.append(e.Chr(expressions=[e.Literal.number(ord(part))]))
         else:  # dialects differ: a code point here, a byte there
             raise ValueError(
-                f"The text {text!r} holds {part!r}, which not every SQL can write. Change it and fit again."
+                f"The text {text!r} contains {part!r}, which not every SQL dialect can express. Change it and fit "
+                "again."
             )
     if len(parts) > 1:
         return e.Concat(expressions=parts, safe=False, coalesce=False)
     return parts[0] if parts else e.Literal.string("")
 
 
-def _there(tree: Any) -> Any:
+def _is_not_null(tree: Any) -> Any:
     return e.Not(this=tree.is_(e.Null()))
 
 
@@ -379,7 +451,9 @@ def _greatest(terms: list[Any]) -> Any:
 # --- the check ------------------------------------------------------------------------------------
 
 
-def _check(text: str, dialect: str, graph: PredictionGraph, model: Any, keep: Sequence[str]) -> None:
+def _check(
+    text: str, dialect: str, graph: PredictionGraph, model: Any, keep: Sequence[str], interval: float | None
+) -> None:
     trial = ParityCheck(model)
     tree = sqlglot.parse_one(text, read=dialect)
     own = {table.alias for table in tree.find_all(e.CTE)}
@@ -399,12 +473,17 @@ def _check(text: str, dialect: str, graph: PredictionGraph, model: Any, keep: Se
         base.executemany(f"INSERT INTO linearly_trial VALUES ({marks})", list(zip(*columns.values(), strict=True)))
         found = base.execute(tree.sql("sqlite")).fetchall()
     except sqlite3.Error as error:
-        raise ValueError(f"The query could not be checked in SQLite ({error}): it was not exported.") from None
+        raise ValueError(
+            f"The query could not be checked in SQLite ({error}), so it was not exported. Report this bug."
+        ) from None
     finally:
         base.close()
-    answers = [row[len(keep) :] for row in found]
-    predictions = [_typed(row[0], graph) for row in answers]
-    trial.compare(predictions, [row[1:] for row in answers], "query")
+    outputs = [row[len(keep) :] for row in found]
+    predictions = [_typed(row[0], graph) for row in outputs]
+    last = None if interval is None else -2
+    trial.compare(predictions, [row[1:last] for row in outputs], "query")
+    if interval is not None:
+        trial.compare_ends([row[-2:] for row in outputs], interval, "query")
 
 
 def _typed(value: Any, graph: PredictionGraph) -> Any:
@@ -414,7 +493,7 @@ def _typed(value: Any, graph: PredictionGraph) -> Any:
 
 
 def _null_safe(function: Callable[..., float]) -> Callable[..., float | None]:
-    """As SQLite's own mathematics, which not every build has: NULL of NULL and where there is no value."""
+    """Return a function for SQLite that gives NULL for NULL and where it has no value, as SQLite's own functions do."""
 
     def safe(*numbers: float | None) -> float | None:
         try:
@@ -430,6 +509,7 @@ def _null_safe(function: Callable[..., float]) -> Callable[..., float | None]:
 _SQLITE = {
     "cos": _null_safe(math.cos),
     "exp": _null_safe(math.exp),
+    "floor": _null_safe(math.floor),
     "ln": _null_safe(math.log),
     "pow": _null_safe(math.pow),
     "power": _null_safe(math.pow),

@@ -1,4 +1,4 @@
-"""Records of what estimators rest on: summaries, solutions and perceptron trainings."""
+"""JSON records of summaries, solutions and perceptron trainings in a model file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _check_gram(gram: Any) -> None:
 def _check_qr_factor(factor: Any) -> None:
     rows, columns = factor.R.shape
     if not 0 < rows <= columns:
-        raise ValueError(f"R has {rows} rows; a triangle has at least one, and at most as many as columns")
+        raise ValueError(f"R has {rows} rows, but must have at least one and at most as many as columns")
 
 
 def _with_least_rounding(kind: Any) -> Any:
@@ -175,7 +175,7 @@ def resume_training(stored: Any, *, averaged: bool, intercept: bool, K: int, shu
     """Return the training of a record, ready to continue; refuse one of another kind of perceptron."""
     have = stored.intercept is not None, stored.coef_sum is not None, stored.intercept_sum is not None
     if have != (intercept, averaged, intercept and averaged):
-        raise InvalidFile("the training does not fit the parameters of the perceptron")
+        raise InvalidFile("the training record does not match the parameters of the perceptron")
     training = Training(
         *stored.coef.shape,
         intercept=intercept,
@@ -198,9 +198,9 @@ def _recorder(log: Any, K: int, seen: int) -> Recorder:
     n, distinct = len(log.rows), len(log.features)
     ends = (distinct, log.which), (max(K, 2), log.codes), (max(K, 2), log.rivals)
     if any(len(places) and (places.min() < 0 or places.max() >= end) for end, places in ends):
-        raise InvalidFile("the mistake log refers to rows or classes that are not there")
+        raise InvalidFile("the mistake log refers to rows or classes that do not exist")
     if n and (log.times[0] < 1 or log.times[-1] > seen or (np.diff(log.times) <= 0).any()):
-        raise InvalidFile("the mistake log is not in the order of its mistakes")
+        raise InvalidFile("the mistake log is not in the order of the mistakes")
     ids = np.full(distinct, -1, dtype=np.int64)
     ids[log.which] = log.rows
     if (ids < 0).any() or (ids[log.which] != log.rows).any() or len(np.unique(ids)) != distinct:

@@ -18,9 +18,7 @@ from linearly.dataset.design.serialization import InvalidFile
 from linearly.dataset.rows.block import Block, SingleBlockRows
 from linearly.exceptions import NotEstimableWarning
 from linearly.export.records import Label, array, record
-from linearly.kernels.double_double import to_float64
-
-Array = NDArray[np.float64]
+from linearly.kernels.double_double import Array, to_float64
 
 ROWS = 3
 SCORE_TOL = 1e-9  # of the size of the scores: another machine may add in another order
@@ -48,7 +46,7 @@ def check_vectors(vectors: Any, estimator: Any, names: tuple[str, ...]) -> None:
     predictions, scores = _predict(estimator, names, vectors.rows)
     size = max(float(np.abs(vectors.scores).max(initial=0.0)), float(np.abs(scores).max(initial=0.0)), 1e-300)
     if scores.shape != vectors.scores.shape or not (np.abs(scores - vectors.scores) <= SCORE_TOL * size).all():
-        raise InvalidFile("the self-test failed: the model does not give the scores that the file expects of it")
+        raise InvalidFile("the self-test failed: the model does not compute the scores in the file")
     if len(vectors.predictions) != ROWS:
         raise InvalidFile(f"vectors.predictions has {len(vectors.predictions)} entries, not {ROWS}")
     classifies = hasattr(estimator, "classes_")
@@ -56,7 +54,9 @@ def check_vectors(vectors: Any, estimator: Any, names: tuple[str, ...]) -> None:
     for i in np.flatnonzero(clear):
         mine, expected = predictions.tolist()[i], vectors.predictions[i]
         if type(mine) is not type(expected) or (classifies and mine != expected):
-            raise InvalidFile(f"the self-test failed: row {i} is {mine!r}, and the file expects another prediction")
+            raise InvalidFile(
+                f"the self-test failed: row {i} is {mine!r}, which differs from the prediction in the file"
+            )
 
 
 def _predict(estimator: Any, names: tuple[str, ...], rows: Array) -> tuple[NDArray[Any], Array]:

@@ -14,13 +14,16 @@ from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL, Solution
 from linearly.algorithm.least_squares.solver import RidgeProblem, solve_adaptively
 from linearly.dataset.rows.block import Block, Rows
-from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.views import MappedRows
+from linearly.inference.coefficients import coefficients_of
 from linearly.inference.durbin_watson import EXACT_BELOW, Differences, DurbinWatson, durbin_watson
-from linearly.inference.fitted_rows import Array, block_residuals, check_rows_of_fit, row_diagnostics, unit_of
+from linearly.inference.fitted_rows import block_residuals, check_rows_of_fit, row_diagnostics, unit_of
+from linearly.inference.fitted_terms import check_single_target, require_solution
 from linearly.inference.normality import SHAPIRO_ROWS, anderson_darling, lilliefors, shapiro_wilk
-from linearly.inference.tidy import check_single_target, require_solution
+from linearly.inference.term_hypotheses import terms_of
 from linearly.inference.unwrap import unwrap_estimator, unwrap_model
+from linearly.kernels.blas_threads import single_threaded_blas
+from linearly.kernels.double_double import Array
 from linearly.models.base import column_names, training_rows
 from linearly.table import Table
 
@@ -36,11 +39,11 @@ def residual_tests(model: Any, X: Any, y: Any = None, sample_weight: Any = None)
     model : Model, LinearRegression or RidgeCV
         A fitted least-squares model of one target.
     X : array-like, data frame or Rows of shape (n_rows, n_features)
-        The rows of the fit. For a `Model`, the data that it was fitted to, without `y` and `sample_weight`.
+        The fitted rows. For a `Model`, the data that it was fitted to, without `y` and `sample_weight`.
     y : array-like of shape (n_rows,), optional
-        The targets of the fit.
+        The fitted targets.
     sample_weight : array-like of shape (n_rows,), optional
-        The weights of the fit, if it had any. Each residual is multiplied by the root of its weight, and rows of
+        The weights used in the fit, if any. Each residual is multiplied by the square root of its weight, and rows with
         weight 0 are left out.
 
     Returns
@@ -61,7 +64,7 @@ def residual_tests(model: Any, X: Any, y: Any = None, sample_weight: Any = None)
     TypeError
         If the model is not a least-squares model.
     ValueError
-        If the rows or weights are not those of the fit.
+        If the rows or weights differ from the fitted ones.
 
     See Also
     --------
@@ -91,7 +94,9 @@ def residual_tests(model: Any, X: Any, y: Any = None, sample_weight: Any = None)
     fit, residual = ((part * np.sqrt(weight))[weight > 0] for part in (fit, residual))
     notes, n = [], len(residual)
     if solution.alpha == 0 and is_rounding_error(residual, fit + residual):
-        notes = ["The fit is exact: its residuals are rounding errors, and tests of them would tell nothing."]
+        notes = [
+            "The fit is exact, so its residuals are rounding errors and cannot be tested. Test a fit with residuals."
+        ]
         results = [(np.nan, np.nan, used) for used in (min(n, SHAPIRO_ROWS), n, n, n, n)]
     else:
         normal = [test(residual) for test in (shapiro_wilk, lilliefors, anderson_darling)]
@@ -102,7 +107,7 @@ def residual_tests(model: Any, X: Any, y: Any = None, sample_weight: Any = None)
 
 
 def is_rounding_error(residual: Array, y: Array) -> bool:
-    """Return whether the residuals of y are what rounding leaves of an exact fit."""
+    """Return whether the residuals of y are only the rounding errors of an exact fit."""
     unit = unit_of(y)
     return bool(((residual / unit) ** 2).sum() <= INTERPOLATION_TOL * ((y / unit) ** 2).sum())
 
@@ -146,20 +151,23 @@ def _serial_correlation(rows: Rows, solution: Solution, n: int) -> DurbinWatson:
 
 
 @single_threaded_blas()
-def vif(model: Any) -> Table:
+def vif(model: Any, *, terms: bool = False) -> Table:
     """Return the variance inflation factor of each feature: 1 / (1 − R²) of the feature on the others.
 
     Parameters
     ----------
     model : Model, LinearRegression or RidgeCV
         A fitted least-squares model.
+    terms : bool, default=False
+        If True, return one generalised factor per term of a `Model`'s formula, for all columns of the term together.
 
     Returns
     -------
     Table
-        Columns ``term, vif``. 1 means unrelated to the other features. Above 10 the standard error is more than three
-        times what it could be. A feature that is a combination of others, and those it is a combination of, have
-        infinity.
+        Columns ``term, vif``. 1 means that the feature is uncorrelated with the others. Above 10, the standard error is
+        more than three times as large as with uncorrelated features. The VIF is infinite for a linear combination of
+        other features, and for those others. With ``terms=True``, ``term, df, gvif, gvif_per_df``, where the last is
+        GVIF^(1 / (2 df)): the factor by which standard errors grow, comparable between terms.
 
     Raises
     ------
@@ -173,6 +181,7 @@ def vif(model: Any) -> Table:
     References
     ----------
     .. [1] Belsley, Kuh, Welsch (1980), Regression Diagnostics, chapter 3.
+    .. [2] Fox, Monette (1992), Generalized Collinearity Diagnostics.
 
     Examples
     --------
@@ -181,11 +190,33 @@ def vif(model: Any) -> Table:
     >>> ly.vif(model)["vif"].round(4)
     array([1.5625, 1.5625])
     """
-    model = unwrap_estimator(model)
+    whole, model = model, unwrap_estimator(model)
     require_solution(model)
     summary: Gram = model.summary_
     solution = RidgeProblem(0.0).solve(summary)
     root, length = solution.inverse_root[1:, 1:], summary.centered_norms[:, None]
+    if terms:
+        return _generalized_vif(whole, model, length * root, solution)
     inflation = ((length * root) ** 2).sum(axis=1)
     inflation[~solution.identified[1:]] = np.inf
     return Table({"term": list(column_names(model)), "vif": inflation})
+
+
+def _generalized_vif(whole: Any, model: Any, root: Array, solution: Solution) -> Table:
+    """Return GVIF = det(R_TT) · det(R⁻¹_TT) for the columns T of each term, with R the correlations of all columns."""
+    gram = model.summary_.gram().in_float64()
+    cross = gram.centered_crossprod[: gram.p, : gram.p]
+    size = np.sqrt(np.diagonal(cross))
+    first = int(model.solution_.has_intercept)
+    labels, df, gvif = [], [], []
+    for term in terms_of(whole, coefficients_of(model, "vif")):
+        own = term.columns - first
+        labels.append(term.label)
+        df.append(len(own))
+        if not solution.identified[1:][own].all():
+            gvif.append(np.inf)
+            continue
+        correlation = cross[np.ix_(own, own)] / size[own] / size[own, None]
+        gvif.append(float(np.linalg.det(correlation) * np.linalg.det(root[own] @ root[own].T)))
+    per_df = np.array(gvif) ** (1 / (2 * np.array(df)))
+    return Table({"term": labels, "df": df, "gvif": gvif, "gvif_per_df": per_df})

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-Array = NDArray[np.float64]
+from linearly.kernels.double_double import Array
 
 EXACT_BELOW = 100  # rows from which on the p-value is the normal approximation, as in lmtest
 
@@ -64,7 +64,7 @@ class Differences:
         columns = [np.asarray(r, dtype=np.float64)]
         rows = np.column_stack(columns if Z is None else [*columns, np.asarray(Z, dtype=np.float64)])
         if not len(rows):
-            raise ValueError("Differences.of needs at least one row.")
+            raise ValueError("Differences.of needs at least one row. Pass rows.")
         d = np.diff(rows, axis=0)
         turns = d[:-1].T @ d[1:]
         none = np.zeros(rows.shape[1])

@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc
-from sklearn.utils.validation import check_is_fitted
 
+from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL
 from linearly.algorithm.least_squares.solver import RidgeProblem
 from linearly.dataset.design.design import Design, DesignRows
-from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.sources import read_as
+from linearly.inference.coefficients import coefficients_of
 from linearly.inference.fitted_rows import SUM_TOL, same_sum, same_weights
-from linearly.inference.likelihood import check_unpenalized, largest_log_likelihood
-from linearly.inference.tidy import check_single_target, count_parameters, degrees, require_solution
+from linearly.inference.fitted_terms import check_single_target, count_parameters, require_solution
+from linearly.inference.likelihood import check_unpenalized, largest_log_likelihood, small_sample_notes
 from linearly.inference.unwrap import unwrap_estimator
+from linearly.inference.wald_tests import degrees
+from linearly.kernels.blas_threads import single_threaded_blas
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense, drop_low_part
-from linearly.models.base import Array, column_names
+from linearly.models.base import check_fitted, column_names
 from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.models.logistic_regression import LogisticRegression
 from linearly.table import Table
@@ -28,30 +31,32 @@ _POLYNOMIAL = re.compile(r"poly\((?P<x>[^:]+), \d+(?:, raw=True)?\)\[(?P<k>\d+)\
 
 @single_threaded_blas()
 def compare_models(small: Any, big: Any) -> Table:
-    """Test the terms that the bigger of two nested models adds.
+    """Test the additional terms of the bigger of two nested models.
 
     Parameters
     ----------
     small, big : Model, LinearRegression or LogisticRegression
         Two models of one kind, fitted without penalty to the same rows, target and weights. The columns of the small
-        one, and its intercept, must be among those of the big one or, for two `Model`s, combinations of them. So
-        ``y ~ x`` is nested in ``y ~ C(x)``, and comparing them tests for lack of fit.
+        model, and its intercept, must be columns of the big model or, for two `Model`s, linear combinations of them.
+        For example, ``y ~ x`` is nested in ``y ~ C(x)``, and comparing the two tests for lack of fit.
 
     Returns
     -------
     Table
         One row. Least squares: the F test, ``statistic, df, df_residual, p_value``. Logistic regression: the
-        likelihood-ratio test, ``statistic, df, p_value``.
+        likelihood-ratio test, ``statistic, df, p_value``. If the bigger model has a robust or clustered covariance, the
+        Wald test with that covariance, as in `hypotheses`.
 
     Raises
     ------
     ValueError
-        If the models are not nested, were penalised, or were fitted to different rows, targets or weights.
+        If the models are not nested, were penalised, or were fitted to different rows, targets or weights. With a
+        robust covariance, also if columns of the small model have other names in the big one.
 
     See Also
     --------
     likelihood_ratio_tests : The test of each feature of one logistic regression.
-    diff : Compare models of the same terms, fitted to different rows.
+    diff : Compare models with the same terms, fitted to different rows.
 
     References
     ----------
@@ -69,8 +74,8 @@ def compare_models(small: Any, big: Any) -> Table:
     """
     designs = [getattr(model, "design", None) for model in (small, big)]
     small, big = unwrap_estimator(small), unwrap_estimator(big)
-    check_is_fitted(small)
-    check_is_fitted(big)
+    check_fitted(small)
+    check_fitted(big)
     _check_nested(small, big, *designs)
     if isinstance(small, LogisticRegression) and isinstance(big, LogisticRegression):
         return _likelihood_ratio_test(small, big)
@@ -88,11 +93,15 @@ def _check_nested(small: Any, big: Any, inner: Design | None, outer: Design | No
     missing = [name for name in column_names(small) if _power(name) not in known]
     named = all(hasattr(model, "feature_names_in_") for model in (small, big))
     if named and missing and not (inner is not None and outer is not None and _spans(outer, inner)):
-        raise ValueError(f"Not nested: {missing} are neither columns of the bigger model nor combinations of them.")
+        raise ValueError(
+            f"The models are not nested: {missing} are neither columns of the bigger model nor linear "
+            "combinations of them. Add them to the bigger model."
+        )
     constant = [bool(getattr(model, "fit_intercept", True)) for model in (small, big)]
     if constant == [True, False] and not _spans_constant(big):
         raise ValueError(
-            "Not nested: the smaller model has an intercept, and the bigger one has none. Fit both with an intercept."
+            "The models are not nested: the smaller one has an intercept, but the bigger one does not. Fit both with "
+            "an intercept."
         )
 
 
@@ -134,14 +143,48 @@ def _f_test(small: Any, big: Any) -> Table:
     check_single_target(small, "compare_models")
     check_single_target(big, "compare_models")
     if a.alpha or b.alpha:
-        raise ValueError("compare_models takes models without a penalty: fit both with alpha=0.")
+        raise ValueError("compare_models requires models without a penalty. Fit both with alpha=0.")
     _check_same_rows(small, big)
     df = _check_more_terms(round(a.dof - b.dof))
     if float(b.rss[0] - a.rss[0]) > SUM_TOL * max(a.tss[0], b.tss[0]):
         raise _fits_better(f"residual sum of squares {a.rss[0]:.6g} against {b.rss[0]:.6g}")
+    if big.covariance != "classical":
+        columns = _columns_in(small, big)
+        again = RidgeProblem(0.0, a.has_intercept).solve(big.summary_.select(columns))
+        if not same_sum(float(a.rss[0]), float(again.rss[0]), INTERPOLATION_TOL * float(a.tss[0])):
+            raise _other_names(big)
+        return _wald_test(small, big, columns)
     f = float((a.rss[0] - b.rss[0]) / df / b.sigma2[0])
     p_value = float(fdtrc(df, b.dof, max(f, 0.0)))
     return Table({"statistic": [f], "df": [df], "df_residual": [degrees(b.dof)], "p_value": [p_value]})
+
+
+def _columns_in(small: Any, big: Any) -> list[int]:
+    """Return the positions of the smaller model's columns among those of the bigger one; raise if one has none."""
+    place = {name: j for j, name in enumerate(column_names(big))}
+    if not all(name in place for name in column_names(small)):
+        raise _other_names(big)
+    return [place[name] for name in column_names(small)]
+
+
+def _wald_test(small: Any, big: Any, columns: list[int]) -> Table:
+    """Test with the covariance of the bigger model that the coefficients of its other columns are 0."""
+    coefficients = coefficients_of(big, "compare_models")
+    shared, first = set(columns), int(big.fit_intercept)
+    added = [first + j for j in range(len(column_names(big))) if j not in shared]
+    if big.fit_intercept and not small.fit_intercept:
+        added.insert(0, 0)
+    of_all_logits = np.concatenate(
+        [np.array(added) + k * len(coefficients.names) for k in range(coefficients.n_logits)]
+    )
+    found = coefficients.test(np.eye(coefficients.width)[of_all_logits])
+    notes = [f"The test is a Wald test with covariance={big.covariance!r}."]
+    if np.isnan(found.statistic):
+        notes.append("The rows do not determine all added terms, so no test is possible. Leave such terms out.")
+    residual = {"df_residual": [degrees(found.dof)]} if np.isfinite(found.dof) else {}
+    return Table(
+        {"statistic": [found.statistic], "df": [found.df], **residual, "p_value": [found.p_value]}, notes=notes
+    )
 
 
 def _likelihood_ratio_test(small: LogisticRegression, big: LogisticRegression) -> Table:
@@ -153,7 +196,12 @@ def _likelihood_ratio_test(small: LogisticRegression, big: LogisticRegression) -
     statistic = 2 * (more - less)
     if statistic < 1e-6 * less:
         raise _fits_better(f"log likelihood {less:.6g} against {more:.6g}")
-    return Table({"statistic": [statistic], "df": [df], "p_value": [float(chdtrc(df, max(statistic, 0.0)))]})
+    if big.covariance != "classical":
+        if not (hasattr(small, "feature_names_in_") and hasattr(big, "feature_names_in_")):
+            raise _other_names(big)
+        return _wald_test(small, big, _columns_in(small, big))
+    p_value = float(chdtrc(df, max(statistic, 0.0)))
+    return Table({"statistic": [statistic], "df": [df], "p_value": [p_value]}, notes=small_sample_notes(big))
 
 
 def _check_same_rows(small: LeastSquaresBase, big: LeastSquaresBase) -> None:
@@ -161,18 +209,18 @@ def _check_same_rows(small: LeastSquaresBase, big: LeastSquaresBase) -> None:
     # The mean alone, fitted with either summary: what differs then is not due to the columns.
     a, b = (model.summary_.select([], True).solve() for model in (small, big))
     if a.n != b.n:
-        raise _not_alike("rows", f"there are {a.n} and {b.n}")
+        raise _not_alike("rows", f"{a.n} and {b.n} rows")
     if not same_weights(b.weight, b.log_weight, a):
         raise _not_alike(
             "weights",
-            f"they add up to {a.weight:.6g} and {b.weight:.6g}, their logarithms to "
-            f"{a.log_weight:.6g} and {b.log_weight:.6g}",
+            f"the weights add up to {a.weight:.6g} and {b.weight:.6g}, their logarithms to {a.log_weight:.6g} and "
+            f"{b.log_weight:.6g}",
         )
     first, second, far = float(a.tss[0]), float(b.tss[0]), abs(float(a.prediction_at_mean[0]))
     spread = np.sqrt(max(first, second) / a.weight)
     # Rounding alone spreads numbers that are far from zero.
     if not same_sum(np.sqrt(first / a.weight), np.sqrt(second / a.weight), 1e-14 * far):
-        raise _not_alike("target", f"its squares about the mean add up to {first:.6g} and {second:.6g}")
+        raise _not_alike("target", f"the squared deviations from its mean add up to {first:.6g} and {second:.6g}")
     if not abs(float(a.prediction_at_mean[0] - b.prediction_at_mean[0])) <= SUM_TOL * (far + spread):
         raise _not_alike("target", f"its mean is {a.prediction_at_mean[0]:.6g} and {b.prediction_at_mean[0]:.6g}")
 
@@ -180,12 +228,14 @@ def _check_same_rows(small: LeastSquaresBase, big: LeastSquaresBase) -> None:
 def _check_same_classes(small: Any, big: Any) -> None:
     """Raise ValueError if two logistic regressions differ in rows, classes or the weights of classes."""
     if small.n_rows_ != big.n_rows_:
-        raise _not_alike("rows", f"there are {small.n_rows_} and {big.n_rows_}")
+        raise _not_alike("rows", f"{small.n_rows_} and {big.n_rows_} rows")
     if not np.array_equal(small.classes_, big.classes_):
         raise _not_alike("classes", f"they are {small.classes_.tolist()} and {big.classes_.tolist()}")
-    for label, first, second in zip(small.classes_.tolist(), small._class_weights, big._class_weights, strict=True):
+    for label, first, second in zip(small.classes_.tolist(), small.class_weights_, big.class_weights_, strict=True):
         if not same_sum(first, second):
-            raise _not_alike("weights or labels", f"the rows of class {label!r} weigh {first:.6g} and {second:.6g}")
+            raise _not_alike(
+                "weights or labels", f"the rows of class {label!r} have weight {first:.6g} and {second:.6g}"
+            )
 
 
 def _spans_constant(model: Any) -> bool:
@@ -197,18 +247,29 @@ def _spans_constant(model: Any) -> bool:
 
 def _check_more_terms(df: int) -> int:
     if df <= 0:
-        raise ValueError("The bigger model, second, must have more terms than the smaller one.")
+        raise ValueError(
+            "The bigger model, second, must have more terms than the smaller one. Swap them, or add terms."
+        )
     return df
+
+
+def _other_names(big: Any) -> ValueError:
+    return ValueError(
+        f"With covariance={big.covariance!r}, compare_models identifies added terms by column name, but these "
+        "names do not show which columns the models share. Pass data frames with the same names, or test the "
+        "terms with hypotheses(big, [...], joint=True)."
+    )
 
 
 def _fits_better(how: str) -> ValueError:
     return ValueError(
-        f"Not nested: the smaller model fits better ({how}). Give the bigger one all columns of the smaller one."
+        f"The models are not nested: the smaller one fits better ({how}). Add all columns of the smaller model to the "
+        "bigger one."
     )
 
 
 def _not_alike(what: str, how: str) -> ValueError:
     return ValueError(
-        f"compare_models takes two fits of the same rows, target and weights, and these do not have the same {what}: "
-        f"{how}. Fit both models to the same data."
+        f"compare_models requires two fits of the same rows, target and weights, but these differ in {what}: {how}. "
+        "Fit both models to the same data."
     )

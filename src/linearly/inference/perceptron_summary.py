@@ -6,19 +6,19 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from linearly.algorithm.separability.decide import separability
 from linearly.algorithm.separability.error_floor import error_floor
+from linearly.models.base import check_fitted
 from linearly.models.label_encoding import checked_labels, shown
 from linearly.table import Summary, Table
 
 
 def explain(model: Any, X: Any = None, y: Any = None) -> Summary:
     """Return the summary of `model.explain(X, y)`."""
-    check_is_fitted(model)
+    check_fitted(model)
     if (X is None) != (y is None):
-        raise ValueError("explain() needs both X and y, or neither.")
+        raise ValueError("explain() requires both X and y, or neither. Pass both.")
     facts = {"classes": shown(model.classes_), "passes": model.n_passes_, "updates": model.n_updates_}
     facts |= _errors(model, X, y)
     notes = [f"Stopped: {model.stop_reason_}."]
@@ -38,7 +38,9 @@ def explain(model: Any, X: Any = None, y: Any = None) -> Summary:
             beside = f" This model makes {facts['errors on these rows']}."
             notes.append(floor.describe() + beside)
     values = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in facts.values()]
-    return Summary(f"What {type(model).__name__} did", (Table({"what": list(facts), "value": values}),), tuple(notes))
+    return Summary(
+        f"Training of {type(model).__name__}", (Table({"what": list(facts), "value": values}),), tuple(notes)
+    )
 
 
 def _errors(model: Any, X: Any, y: Any) -> dict[str, Any]:
@@ -53,8 +55,8 @@ def _errors(model: Any, X: Any, y: Any) -> dict[str, Any]:
 def _compare_with_bound(updates: int, bound: float) -> str:
     made = f"{updates} update{'s' * (updates != 1)}"
     if updates <= bound:
-        return f"{made}, within Novikoff's bound of {bound:.6g}: a perceptron started at zero cannot need more."
+        return f"{made}, within Novikoff's bound of {bound:.6g} for a perceptron that starts at zero."
     return (
-        f"{made} exceed Novikoff's bound of {bound:.6g}: these are not the rows of the training, or "
-        "rounding decided some of them."
+        f"{made} exceed Novikoff's bound of {bound:.6g}, so these are not the training rows, or rounding "
+        "errors affected some updates."
     )

@@ -32,7 +32,7 @@ def unwrap_model(model: Any, X: Any, y: Any, sample_weight: Any, what: str) -> t
         return model, X
     if y is not None or sample_weight is not None:
         raise ValueError(
-            f"This Model finds its target {model.target!r}, and weights, in the data themselves: call "
-            f"{what}(model, data) with the data of the fit, and without y or sample_weight."
+            f"This Model reads its target {model.target!r}, and weights, from the data. Call {what}(model, data) with "
+            "the data of the fit, without y or sample_weight."
         )
     return model.estimator, rows_of(model, X)

@@ -2,6 +2,7 @@
 
 In reading order:
     double_double    numbers of about 31 digits, each the sum of two float64
+    blas_threads     limit BLAS to one thread
     matrices         dense, sparse and double-double features as plain arrays
     reference        every loop in NumPy; this is what each loop means
     cpp/             the same loops in C++, compiled to `_compiled`
@@ -49,6 +50,11 @@ def _or_reference(compiled: Callable[P, Result]) -> Callable[P, Result]:
     return kernel
 
 
+def is_compiled() -> bool:
+    """Return whether the compiled extension is in use."""
+    return _compiled is not None
+
+
 def kernels_in_use() -> str:
     """Return the name of the kernels in use, with their instruction set."""
     if _compiled is None:
@@ -62,6 +68,94 @@ def gram(X: Any, Y: Array | None, weight: Array | None, shift: Array, scale: Arr
     G = np.zeros((len(shift) + 1, len(shift) + 1))
     _compiled.gram(X, Y, weight, shift, scale, coef, G)
     return G
+
+
+@_or_reference
+def power_of_two(size: Array, step: int = 1) -> Array:
+    """Return the power of 2ˢᵗᵉᵖ just above each size; 1 for a size of 0 or one that is not finite."""
+    if np.ndim(size) != 1:
+        return reference.power_of_two(size, step)
+    power = np.empty(len(size))
+    _compiled.power_of_two(np.ascontiguousarray(size, dtype=np.float64), step, power)
+    return power
+
+
+def column_scaling(X: NDArray[Any], Y: Array | None, coarse: int) -> tuple[Array, Array] | None:
+    """Return shift and scale of the columns of [X | Y], as `ColumnScaling.of` computes them for rows without weights.
+
+    The result is None for a single row or column, for numbers whose differences overflow, and without the extension.
+    """
+    if _compiled is None:
+        return None
+    out = np.empty((2, X.shape[1] + (0 if Y is None else Y.shape[1])))
+    return (out[0], out[1]) if _compiled.column_scaling(X, Y, coarse, out) else None
+
+
+def centred_gram(X: NDArray[Any], Y: Array) -> tuple[Array, Array, Array, Array, Array] | None:
+    """Return shift, scale, mean, centred cross-products and rounding bounds of rows without weights, by `gram`.
+
+    The result is None for rows that need more care (constant or huge columns, a mean far from the sample), and without
+    the extension. `Gram.of` defines the result, bit by bit.
+    """
+    if _compiled is None:
+        return None
+    m = X.shape[1] + Y.shape[1]
+    out, rounding = np.empty((3 + m, m)), np.empty(1 + m)
+    if not _compiled.centred_gram(X, Y, out, rounding):
+        return None
+    return out[0], out[1], out[2], out[3:], rounding
+
+
+def scale_normal_equations(p: int, m: int, *gram: Any) -> tuple[Array, Array, Array] | None:
+    """Return scaled columns and normal equations of p features and m − p targets, as `small_solve` takes them."""
+    if _compiled is None:
+        return None
+    columns, A, C = np.empty((6, m)), np.empty((p, p)), np.empty((p, m - p))
+    return (columns, A, C) if _compiled.scale_normal_equations(*gram, columns, A, C) else None
+
+
+def finish_solution(p: int, k: int, *problem: Any) -> tuple[Any, Array, Array, Array] | None:
+    """Return correct digits, coefficients, numbers of each target and means of a problem, for `small_solve`."""
+    coef, targets, means = np.empty((k, p)), np.empty((5, k)), np.empty((2, p))
+    digits = _compiled.finish_solution(*problem, coef, targets, means)
+    return None if digits is None else (digits, coef, targets, means)
+
+
+def scale_to_unit(A: Array) -> tuple[Array, Array] | None:
+    """Return powers of two and A divided by them on both sides, its diagonal about 1.
+
+    The result is None if a number is not finite, and without the extension.
+    """
+    if _compiled is None:
+        return None
+    size, scaled = np.empty(len(A)), np.empty(A.shape)
+    return (size, scaled) if _compiled.scale_to_unit(A, size, scaled) else None
+
+
+def is_independent(R: Array, T: Array) -> bool:
+    """Return whether the columns of a triangle R with inverse T are clearly independent; requires the extension."""
+    return _compiled.is_independent(R, T)
+
+
+@_or_reference
+def sparse_gram(X: Any, weight: Array | None, scale: Array, D: Array) -> tuple[Array, Array]:
+    """Return Z'WZ and Z'WD for a CSR matrix. The compiled loop requires each column at most once in a row."""
+    if not X.has_canonical_format:
+        return reference.sparse_gram(X, weight, scale, D)
+    p = X.shape[1]
+    G, C = np.zeros((p, p)), np.zeros((p, D.shape[1]))
+    offsets, values = X.indptr.astype(X.indices.dtype, copy=False), np.asarray(X.data, dtype=np.float64)
+    _compiled.sparse_gram(offsets, X.indices, values, weight, scale, np.ascontiguousarray(D), G, C)
+    return G, C
+
+
+@_or_reference
+def largest_of_columns(X: Any) -> Array:
+    """Return the largest absolute value of each column of a CSR matrix; NaN may be ignored."""
+    largest = np.zeros(X.shape[1])
+    values = X.data if X.dtype in (np.float64, np.float32) else X.data.astype(np.float64)
+    _compiled.largest_of_columns(X.indices, values, largest)
+    return largest
 
 
 @_or_reference
@@ -80,6 +174,22 @@ def gram_columns(X: Sequence[Array], Y: Array | None, weight: Array | None, shif
     G = np.zeros((len(shift) + 1, len(shift) + 1))
     _compiled.gram_columns(X, Y, weight, shift, scale, G)
     return G
+
+
+@_or_reference
+def code_tables(
+    X: Sequence[Array],
+    weight: Array | None,
+    shift: Array,
+    scale: Array,
+    codes: Sequence[NDArray[np.int32]],
+    widths: Sequence[int],
+) -> tuple[Array, Array]:
+    """Return sums of the scaled columns and of their squares by code, and sums of weights by pairs of codes."""
+    size = len(widths) + sum(widths)
+    sums, pairs = np.zeros((size, 1 + 2 * len(X))), np.zeros((size, size))
+    _compiled.code_tables(X, weight, shift, scale, codes, np.array(widths, dtype=np.int64), sums, pairs)
+    return sums, pairs
 
 
 @_or_reference
@@ -124,12 +234,19 @@ def probabilities(X: NDArray[Any], beta: Array) -> Array:
 
 @_or_reference
 def softmax(
-    X: NDArray[Any], codes: NDArray[np.int32], weight: Array | None, shift: Array, scale: Array, B: Array
-) -> tuple[float, Array, int, float]:
-    """Return loss, gradient, mistakes and largest |logit| for c logits."""
-    gradient = np.zeros(B.shape)
-    loss, mistakes, largest = _compiled.softmax(X, codes, weight, shift, scale, np.ascontiguousarray(B), gradient)
-    return loss, gradient, mistakes, largest
+    X: NDArray[Any],
+    codes: NDArray[np.int32],
+    weight: Array | None,
+    shift: Array,
+    scale: Array,
+    B: Array,
+    hessian: bool = False,
+) -> tuple[float, Array, Array | None, int, float]:
+    """Return loss, gradient, Hessian, mistakes and largest |logit| for c logits."""
+    gradient, H = np.zeros(B.shape), np.zeros((B.size, B.size)) if hessian else None
+    B = np.ascontiguousarray(B)
+    loss, mistakes, largest = _compiled.softmax(X, codes, weight, shift, scale, B, H, gradient)
+    return loss, gradient, H, mistakes, largest
 
 
 @_or_reference
@@ -168,6 +285,24 @@ def residual_extended(
         total.low,
     )
     return total
+
+
+@_or_reference
+def coordinate_descent(
+    columns: Array,
+    places: NDArray[np.int64],
+    squares: Array,
+    lam: Array,
+    mu: Array,
+    w: Array,
+    residual: Array,
+    tolerance: float,
+    most: int,
+) -> tuple[Array, Array]:
+    """Return coefficients and residual after sweeps of coordinate descent. `columns` is column-major."""
+    w, residual = w.copy(), residual.copy()
+    _compiled.coordinate_descent(columns.T, places, squares, lam, mu, tolerance, most, w, residual)
+    return w, residual
 
 
 @_or_reference

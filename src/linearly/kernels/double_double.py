@@ -63,7 +63,7 @@ class DoubleDouble:
         if isinstance(a, DoubleDouble):
             return a
         high = np.asarray(a, dtype=np.float64)
-        return DoubleDouble(high, np.zeros_like(high))
+        return DoubleDouble(high, np.zeros(high.shape))
 
     @staticmethod
     def _normal(high: Array, low: Array) -> DoubleDouble:

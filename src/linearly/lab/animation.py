@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.perceptron.error_counts import predicted_codes, scores
+from linearly.formatting import typeset_number
 from linearly.models.score_classifier import softmax
 
 Array = NDArray[np.float64]
 
-N_FAINT_LINES = 60  # frames whose lines are drawn faintly behind the line of a frame
+N_FAINT_LINES = 60  # earlier voters whose lines are drawn faintly
+WHEN_AT_REST = "when the point rests"  # instead of a number that takes too long while a point is dragged
 
 _CAPTURING = threading.RLock()
 
@@ -43,7 +44,12 @@ class Animation:
     marks       (frame, name) of frames with a name
     scene       what all frames share: certificate, Gaussians, exact solution, experiment
     picture     the plot beside the plane
+    more        further plots below it
+    line_names  what is written beside what is drawn: "weights", "walk", "curves", "exact"
+    lift        the third feature, a name of `lifts.LIFTS`; "" for none. Weights then have four numbers
     notes       warnings of the library
+    opening     index of the frame that is shown first; None for the last
+    predict     function from a frame's index and x to the fitted values, for curves
     """
 
     model: Any
@@ -63,16 +69,28 @@ class Animation:
     marks: tuple[tuple[int, str], ...] = ()
     scene: dict[str, Any] = field(default_factory=dict)
     picture: dict[str, Any] | None = None
+    more: tuple[dict[str, Any], ...] = ()
+    line_names: dict[str, str] = field(default_factory=dict)
+    lift: str = ""
     notes: tuple[str, ...] = ()
+    opening: int | None = None
+    predict: Callable[[int, Array], Array] | None = None
+
+    @property
+    def opening_frame(self) -> int:
+        """Index of the frame that is shown first."""
+        return self.count - 1 if self.opening is None else self.opening
 
     def to_dict(self, around: int | None = None) -> dict[str, Any]:
-        """Return JSON values; with `around`, only the weights that are drawn with that frame."""
-        first, last = (0, self.count) if around is None else (max(0, around - N_FAINT_LINES), around + 1)
-        texts = {name: getattr(self, name) for name in ("unit", "count", "shade", "wave_name", "scene", "picture")}
-        arrays = {name: pack_floats(getattr(self, name)) for name in ("fields", "at", "curves", "wave")}
+        """Return JSON values; with `around`, only the weights and curves that are drawn with that frame."""
+        earlier = N_FAINT_LINES if self.shade == "votes" else 1  # frames drawn with one frame: voters, the line before
+        first, last = (0, self.count) if around is None else (max(0, around - earlier), around + 1)
+        same = ("unit", "count", "shade", "wave_name", "scene", "picture", "line_names", "lift")
+        texts = {name: getattr(self, name) for name in same} | {"more": list(self.more)}
+        arrays = {name: pack_floats(getattr(self, name)) for name in ("fields", "at", "wave")}
         parts = {
             name: pack_floats(None if array is None else array[first:last])
-            for name, array in (("weights", self.weights), ("walk", self.walk))
+            for name, array in (("weights", self.weights), ("walk", self.walk), ("curves", self.curves))
         }
         return (
             texts
@@ -81,6 +99,7 @@ class Animation:
             | {
                 "classes": list(self.classes),
                 "first": first,
+                "opening": self.opening_frame,
                 "partial": around is not None,
                 "rows": list(self.rows),
                 "marks": [{"at": at, "name": name} for at, name in self.marks],
@@ -96,6 +115,7 @@ class FrameDetails:
     words       a sentence or two
     facts       (name, number or text)
     terms       (term, estimate, standard error or None)
+    terms_title what the terms are
     code        Python that computes this frame from X and y
     """
 
@@ -104,6 +124,7 @@ class FrameDetails:
     facts: tuple[tuple[str, Any], ...] = ()
     terms: tuple[tuple[str, float, float | None], ...] = ()
     code: str = ""
+    terms_title: str = "Coefficients"
 
 
 class FixedClassifier:
@@ -158,7 +179,7 @@ def stack_weights(coef: Array, intercept: Array) -> Array:
     return np.concatenate([np.asarray(intercept)[..., None], np.asarray(coef)], axis=-1)
 
 
-def linear_terms(names: tuple[str, str], classes: tuple[str, ...], weights: Array) -> Any:
+def linear_terms(names: tuple[str, ...], classes: tuple[str, ...], weights: Array) -> Any:
     """Return (term, estimate, None) for the weights of one frame."""
     prefixes = [""] if len(weights) == 1 else [f"{name}: " for name in classes]
     return tuple(
@@ -176,4 +197,4 @@ def format_fit(estimator: str, parameters: dict[str, Any]) -> str:
 
 def format_number(value: float, digits: int = 3) -> str:
     """Return a number for a sentence, with a typographic minus: 0.251, 1e−6."""
-    return re.sub(r"e\+?(−?)0*", r"e\1", f"{value:.{digits}g}".replace("-", "−"))
+    return typeset_number(f"{value:.{digits}g}")

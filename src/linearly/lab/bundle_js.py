@@ -9,8 +9,8 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', flags=re.M)
 _EXPORT = re.compile(r"^export (?=async |class |const |function )", flags=re.M)
 
 
-def bundle_modules(entry: str = "lab.js") -> str:
-    """Return a module and everything it imports, each after its own imports.
+def bundle_modules() -> str:
+    """Return ``lab.js`` and everything it imports, each after its own imports.
 
     The modules then share one scope: tests check that their names differ and that there are no import cycles.
     """
@@ -25,5 +25,5 @@ def bundle_modules(entry: str = "lab.js") -> str:
             add(needed)
         parts[name] = _EXPORT.sub("", _IMPORT.sub("", text))
 
-    add(entry)
+    add("lab.js")
     return "\n".join(parts.values())

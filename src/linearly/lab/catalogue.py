@@ -34,7 +34,9 @@ class Algorithm:
         known = {parameter["name"]: parameter for parameter in self.parameters}
         for name in values:
             if name not in known:
-                raise ValueError(f"{self.title} has no parameter {name!r}; it has {', '.join(known) or 'none'}.")
+                raise ValueError(
+                    f"{self.title} has no parameter {name!r}; the parameters are {', '.join(known) or 'none'}."
+                )
         return self.defaults() | {name: _check_parameter(known[name], value) for name, value in values.items()}
 
 
@@ -52,7 +54,7 @@ def _check_parameter(parameter: dict[str, Any], value: Any) -> Any:
     else:
         low, high, integer = parameter["low"], parameter["high"], parameter.get("integer", False)
         valid = is_number(value) and low <= value <= high and (not integer or value == int(value))
-        expected = f"{'a whole number' if integer else 'a number'} from {low:g} to {high:g}"
+        expected = f"{'an integer' if integer else 'a number'} from {low:g} to {high:g}"
         if valid:
             value = int(value) if integer else float(value)
     if not valid:

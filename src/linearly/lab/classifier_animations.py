@@ -15,9 +15,9 @@ from linearly.algorithm.logistic.optimizers import newton
 from linearly.algorithm.separability.decide import separability
 from linearly.dataset.rows.block import as_rows
 from linearly.inference.tidy import tidy
+from linearly.kernels.double_double import Array
 from linearly.lab.animation import (
     Animation,
-    Array,
     FixedLogisticClassifier,
     FrameDetails,
     capture_warnings,
@@ -26,6 +26,7 @@ from linearly.lab.animation import (
     linear_terms,
     stack_weights,
 )
+from linearly.lab.loss_surface import loss_surface
 from linearly.lab.perceptron_animations import certificate_scene
 from linearly.models.least_squares_classifier import LeastSquaresClassifier
 from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
@@ -36,21 +37,23 @@ _MAX_DIVERGING_STEPS = 25  # Newton steps shown if there is no maximum
 _MAX_STEPS = 400  # of gradient descent that are shown
 
 
-def indicator_animation(X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]) -> Animation:
+def indicator_animation(X: Array, y: NDArray[Any], names: tuple[str, ...], settings: dict[str, Any]) -> Animation:
     """Return the one frame of least squares on indicators of the classes."""
     with capture_warnings() as notes:
         model = LeastSquaresClassifier(**settings).fit(X, y)
     classes = tuple(map(str, model.classes_.tolist()))
     weights = stack_weights(model.coef_, model.intercept_)
-    words = "The largest fitted value wins."
+    words = "The class with the largest fitted value is predicted."
     if len(classes) == 2:
-        words = f"The fitted value for “{classes[1]}” is 0.5 on the line; it is no probability and leaves [0, 1]."
-    masking = [note for note in notes if note.startswith("Masking")] or _masked_classes(model, X, y)
+        words = f"The fitted value for “{classes[1]}” is 0.5 on the line. It is not a probability and can leave [0, 1]."
+    masked = [note for note in notes if "no larger fitted value" in note]
+    masking = [f"Masking: {note}" for note in masked] or _masked_classes(model, X, y)
     words = " ".join([words, *masking])
     code = format_fit("LeastSquaresClassifier", {key: value for key, value in settings.items() if value != 0})
     frame = FrameDetails(model, words, (), linear_terms(names, classes, weights), code)
-    others = tuple(note for note in notes if note not in masking)
-    return Animation(model, classes, "", 1, lambda _: frame, weights=weights[None], notes=others)
+    others = tuple(note for note in notes if note not in masked)
+    named = {"weights": "fitted value 0.5"} if len(classes) == 2 else {}
+    return Animation(model, classes, "", 1, lambda _: frame, weights=weights[None], notes=others, line_names=named)
 
 
 def _masked_classes(model: LeastSquaresClassifier, X: Array, y: NDArray[Any]) -> list[str]:
@@ -73,14 +76,14 @@ def _masked_classes(model: LeastSquaresClassifier, X: Array, y: NDArray[Any]) ->
         correct, possible = int((by_model[own] == name).sum()), int((by_lda[own] == name).sum())
         if 2 * correct < own.sum() < 2 * possible:
             found.append(
-                f"Masking: “{name}” gets only {correct} of its {own.sum()} points, for its fitted values hardly rise "
-                f"above those of its neighbours; LDA gets {possible} of them right."
+                f"Masking: only {correct} of the {own.sum()} points of “{name}” are predicted correctly, because its "
+                f"fitted values hardly exceed those of its neighbours. LDA predicts {possible} of them correctly."
             )
     return found
 
 
 def discriminant_animation(
-    name: str, X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]
+    name: str, X: Array, y: NDArray[Any], names: tuple[str, ...], settings: dict[str, Any]
 ) -> Animation:
     """Return the one frame of LDA (one covariance) or QDA (one per class)."""
     linear = name == "lda"
@@ -99,7 +102,7 @@ def discriminant_animation(
         terms = linear_terms(names, classes, weights)
         covariances, drawn = [model.covariance_] * len(classes), {"weights": weights[None]}
     else:
-        words = "Every class has a covariance of its own, so boundaries are conics."
+        words = "Every class has its own covariance, so boundaries are conics."
         terms = tuple(
             (f"{label}: mean {column}", float(value), None)
             for label, mean in zip(classes, model.means_, strict=True)
@@ -111,10 +114,11 @@ def discriminant_animation(
         for mean, covariance in zip(model.means_, covariances, strict=True)
     ]
     priors = tuple((f"prior of {label}", float(prior)) for label, prior in zip(classes, model.priors_, strict=True))
-    frame = FrameDetails(model, words, priors, terms, format_fit(estimator.__name__, given))
+    title = "Coefficients" if linear else "Class means"
+    frame = FrameDetails(model, words, priors, terms, format_fit(estimator.__name__, given), title)
     return Animation(
         model, classes, "", 1, lambda _: frame, shade="probability", scene={"gaussians": gaussians},
-        notes=tuple(notes), **drawn,
+        notes=tuple(notes), line_names={"weights": "equal probabilities"}, **drawn,
     )  # fmt: skip
 
 
@@ -123,16 +127,16 @@ def conic_coefficients(model: QuadraticDiscriminantAnalysis) -> Array:
     # Computed from the roots that the model scores with: a covariance may be singular and have no inverse.
     found, K = [], len(model.classes_)
     for root, moved, constant in zip(
-        np.hsplit(model._roots, K), np.split(model._moved, K), model._constants, strict=True
+        np.hsplit(model.inverse_roots_, K), np.split(model.whitened_means_, K), model.class_constants_, strict=True
     ):
-        P, mean = root @ root.T, model._center @ root + moved
+        P, mean = root @ root.T, model.center_ @ root + moved
         linear = root @ mean
         found.append([constant - 0.5 * mean @ mean, *linear, -0.5 * P[0, 0], -P[0, 1], -0.5 * P[1, 1]])
     return np.array(found)
 
 
 def logistic_animation(
-    X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any], quick: bool = False
+    X: Array, y: NDArray[Any], names: tuple[str, ...], settings: dict[str, Any], quick: bool = False
 ) -> Animation:
     """Return the steps of the optimizer of logistic regression, and unless `quick` a plot with the other optimizer."""
     given: dict[str, Any] = {}
@@ -163,12 +167,38 @@ def logistic_animation(
     return Animation(
         model, classes, "step", len(weights), details, weights=weights, shade="probability",
         wave=wave, wave_name=f"−log {_likelihood(given)}", scene=certificate_scene(certificate), notes=tuple(notes),
+        line_names={"weights": "probability 0.5"},
         picture=None if quick else _logistic_picture(X, y, given, weights, wave, grows),
+        more=() if quick else _surface(X, y, model, given, weights, scaling, grows),
     )  # fmt: skip
 
 
+def _surface(
+    X: Array, y: NDArray[Any], model: LogisticRegression, given: dict[str, Any], weights: Array, scaling: ColumnScaling,
+    grows: bool,
+) -> tuple[dict[str, Any], ...]:  # fmt: skip
+    """Return the loss over both weights with the paths of both optimizers, for two classes and two features."""
+    if len(model.classes_) != 2 or X.shape[1] != 2 or "bias_reduction" in given:
+        return ()
+    other = {key: value for key, value in given.items() if key != "solver"}
+    first, second = "Newton", "gradient descent"
+    if "solver" in given:
+        first, second = second, first
+    else:
+        other["solver"] = "gradient_descent"
+    if grows and first != "Newton":
+        path = np.array(_diverging_steps(X, model, scaling, y)[0])
+    else:
+        with capture_warnings():
+            path = np.array(
+                [_plane_weights(model, scaling, B) for B in LogisticRegression(**other).fit(X, y).history_.coef]
+            )
+    paths = {first: weights[:, 0], second: path[:_MAX_STEPS, 0]}
+    return (loss_surface(X, y == model.classes_[1], given.get("alpha", 0.0), paths, grows),)
+
+
 def _logistic_details(
-    model: LogisticRegression, classes: tuple[str, ...], names: tuple[str, str], weights: Array, wave: Array,
+    model: LogisticRegression, classes: tuple[str, ...], names: tuple[str, ...], weights: Array, wave: Array,
     grows: bool, given: dict[str, Any], t: int,
 ) -> FrameDetails:  # fmt: skip
     size = float(np.linalg.norm(weights[t][:, 1:]))
@@ -176,8 +206,8 @@ def _logistic_details(
     end = t == len(weights) - 1
     if grows:
         words = (
-            "Maximum likelihood has no finite answer here: every step makes ‖w‖ larger. Firth's correction or a "
-            "penalty tames it."
+            "Maximum likelihood has no finite estimate here: every step makes ‖w‖ larger. Firth's correction or a "
+            "penalty keeps it finite."
         )
     elif end:
         words = f"The {_likelihood(given)} is at its maximum." if model.converged_ else "The steps shown end here."
@@ -187,14 +217,14 @@ def _logistic_details(
     code = format_fit("LogisticRegression", given)
     is_fit = end and not grows and len(weights) >= len(model.history_.coef)
     if is_fit and "solver" not in given:
-        table, columns = tidy(model), {"x0": names[0], "x1": names[1]}
+        table, columns = tidy(model), {f"x{j}": name for j, name in enumerate(names)}
         terms = tuple(
             (columns.get(term, str(term)), float(estimate), float(error))
             for term, estimate, error in zip(table["term"], table["estimate"], table["std_error"], strict=True)
         )
     frame: Any = model if is_fit else FixedLogisticClassifier(model.classes_, weights[t])
     if grows and "solver" not in given:
-        code += "\n# The fit stops as soon as the classes are told apart; the steps shown go on from there."
+        code += "\n# The fit stops as soon as it separates the classes; the steps shown go on from there."
     return FrameDetails(frame, words, tuple(facts), terms, code)
 
 
@@ -229,7 +259,7 @@ def _diverging_steps(
         return at
 
     with capture_warnings(), suppress(_EnoughSteps):
-        newton(evaluate, np.zeros((3, K - 1)), stop_when_separated=False)
+        newton(evaluate, np.zeros((X.shape[1] + 1, K - 1)), stop_when_separated=False)
     return [_plane_weights(model, scaling, B) for B in places], losses
 
 

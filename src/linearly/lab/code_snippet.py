@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from linearly.lab.lifts import lift_code
 from linearly.lab.state import State
 
 _WIDTH = 100
@@ -19,7 +20,13 @@ def full_program(state: State, code: str) -> str:
     else:
         X = [f"[{x!r}]" for x, _, _ in state.points]
         y = [repr(y) for _, y, _ in state.points]
-    return f"{imports}\nX = {_array(X)}\ny = {_array(y)}\n\n{code}\n"
+    program = f"{imports}\nX = {_array(X)}\ny = {_array(y)}\n{lift_code(state.lift)}"
+    test = state.test().tolist()
+    if test:
+        program += (
+            f"test = {test}\nX_test, y_test = X[test], y[test]\nX, y = np.delete(X, test, 0), np.delete(y, test)\n"
+        )
+    return f"{program}\n{code}\n"
 
 
 def _array(cells: list[str]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,15 @@ from linearly.algorithm.separability.decide import separability
 from linearly.algorithm.separability.error_floor import error_floor
 from linearly.dataset.rows.block import as_rows
 from linearly.formatting import pluralize
+from linearly.kernels.double_double import Array
 from linearly.lab.animation import (
+    WHEN_AT_REST,
     Animation,
-    Array,
     FixedClassifier,
     FrameDetails,
     capture_warnings,
     format_fit,
+    format_number,
     linear_terms,
     stack_weights,
 )
@@ -44,10 +47,18 @@ ESTIMATORS: dict[str, Any] = {
     "batch": BatchPerceptron,
 }
 
+_LINE_NAMES = {
+    "perceptron": {"weights": "now"},
+    "pocket": {"weights": "in the pocket", "walk": "now"},
+    "averaged": {"weights": "average", "walk": "now"},
+    "voted": {"walk": "newest voter"},
+    "batch": {"weights": "now"},
+}
+
 _AFTER_UPDATE = """\
 walk = [(w, b) for _, coef, intercept in model.mistake_log_.iter_weights() for w, b in zip(coef, intercept)]
 w, b = walk[{last}]  # after update {update}"""
-_AT_ZERO = "w, b = np.zeros(({vectors}, 2)), np.zeros({vectors})  # before the first update"
+_AT_ZERO = "w, b = np.zeros(({vectors}, {features})), np.zeros({vectors})  # before the first update"
 _LOG_UNTIL = """from dataclasses import replace
 
 full = model.mistake_log_
@@ -57,15 +68,16 @@ log = replace(full, rows=full.rows[:{t}], codes=full.codes[:{t}], rivals=full.ri
 
 
 def perceptron_animation(
-    name: str, X: Array, y: NDArray[Any], names: tuple[str, str], settings: dict[str, Any]
+    name: str, X: Array, y: NDArray[Any], names: tuple[str, ...], settings: dict[str, Any], quick: bool = False
 ) -> Animation:
-    """Return the animation of one of the five perceptrons."""
+    """Return the animation of one of the five perceptrons; with `quick` without the error floor."""
     given = dict(settings)
     if given.pop("shuffle", False):
         given |= {"shuffle": True, "random_state": 0}
     with capture_warnings() as notes:
         model = ESTIMATORS[name](**given).fit(X, y)
-    return PerceptronAnimator(name, model, X, y, names, format_fit(type(model).__name__, given)).animation(notes)
+    fit_code = format_fit(type(model).__name__, given)
+    return PerceptronAnimator(name, model, X, y, names, fit_code, quick).animation(notes)
 
 
 class PerceptronAnimator:
@@ -77,8 +89,10 @@ class PerceptronAnimator:
     weights     what the model predicts with at each frame: the walk, the pocket or the average
     """
 
-    def __init__(self, name: str, model: Any, X: Array, y: NDArray[Any], names: tuple[str, str], fit_code: str) -> None:
-        self.name, self.model, self.names, self.fit_code = name, model, names, fit_code
+    def __init__(
+        self, name: str, model: Any, X: Array, y: NDArray[Any], names: tuple[str, ...], fit_code: str, quick: bool
+    ) -> None:
+        self.name, self.model, self.names, self.fit_code, self.quick = name, model, names, fit_code, quick
         self.certificate = separability(X, y, names=names)
         self.classes = tuple(map(str, model.classes_.tolist()))
         self.two = len(self.classes) == 2
@@ -109,9 +123,28 @@ class PerceptronAnimator:
             shade="votes" if voted else "region",
             wave=self.errors,
             wave_name="errors of each line" if name in ("averaged", "voted") else "errors on all points",
+            line_names=_LINE_NAMES[name],
             marks=marks, rows=rows, scene=certificate_scene(self.certificate), picture={"kind": "weights"},
-            notes=tuple(notes if self.two else map(describe_with_scores, notes)),
+            notes=tuple(notes if self.two else map(describe_with_scores, notes)), more=self._novikoff_curves(),
         )  # fmt: skip
+
+    def _novikoff_curves(self) -> tuple[dict[str, Any], ...]:
+        """Return the plot of the two bounds on ‖w‖ in Novikoff's proof: t·γ ≤ ‖w‖ ≤ √t·R, so t ≤ (R/γ)²."""
+        certificate = self.certificate
+        if self.name != "perceptron" or not self.two or certificate.verdict != "separable" or len(self.walk) < 3:
+            return ()
+        gamma, t = float(certificate.augmented_margin or 0.0), np.arange(len(self.walk))
+        radius = math.sqrt(float((np.asarray(certificate.X) ** 2).sum(axis=1).max()) + 1)
+        bound = certificate.mistake_bound()
+        if not math.isclose((radius / gamma) ** 2 if gamma else math.inf, bound, rel_tol=1e-6):
+            return ()  # rows of extreme size are scaled, and the curves would be in other units
+        series = [
+            {"name": "√t·R", "values": (np.sqrt(t) * radius).tolist()},
+            {"name": "‖w‖", "values": np.linalg.norm(self.walk[:, 0], axis=1).tolist()},
+            {"name": "t·γ", "values": (t * gamma).tolist()},
+        ]
+        title = f"Novikoff: t·γ ≤ ‖w‖ ≤ √t·R, so t ≤ (R/γ)² = {format_number(bound)}"
+        return ({"kind": "series", "title": title, "x": "update t", "series": series, "log": False},)
 
     def frame_details(self, t: int) -> FrameDetails:
         """Return the details of frame t."""
@@ -131,7 +164,7 @@ class PerceptronAnimator:
         return FrameDetails(frame, words, self._facts(t), linear_terms(self.names, self.classes, self.weights[t]), code)
 
     def _batch_walk(self) -> Array:
-        walk = np.zeros((self.model.n_updates_ + 1, 1 if self.two else len(self.classes), 3))
+        walk = np.zeros((self.model.n_updates_ + 1, 1 if self.two else len(self.classes), len(self.names) + 1))
         for t in range(self.model.n_updates_):
             step = self.rows.reduce(partial(Correction.of, coef=walk[t, :, 1:], intercept=walk[t, :, 0]))
             walk[t + 1] = walk[t] + stack_weights(step.coef / step.weight, step.intercept / step.weight)
@@ -145,27 +178,34 @@ class PerceptronAnimator:
                 facts.append(("never more than (R/γ)²", certificate.mistake_bound()))
             facts.append(("margin γ", certificate.margin))
         elif len(certificate.y) <= _MAX_FLOOR_POINTS:
-            facts.append(("errors nobody avoids", int(error_floor(certificate.X, certificate.y))))
+            floor = WHEN_AT_REST if self.quick else self._floor
+            facts.append((f"fewest errors of any {'line' if self.two else 'scores'}", floor))
         return tuple(facts)
+
+    @cached_property
+    def _floor(self) -> int:
+        """Return the fewest errors of any line: the same in every frame, and slower than the rest of a frame."""
+        return int(error_floor(self.certificate.X, self.certificate.y))
 
     def _describe(self, t: int) -> tuple[str, str]:
         """Return a sentence about frame t, and the code that computes its weights."""
         after = f"After {pluralize(t, *(('pass', 'passes') if self.name == 'batch' else ('update',)), zero='no')}"
         share = f"{int(self.errors[t])} of {len(self.certificate.y)}"
-        words = f"{after} {'the line gets' if self.two else 'the scores get'} {share} points wrong."
+        words = f"{after} {'the line misclassifies' if self.two else 'the scores misclassify'} {share} points."
         if not self.walk[t].any():
             words = self._describe_start()
-        at_zero = _AT_ZERO.format(vectors=self.walk.shape[1])
+        at_zero = _AT_ZERO.format(vectors=self.walk.shape[1], features=self.walk.shape[2] - 1)
         if self.name == "voted":
             who = pluralize(t + 1, "line") if self.two else f"{t + 1} sets of scores"
             return f"{after}, {who} vote." if t else self._describe_start(), self._log_code(t) + "votes = log.vote(X)"
         if self.name == "averaged":
             if t:
                 mean = FixedClassifier(self.model.classes_, self.weights[t]).predict(self.certificate.X)
-                last, drawn = ("line gets", "the bold line, the mean of all so far, gets") if self.two else (
-                    "scores get", "their mean so far, which is drawn, gets")  # fmt: skip
+                last, drawn = "scores misclassify", "Their mean so far is drawn and misclassifies"
+                if self.two:
+                    last, drawn = "line misclassifies", "The bold line is the mean of all so far and misclassifies"
                 wrong = int(np.count_nonzero(mean != self.certificate.y))
-                words = f"{after} the last {last} {share} points wrong; {drawn} {wrong}."
+                words = f"{after} the last {last} {share} points. {drawn} {wrong}."
             return words, self._log_code(t) + "w, b = log.averaged_weights()"
         if self.name == "pocket":
             return self._describe_pocket(t, words)
@@ -177,7 +217,7 @@ class PerceptronAnimator:
     def _describe_pocket(self, t: int, words: str) -> tuple[str, str]:
         best = int(self.best[t])
         kept = f"{'the line' if self.two else 'those'} after update {best}" if best else "the start"
-        words = f"{words} In the pocket: {kept}, with {pluralize(int(self.errors[best]), 'error', zero='no')}."
+        words = f"{words} Pocket (best so far): {kept}, with {pluralize(int(self.errors[best]), 'error', zero='no')}."
         if t == len(self.walk) - 1:
             return words, "w, b = model.coef_, model.intercept_  # from the pocket"
         if best:
@@ -188,9 +228,9 @@ class PerceptronAnimator:
     def _describe_start(self) -> str:
         """Describe weights that are all zero: nothing can be drawn, and ties go to one class."""
         kind = self.classes[1] if self.two else self.classes[0]
-        what = "There is no line yet" if self.two else "There are no scores yet"
+        what = "The line is not defined yet" if self.two else "The scores are not defined yet"
         wrong = f"{int(self.errors[0])} of {len(self.certificate.y)} wrongly"
-        return f"{what}: all weights are 0, and all points count as “{kind}”, {wrong}."
+        return f"{what}, because all weights are 0. All points are predicted as “{kind}”, {wrong}."
 
     def _log_code(self, t: int) -> str:
         return _LOG_UNTIL.format(t=t, seen=log_until(self.model.mistake_log_, t).seen)

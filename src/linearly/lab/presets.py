@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import resources
 from typing import Any
 
 import numpy as np
 
-from linearly.dataset.features.digits import digit_features
 from linearly.lab.state import CLASSES, Point, State, fit_view
 
 Draw = Callable[[np.random.Generator], list[tuple[Any, int]]]
@@ -30,6 +31,12 @@ def _outlier(draw: np.random.Generator) -> list[tuple[Any, int]]:
 def _xor(draw: np.random.Generator) -> list[tuple[Any, int]]:
     corners = np.array([[-2, -1.6], [2, 1.6], [-2, 1.6], [2, -1.6]])
     return [(corners[k] + 0.55 * draw.normal(size=2), int(k > 1)) for k in range(4) for _ in range(11)]
+
+
+def _circles(draw: np.random.Generator) -> list[tuple[Any, int]]:
+    angles, radii = draw.uniform(0, 2 * np.pi, 60), np.repeat([0.8, 2.6], 30) + 0.3 * draw.normal(size=60)
+    places = np.column_stack([np.cos(angles), np.sin(angles)]) * radii[:, None]
+    return [(xy, int(k < 30)) for k, xy in enumerate(places)]
 
 
 def _overlapping(draw: np.random.Generator) -> list[tuple[Any, int]]:
@@ -70,7 +77,12 @@ def _curve(draw: np.random.Generator) -> list[tuple[Any, int]]:
 
 @lru_cache
 def _digits() -> tuple[Point, ...]:
+    recorded = resources.files("linearly.lab").joinpath("digits.json")
+    if recorded.is_file():  # an exported page, which has no scikit-learn
+        return tuple(map(tuple, json.loads(recorded.read_text(encoding="utf-8"))))
     from sklearn.datasets import load_digits
+
+    from linearly.dataset.features.digits import digit_features
 
     images, digit = load_digits(return_X_y=True)
     some = (digit == 0) | (digit == 7)
@@ -83,7 +95,8 @@ _PRESETS: dict[str, tuple[str, Draw | None, str]] = {
     "separable": ("Separable", _separable, "perceptron"),
     "outlier": ("One outlier", _outlier, "pocket"),
     "xor": ("XOR", _xor, "perceptron"),
-    "overlapping": ("Two that overlap", _overlapping, "logistic"),
+    "circles": ("A circle in a ring", _circles, "perceptron"),
+    "overlapping": ("Two overlapping classes", _overlapping, "logistic"),
     "three": ("Three Gaussians", _three, "lda"),
     "ellipses": ("Two covariances", _ellipses, "qda"),
     "masking": ("Three in a row (masking)", _masking, "indicator"),
@@ -102,7 +115,7 @@ def presets() -> list[dict[str, str]]:
 def preset(name: Any) -> State:
     """Return the points of a preset with its algorithm."""
     if not isinstance(name, str) or name not in _PRESETS:
-        raise ValueError(f"There is no preset {name!r}; there are {', '.join(_PRESETS)}.")
+        raise ValueError(f"{name!r} is not a preset. Choose one of {', '.join(_PRESETS)}.")
     _, draw, algorithm = _PRESETS[name]
     if draw is None:
         points = _digits()

@@ -8,29 +8,28 @@ from linearly.algorithm.separability.certificate import Certificate
 
 _LINE_BADGES = {
     "separable": "A line separates these classes",
-    "quasi-separable": "Only a line through points separates",
-    "overlapping": "This cannot be separated",
-    "undecided": "Not decided whether a line separates",
+    "quasi-separable": "Only a line through points separates them",
+    "overlapping": "No line separates these classes",
+    "undecided": "Separability is not decided",
 }
 _SCORE_BADGES = {
     "separable": "Linear scores separate these classes",
     "quasi-separable": "Linear scores separate these classes only in part",
     "overlapping": "Linear scores cannot separate these classes",
-    "undecided": "Not decided whether linear scores separate",
+    "undecided": "Separability by linear scores is not decided",
 }
 _SCORE_SENTENCES = {
     "separable": (
-        "Linear scores, of which the largest wins, separate {classes}: every point's own score is the largest. A "
-        "perceptron converges; the logistic maximum likelihood estimate does not exist."
+        "Linear scores separate {classes}: the score of every point's own class is the largest. A perceptron "
+        "converges. The logistic maximum likelihood estimate does not exist."
     ),
     "quasi-separable": (
-        "Linear scores, of which the largest wins, separate {classes} only in part: there are some that tell points "
-        "apart and give none to a wrong class, but they leave ties, for {contradiction}. No perceptron converges; the "
-        "logistic maximum likelihood estimate does not exist."
+        "Linear scores separate {classes} only in part. No point scores highest for a wrong class, but some tie, for "
+        "{contradiction}. No perceptron converges. The logistic maximum likelihood estimate does not exist."
     ),
     "overlapping": (
-        "No linear scores, of which the largest wins, separate {classes}: {contradiction}, and scores that tell points "
-        "apart give some to a wrong class. No perceptron converges; the logistic maximum likelihood estimate exists."
+        "No linear scores separate {classes}: {contradiction}, and scores that separate some points rank a wrong class "
+        "first for others. No perceptron converges. The logistic maximum likelihood estimate exists."
     ),
 }
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.lab.point_import import read_columns, state_from_columns
 from linearly.lab.session import Session
 from linearly.lab.state import State
@@ -88,7 +88,7 @@ class Lab:
             ],
             exception_handlers={404: _refuse, 405: _refuse, RequestRefused: _refuse},
         )
-        app.router.redirect_slashes = False  # a redirect would tell anybody that a server is here
+        app.router.redirect_slashes = False  # a redirect would reveal the server to requests without the token
         return app
 
     async def _file(self, request: Request) -> Response:
@@ -100,7 +100,7 @@ class Lab:
         files = {file.name: file for file in resources.files("linearly.lab").joinpath("web").iterdir()}
         kind = _CONTENT_TYPES.get(name.rpartition(".")[2])
         if name not in files or kind is None:
-            raise RequestRefused(404, "There is nothing here.")
+            raise RequestRefused(404, "The lab has no such page. Open the link that the lab printed.")
         headers = _HEADERS | {"Content-Type": f"{kind}; charset=utf-8"}
         return Response(files[name].read_bytes(), headers=headers)
 
@@ -110,9 +110,9 @@ class Lab:
 
         self._check_request(request)
         if request.headers.get("origin") != f"http://{HOST}:{self.port}":
-            raise RequestRefused(403, "This request does not come from the lab's page.")
+            raise RequestRefused(403, "The request does not come from the lab's page.")
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            raise RequestRefused(415, "A message is application/json.")
+            raise RequestRefused(415, "The content type must be application/json.")
         page, message = _split_page(_parse_json(await _read_body(request)))
         session, lock = self._session(page)
 
@@ -130,11 +130,11 @@ class Lab:
 
     def _check_request(self, request: Request) -> None:
         if request.headers.getlist("host") != [f"{HOST}:{self.port}"]:
-            raise RequestRefused(421, "The lab answers to its own address only.")
+            raise RequestRefused(421, "The Host header is not the address of the lab.")
         if not hmac.compare_digest(str(request.path_params["token"]).encode(), self.token.encode()):
-            raise RequestRefused(403, "The link is incomplete: open the one that the lab printed.")
+            raise RequestRefused(403, "The link is incomplete. Open the link that the lab printed.")
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise RequestRefused(403, "This request comes from another page.")
+            raise RequestRefused(403, "The request comes from another page.")
 
     def _session(self, page: str) -> tuple[Session, threading.Lock]:
         with self._lock:
@@ -149,27 +149,29 @@ class Lab:
 async def _read_body(request: Request) -> bytes:
     length = request.headers.get("content-length", "0")
     if not length.isdigit() or int(length) > MAX_BODY_BYTES:
-        raise RequestRefused(413, f"A message has at most {MAX_BODY_BYTES} bytes.")
+        raise RequestRefused(413, f"The message exceeds {MAX_BODY_BYTES} bytes. Send a shorter message.")
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > MAX_BODY_BYTES:
-            raise RequestRefused(413, f"A message has at most {MAX_BODY_BYTES} bytes.")
+            raise RequestRefused(413, f"The message exceeds {MAX_BODY_BYTES} bytes. Send a shorter message.")
         parts.append(part)
     return b"".join(parts)
 
 
 def _parse_json(body: bytes) -> Any:
     def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is no JSON")
+        raise ValueError(f"{constant} is not a JSON number")
 
     try:
         text = body.decode("utf-8")
         if _depth(text) > _MAX_DEPTH:
-            raise ValueError("nested too deeply")
+            raise RequestRefused(
+                400, f"The message nests brackets more than {_MAX_DEPTH} deep. Send a flatter message."
+            )
         return json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise RequestRefused(400, f"The message is no JSON: {error}.") from None
+        raise RequestRefused(400, f"The message is not valid JSON: {error}. Correct it.") from None
 
 
 def _depth(text: str) -> int:
@@ -185,17 +187,21 @@ def _depth(text: str) -> int:
 def _split_page(message: Any) -> tuple[str, Any]:
     """Return the identifier of the tab, and the message without it."""
     if not isinstance(message, dict):
-        raise RequestRefused(400, "A message is an object.")
+        raise RequestRefused(400, "The message must be a JSON object.")
     page = message.get("page")
     if not isinstance(page, str) or not re.fullmatch(r"[0-9a-f]{8,32}", page):
-        raise RequestRefused(400, 'A message names its tab: "page", 8 to 32 hexadecimal digits.')
+        raise RequestRefused(400, 'The message must contain "page", 8 to 32 hexadecimal digits.')
     return page, {name: value for name, value in message.items() if name != "page"}
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
     from starlette.responses import Response
 
-    reason = error.reason if isinstance(error, RequestRefused) else "There is nothing here."
+    reason = (
+        error.reason
+        if isinstance(error, RequestRefused)
+        else "The lab has no such page. Open the link that the lab printed."
+    )
     status: int = error.status_code  # type: ignore[attr-defined]  # starlette's own exceptions have it too
     body = json.dumps({"error": reason}).encode()
     return Response(body, status, headers=_HEADERS | {"Content-Type": "application/json", "Connection": "close"})
@@ -205,7 +211,7 @@ def start_state(data: Any, x: str | None, y: str | None, target: str | None) -> 
     """Return the points of the data and a note about them; None without data."""
     if data is None:
         if any(name is not None for name in (x, y, target)):
-            raise ValueError("x, y and target name columns of data: give the data too.")
+            raise ValueError("x, y and target require data. Pass data too.")
         return None, ""
     return state_from_columns(read_columns(data), x, y, target)
 
@@ -230,7 +236,7 @@ def serve(
     port : int, default=0
         Port to listen on; 0 picks a free port.
     open_browser : bool, default=True
-        Whether to open the page in a browser.
+        If True, open the page in a browser.
     announce : callable, optional
         Called with the link as soon as the page can be loaded.
     """
@@ -266,6 +272,6 @@ def _listener(port: int) -> socket.socket:
         listener.bind((HOST, port))
     except (OSError, OverflowError) as error:
         listener.close()
-        raise ValueError(f"Port {port} cannot be used ({error}): choose another, or 0 for any that is free.") from None
+        raise ValueError(f"Port {port} cannot be used ({error}). Choose another port, or 0 for a free one.") from None
     listener.listen(64)
     return listener

@@ -14,34 +14,47 @@ from typing import Any
 
 import numpy as np
 
-from linearly.evaluation.evaluate import evaluate
+from linearly.algorithm.separability.decide import separability
+from linearly.evaluation.evaluate import evaluate_rows
+from linearly.kernels.double_double import Array
 from linearly.lab.animation import Animation, FrameDetails, capture_warnings
 from linearly.lab.catalogue import ALGORITHMS, is_number
 from linearly.lab.classifier_animations import discriminant_animation, indicator_animation, logistic_animation
 from linearly.lab.code_snippet import full_program
 from linearly.lab.curve_animations import (
     bias_variance_animation,
+    degree_errors,
     gradient_descent_animation,
+    lasso_animation,
     least_squares_animation,
     ridge_animation,
+    without_point,
 )
+from linearly.lab.generators import GENERATOR, KINDS, generate
+from linearly.lab.lessons import lesson_state, lessons
+from linearly.lab.lifts import LIFTS, lift, lift_picture, lifted_names
 from linearly.lab.perceptron_animations import ESTIMATORS, log_until, perceptron_animation
 from linearly.lab.point_import import check_two_numeric, describe_columns, parse_csv, state_from_columns
 from linearly.lab.presets import preset, presets
+from linearly.lab.split import error_curves, in_all_rows
 from linearly.lab.state import (
+    CLASSES,
     MAX_POINTS,
     State,
     check_algorithm,
     check_index,
     check_number,
+    check_option,
     check_view,
     fit_view,
     state_from_dict,
 )
+from linearly.lab.thresholds import ThresholdClassifier, roc_curve
 
 ACTIONS = (
     "open", "add", "move", "remove", "flip", "clear", "choose_preset", "choose_algorithm", "choose_comparison",
-    "set_parameter", "set_view", "undo", "redo", "restore", "load", "columns", "frame",
+    "set_parameter", "set_option", "generate", "choose_lesson", "set_view", "undo", "redo", "restore", "load",
+    "columns", "check", "frame", "without_point",
 )  # fmt: skip
 _MAX_UNDO = 200
 _MAX_ANIMATIONS = 4  # kept in memory
@@ -49,12 +62,13 @@ _VOTE_GRID = (84, 64)  # places at which votes are counted
 
 _METRIC_TITLES = {
     "accuracy": "accuracy", "precision": "precision", "recall": "recall", "f1": "F1", "macro_precision": "precision",
-    "macro_recall": "recall", "macro_f1": "F1", "log_loss": "log-loss", "r_squared": "R²", "rmse": "RMSE", "mae": "MAE",
+    "macro_recall": "recall", "macro_f1": "F1", "log_loss": "log-loss", "roc_auc": "ROC AUC",
+    "r_squared": "R²", "rmse": "RMSE", "mae": "MAE",
 }  # fmt: skip
 _CURVES = {
     "least_squares": least_squares_animation, "gradient_descent": gradient_descent_animation, "ridge": ridge_animation,
 }  # fmt: skip
-_CLASSIFIERS: dict[str, Any] = {name: partial(perceptron_animation, name) for name in ESTIMATORS} | {
+_CLASSIFIERS: dict[str, Any] = {
     "indicator": indicator_animation,
     "lda": partial(discriminant_animation, "lda"),
     "qda": partial(discriminant_animation, "qda"),
@@ -69,10 +83,13 @@ class Session:
         self.state = preset("separable") if state is None else state
         self.preset = "separable" if state is None else ""
         self.note = note
-        self._past: list[State] = []
-        self._future: list[State] = []
-        self._dragging: int | None = None
+        self._past: list[tuple[State, str]] = []  # states with the name of their preset
+        self._future: list[tuple[State, str]] = []
+        self._dragging: int | None = None  # the point of the drag that goes on, which is undone as one change
+        self._quick = False  # while the point moves, replies contain only what a drag shows
+        self._chosen: dict[str, int] = {}  # opening frames of before the drag, by algorithm
         self._aspect = 1.25
+        self._generator = GENERATOR.defaults()
         self._animations: dict[Any, Animation | str] = {}
 
     def restarted(self) -> Session:
@@ -84,27 +101,27 @@ class Session:
     def handle(self, message: Any) -> dict[str, Any]:
         """Return the reply to a message; raise `ValueError` if the message is not valid."""
         if not isinstance(message, dict) or not isinstance(message.get("do"), str):
-            raise ValueError('A message is an object with a field "do".')
+            raise ValueError('The message must be an object with a field "do".')
         fields = dict(message)
         do = fields.pop("do")
         at, aspect = fields.pop("at", None), fields.pop("aspect", 1.25)
         if at is not None and (not isinstance(at, int) or isinstance(at, bool) or at < 0):
-            raise ValueError(f"at must be the number of a frame, not {at!r}.")
+            raise ValueError(f"at must be a frame number, not {at!r}.")
         if not is_number(aspect) or not 0.25 <= aspect <= 5:
-            raise ValueError(f"aspect must be width over height of the plane, from 0.25 to 5, not {aspect!r}.")
+            raise ValueError(f"aspect (width over height of the plane) must be from 0.25 to 5, not {aspect!r}.")
         self._aspect = float(aspect)
         if do not in ACTIONS:
-            raise ValueError(f"The lab cannot do {do!r}; it can do {', '.join(ACTIONS)}.")
+            raise ValueError(f"{do!r} is not an action. Choose one of {', '.join(ACTIONS)}.")
         if do == "frame":
             fields["at"] = at
         action = getattr(self, do)
         arguments = inspect.signature(action).parameters
         for name in fields:
             if name not in arguments:
-                raise ValueError(f"{do!r} has no field {name!r}.")
+                raise ValueError(f"{name!r} is not a field of the action {do!r}. Remove it.")
         for name, argument in arguments.items():
             if argument.default is argument.empty and name not in fields:
-                raise ValueError(f"{do!r} needs the field {name!r}.")
+                raise ValueError(f"The action {do!r} requires the field {name!r}. Add it.")
         answer: dict[str, Any] | None = action(**fields)
         return self.reply(at) if answer is None else answer
 
@@ -118,6 +135,8 @@ class Session:
             "redo": len(self._future),
             "preset": self.preset,
             "note": self.note,
+            "test": self.state.test().tolist(),
+            "generator": self._generator,
         }
         if self.state.comparison:
             compared = self.state.compared()
@@ -129,21 +148,24 @@ class Session:
     def add(self, x: Any, y: Any, label: Any) -> None:
         """Add a point."""
         if len(self.state.points) >= MAX_POINTS:
-            raise ValueError(f"The plane is full: {MAX_POINTS} points.")
+            raise ValueError(f"The plane is full ({MAX_POINTS} points). Delete one first.")
         point = (check_number(x, "x"), check_number(y, "y"), check_index(label, "label", len(self.state.classes)))
         self._set_state(replace(self.state, points=(*self.state.points, point)))
 
     def move(self, index: Any, x: Any, y: Any, drag: Any = "") -> None:
-        """Move a point. A drag is many moves, all "on" but the last, which is the "end"; it is undone as one."""
-        if drag not in ("", "on", "end"):
-            raise ValueError(f'drag must be "on" or "end", not {drag!r}.')
+        """Move a point. A drag is many moves, undone as one: "on" while it moves, "rest" if it pauses, then "end"."""
+        if drag not in ("", "on", "rest", "end"):
+            raise ValueError(f'drag must be "on", "rest" or "end", not {drag!r}.')
         i = self._check_point(index)
         moved = self._with_point(i, check_number(x, "x"), check_number(y, "y"), self.state.points[i][2])
+        if drag == "on" and not self._quick:
+            self._chosen = self._opening_frames()
         if drag and self._dragging == i:
             self.state, self.preset = moved, ""
         else:
             self._set_state(moved)
-        self._dragging = i if drag == "on" else None
+        self._dragging = i if drag in ("on", "rest") else None
+        self._quick = drag == "on"
 
     def remove(self, index: Any) -> None:
         """Remove a point."""
@@ -183,7 +205,10 @@ class Session:
         """Show a second algorithm beside the first; "" for none."""
         other = check_algorithm(name) if name != "" else ""
         if other and ALGORITHMS[other].task != self.state.method.task:
-            raise ValueError(f"{ALGORITHMS[other].title} reads the plane differently from {self.state.method.title}.")
+            raise ValueError(
+                f"{ALGORITHMS[other].title} uses the plane differently from {self.state.method.title}. Choose "
+                "another algorithm to compare with."
+            )
         self._set_state(replace(self.state, comparison=other, comparison_parameters={}))
 
     def set_parameter(self, name: Any, value: Any, comparison: Any = False) -> None:
@@ -191,10 +216,31 @@ class Session:
         prefix = "comparison_" if comparison is True else ""
         algorithm = self.state.comparison if comparison is True else self.state.algorithm
         if not algorithm:
-            raise ValueError("There is no second algorithm to set a parameter of.")
+            raise ValueError("The second algorithm is not chosen yet. Choose one first.")
         given = {**getattr(self.state, f"{prefix}parameters"), name: value}
         changed: dict[str, Any] = {f"{prefix}parameters": ALGORITHMS[algorithm].check_settings(given)}
         self._set_state(replace(self.state, **changed))
+
+    def set_option(self, name: Any, value: Any) -> None:
+        """Set the third feature, the share of test points, their draw, or the threshold."""
+        self._set_state(replace(self.state, **{name: check_option(name, value)}))
+
+    def generate(self, settings: Any) -> None:
+        """Draw points with the settings of the generator; keep the algorithm if it suits them."""
+        checked = GENERATOR.check_settings(settings)
+        new = replace(self.state, points=generate(checked), classes=CLASSES, names=("x", "y"))
+        curve = checked["kind"] == "line"
+        if (new.method.task == "curve") != curve or new.method.task == "truth":
+            algorithm = KINDS[checked["kind"]][2]
+            new = replace(new, algorithm=algorithm, parameters={}, comparison="", comparison_parameters={})
+        self._set_state(self._with_fitted_view(new))
+        self._generator = checked
+
+    def choose_lesson(self, name: Any) -> None:
+        """Set the scene of a lesson."""
+        new, points = lesson_state(name)
+        self._set_state(self._with_fitted_view(new))
+        self.preset = points
 
     def set_view(self, view: Any = None) -> None:
         """Set the edges of the plane; by default those that show all points."""
@@ -227,7 +273,11 @@ class Session:
     def open(self) -> dict[str, Any]:
         """Return everything that a page needs to begin."""
         self.state = self._with_fitted_view(self.state)
-        return {"algorithms": [vars(one) for one in ALGORITHMS.values()], "presets": presets(), **self.reply()}
+        return {
+            "algorithms": [vars(one) for one in ALGORITHMS.values()], "presets": presets(), "lessons": lessons(),
+            "generator_parameters": GENERATOR.parameters, "lifts": [[name, one[0]] for name, one in LIFTS.items()],
+            **self.reply(),
+        }  # fmt: skip
 
     def columns(self, text: Any) -> dict[str, Any]:
         """Return the columns of a CSV text, to choose from."""
@@ -235,9 +285,29 @@ class Session:
         check_two_numeric(described)  # before the viewer is shown an empty list
         return {"columns": described}
 
+    def check(self) -> dict[str, Any]:
+        """Return the verdict on separability, and whether its proof holds in integer arithmetic."""
+        X, labels = self.state.columns()
+        certificate = separability(X, np.array(self.state.classes)[labels], names=self.state.names)
+        return {"verdict": certificate.verdict, "proven": certificate.check()}
+
     def frame(self, at: int | None = None) -> dict[str, Any]:
         """Return the details of one frame."""
         return {"details": self.frame_details(at)}
+
+    def without_point(self, index: Any) -> dict[str, Any]:
+        """Return the least-squares curve without one of the training points, and the influence of that point."""
+        state, i = self.state, self._check_point(index)
+        training = np.setdiff1d(np.arange(len(state.points)), state.test())
+        if state.algorithm != "least_squares" or i not in training:
+            raise ValueError("Only a least-squares training point can be left out. Select one.")
+        X, y = state.design()
+        animation = self.animation()
+        if isinstance(animation, str) or animation.at is None:
+            raise ValueError("The plane contains no curve yet. Add points.")
+        row = int(np.searchsorted(training, i))
+        degree = state.settings()["degree"]
+        return {"without": without_point(X[training, 0], y[training], row, animation.at, state.names[0], degree)}
 
     # --- what the library computes
 
@@ -245,38 +315,39 @@ class Session:
         """Return the animation of a state (the current one by default), or the reason why there is none."""
         state = self.state if state is None else state
         is_curve = state.method.task == "curve"
-        quick = self._dragging is not None  # the plot beside the plane can wait for the end of a drag
+        chosen = self._chosen.get(state.algorithm, 0) if self._quick else None
         key = (
             state.points, state.classes, state.names, state.algorithm, repr(state.settings()), is_curve and state.view,
-            quick and state.algorithm == "logistic",
+            chosen, state.lift, state.test_share and (state.test_share, state.split_seed),
         )  # fmt: skip
         if key not in self._animations:
             while len(self._animations) >= _MAX_ANIMATIONS:
                 self._animations.pop(next(iter(self._animations)))
             try:
-                self._animations[key] = _animate(state, quick)
+                self._animations[key] = _animate(state, chosen)
             except (ValueError, np.linalg.LinAlgError) as error:
                 self._animations[key] = str(error)
         return self._animations[key]
 
     def frame_details(self, at: int | None = None, state: State | None = None) -> dict[str, Any] | None:
-        """Return the text, tables and code of a frame, the last by default."""
+        """Return the text, tables and code of a frame, by default the one that the animation opens with."""
         state = self.state if state is None else state
         animation = self.animation(state)
         if isinstance(animation, str):
             return None
-        at = animation.count - 1 if at is None else min(at, animation.count - 1)
+        at = animation.opening_frame if at is None else min(at, animation.count - 1)
         frame = animation.details(at)
         shown = {
             "at": at,
             "words": frame.words,
             "facts": [[name, _finite(value)] for name, value in frame.facts],
             "terms": [[name, _finite(value), _finite(error)] for name, value, error in frame.terms],
-            "code": None if self._dragging is not None else full_program(state, frame.code),
-            **_evaluate_frame(state, frame),
+            "terms_title": frame.terms_title,
+            "code": None if self._quick else full_program(state, frame.code),
+            **_evaluate_frame(state, frame, _has_threshold(animation)),
         }
         if animation.shade == "votes":
-            shown["votes"] = _count_votes(animation, frame, at, state, coarse=self._dragging is not None)
+            shown["votes"] = _count_votes(animation, frame, at, state, coarse=self._quick)
         return shown
 
     def _answer(self, state: State, at: int | None) -> dict[str, Any]:
@@ -285,24 +356,31 @@ class Session:
             return {"trouble": animation, "animation": None, "details": None, "warnings": []}
         details = self.frame_details(at, state)
         assert details is not None
-        sent = animation.to_dict(details["at"] if self._dragging is not None else None)
-        return {"trouble": "", "animation": sent, "details": details, "warnings": list(animation.notes)}
+        sent = animation.to_dict(details["at"] if self._quick else None)
+        answer = {"trouble": "", "animation": sent, "details": details, "warnings": list(animation.notes)}
+        return answer | ({"threshold": state.threshold} if _has_threshold(animation) else {})
 
     def _set_state(self, new: State) -> None:
         """Make a change that can be undone."""
-        self._past.append(self.state)
+        self._past.append((self.state, self.preset))
         del self._past[:-_MAX_UNDO]
         self._future.clear()
-        self._dragging = None
+        self._dragging, self._quick = None, False
         self.note = ""
         if new.points != self.state.points:
             self.preset = ""
         self.state = new
 
-    def _step(self, source: list[State], other: list[State]) -> None:
+    def _step(self, source: list[tuple[State, str]], other: list[tuple[State, str]]) -> None:
         if source:
-            other.append(self.state)
-            self.state, self.preset, self._dragging = source.pop(), "", None
+            other.append((self.state, self.preset))
+            self.state, self.preset = source.pop()
+            self._dragging, self._quick = None, False
+
+    def _opening_frames(self) -> dict[str, int]:
+        states = [self.state, *([self.state.compared()] if self.state.comparison else [])]
+        animations = {state.algorithm: self.animation(state) for state in states}
+        return {name: one.opening_frame for name, one in animations.items() if not isinstance(one, str)}
 
     def _with_point(self, i: int, x: float, y: float, label: int) -> State:
         return replace(self.state, points=(*self.state.points[:i], (x, y, label), *self.state.points[i + 1 :]))
@@ -312,48 +390,105 @@ class Session:
 
     def _check_point(self, index: Any) -> int:
         if not self.state.points:
-            raise ValueError("There are no points.")
+            raise ValueError("The plane contains no points. Add some first.")
         return check_index(index, "index", len(self.state.points))
 
 
-def _animate(state: State, quick: bool) -> Animation:
-    X, labels = state.columns()
-    settings = state.settings()
+def _has_threshold(animation: Animation) -> bool:
+    """Return whether two classes are told apart by a probability, whose threshold can be chosen."""
+    return animation.shade == "probability" and len(animation.classes) == 2
+
+
+def _animate(state: State, chosen: int | None) -> Animation:
+    """Return the animation of a state; while a point moves, `chosen` is the frame that opened before the drag."""
+    settings, test = state.settings(), state.test()
     if state.method.task == "truth":
-        return bias_variance_animation(X, settings)
+        return bias_variance_animation(state.columns()[0], settings)
+    X, y = state.design()
+    training = np.setdiff1d(np.arange(len(y)), test)
+    animation = _animate_training(state, X[training], y[training], settings, chosen)
+    if state.lift:
+        animation = _lifted(animation, state)
+    if not len(test):
+        return animation
+    animation = in_all_rows(animation, training)
+    sets = {"training": (X[training], y[training]), "test": (X[test], y[test])}
+    if chosen is not None or (state.method.task == "classes" and not set(y[test]) <= set(y[training])):
+        return animation
+    if state.algorithm == "least_squares":
+        picture: Any = degree_errors({name: (x[:, 0], v) for name, (x, v) in sets.items()}, settings["degree"])
+    else:
+        picture = error_curves(animation, sets)
+    return replace(animation, more=(picture, *animation.more)) if picture else animation
+
+
+def _lifted(animation: Animation, state: State) -> Animation:
+    """Return an animation of three features, which a plane separates."""
+    scene = dict(animation.scene)
+    if "certificate" in scene:
+        badge = scene["certificate"]["badge"].replace("A line", "A plane").replace("a line", "a plane")
+        scene["certificate"] = scene["certificate"] | {"badge": badge}
+    return replace(animation, lift=state.lift, picture=lift_picture(state.lift, state.names), scene=scene)
+
+
+def _animate_training(state: State, X: Array, y: Any, settings: dict[str, Any], chosen: int | None) -> Animation:
+    quick = chosen is not None
     if state.method.task == "curve":
-        if len(np.unique(X[:, 0])) < 2:
-            raise ValueError("Put down two points or more, at different x.")
-        return _CURVES[state.algorithm](X[:, 0], X[:, 1], state.view, state.names[0], settings)
-    if len(np.unique(labels)) < 2:
-        raise ValueError("Put down points of two colours.")
-    y = np.array(state.classes)[labels]
+        if len(np.unique(X)) < 2:
+            raise ValueError("Add at least two points with different x.")
+        given = X[:, 0], y, state.view, state.names[0], settings
+        return lasso_animation(*given, chosen) if state.algorithm == "lasso" else _CURVES[state.algorithm](*given)
+    if len(np.unique(y)) < 2:
+        raise ValueError("Add points of two colours.")
+    names = lifted_names(state.lift, state.names)
     if state.algorithm == "logistic":
-        return logistic_animation(X, y, state.names, settings, quick)
-    animation: Animation = _CLASSIFIERS[state.algorithm](X, y, state.names, settings)
+        return logistic_animation(X, y, names, settings, quick)
+    if state.algorithm in ESTIMATORS:
+        return perceptron_animation(state.algorithm, X, y, names, settings, quick)
+    animation: Animation = _CLASSIFIERS[state.algorithm](X, y, names, settings)
     return animation
 
 
-def _evaluate_frame(state: State, frame: FrameDetails) -> dict[str, Any]:
-    """Return the confusion matrix and the metrics of a frame, as `evaluate` computes them."""
+def _evaluate_frame(state: State, frame: FrameDetails, has_threshold: bool) -> dict[str, Any]:
+    """Return the confusion matrix and the metrics of a frame, as `evaluate` computes them; on test points too."""
     if frame.model is None:
         return {"metrics": [], "confusion": None}
-    X, labels = state.columns()
-    with capture_warnings():
-        if state.method.task == "curve":
-            result = evaluate(frame.model, X[:, :1], X[:, 1])
-        else:
-            result = evaluate(frame.model, X, np.array(state.classes)[labels])
+    X, y = state.design()
+    test, model = state.test(), frame.model
+    training = np.setdiff1d(np.arange(len(y)), test)
+    if has_threshold and state.threshold != 0.5:
+        model = ThresholdClassifier(model, state.threshold)
+    shown = _evaluate_rows(model, X[training], y[training])
+    if has_threshold:
+        probability = np.asarray(frame.model.predict_proba(X[training]))[:, 1]
+        shown["roc"] = roc_curve(probability, y[training] == model.classes_[1], state.threshold)
+    if len(test):
+        shown["test"] = _evaluate_rows(model, X[test], y[test])
+    return shown
+
+
+def _evaluate_rows(model: Any, X: Array, y: Any) -> dict[str, Any]:
+    classes = getattr(model, "classes_", None)
+    # The second of two classes is positive: its score or probability is what the model computes.
+    positive = None if classes is None or len(classes) != 2 else classes[1]
+    try:
+        with capture_warnings():
+            result = evaluate_rows(model, X, y, positive=positive)
+    except ValueError:  # a label that the training points do not have
+        return {"metrics": [], "confusion": None, "n": len(y)}
     metrics = [
         [_METRIC_TITLES[row["metric"]], *(_finite(row.get(key)) for key in ("value", "conf_low", "conf_high"))]
         for row in result.metrics
         if row["metric"] in _METRIC_TITLES
     ]
-    if result.confusion is None:
-        return {"metrics": metrics, "confusion": None}
-    rows = list(result.confusion)
-    counts = [[int(value) for key, value in row.items() if key != "actual"] for row in rows]
-    return {"metrics": metrics, "confusion": {"labels": [str(row["actual"]) for row in rows], "counts": counts}}
+    shown: dict[str, Any] = {"metrics": metrics, "confusion": None, "n": result.n}
+    if result.confusion is not None:
+        rows = list(result.confusion)
+        counts = [[int(value) for key, value in row.items() if key != "actual"] for row in rows]
+        shown["confusion"] = {"labels": [str(row["actual"]) for row in rows], "counts": counts}
+    if result.kind == "binary":
+        shown["positive"] = str(result.labels[0])
+    return shown
 
 
 def _count_votes(animation: Animation, frame: FrameDetails, at: int, state: State, coarse: bool) -> dict[str, Any]:
@@ -362,15 +497,15 @@ def _count_votes(animation: Animation, frame: FrameDetails, at: int, state: Stat
     nx, ny = (side // 3 for side in _VOTE_GRID) if coarse else _VOTE_GRID
     x = left + (np.arange(nx) + 0.5) * (right - left) / nx
     y = bottom + (np.arange(ny) + 0.5) * (top - bottom) / ny
-    places = np.column_stack([np.tile(x, ny), np.repeat(y, nx)])
+    places = lift(state.lift, np.column_stack([np.tile(x, ny), np.repeat(y, nx)]))
     votes = log_until(animation.model.mistake_log_, at).vote(places)
     if votes.ndim == 1:
         winner, share = (votes >= 0).astype(int), np.abs(votes)
     else:
         order = np.sort(votes, axis=1)
         winner, share = np.argmax(votes, axis=1), order[:, -1] - order[:, -2]
-    X, labels = state.columns()
-    wrong = np.flatnonzero(frame.model.predict(X) != np.array(state.classes)[labels])
+    X, labels = state.design()
+    wrong = np.flatnonzero(frame.model.predict(X) != labels)
     strength = np.rint(100 * share).astype(int).tolist()
     grid = {"nx": nx, "ny": ny, "view": list(state.view)}
     return grid | {"winner": winner.tolist(), "strength": strength, "wrong": wrong.tolist()}

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.kernels.double_double import Array
 from linearly.lab.catalogue import ALGORITHMS, Algorithm, is_number
+from linearly.lab.lifts import LIFTS, lift
 
-Array = NDArray[np.float64]
 Point = tuple[float, float, int]
 View = tuple[float, float, float, float]
 
 MAX_POINTS = 2000
 MAX_CLASSES = 6
 CLASSES = ("blue", "orange", "green", "purple", "sky", "yellow")
+OPTIONS: dict[str, Any] = {"features": None, "test_share": (0, 0.8), "split_seed": (0, 9999), "threshold": (0.01, 0.99)}
+_NONE = np.zeros(0, dtype=np.intp)
 _MAX_NAME_LENGTH = 60
 _MAX_COORDINATE = 1e9
 
@@ -30,6 +33,9 @@ class State:
     names       names of the two columns
     view        left, right, bottom and top edge of the plane; it does not follow the points
     comparison  a second algorithm, shown beside the first on the same points; "" for none
+    features    a third feature of linear classifiers, a name of `lifts.LIFTS`; "" for none
+    test_share  share of the points that are left out of the fit; `split_seed` decides which
+    threshold   probability from which the second of two classes is predicted
     """
 
     points: tuple[Point, ...] = ()
@@ -40,6 +46,28 @@ class State:
     parameters: dict[str, Any] = field(default_factory=dict)
     comparison: str = ""
     comparison_parameters: dict[str, Any] = field(default_factory=dict)
+    features: str = ""
+    test_share: float = 0.0
+    split_seed: int = 0
+    threshold: float = 0.5
+
+    @property
+    def lift(self) -> str:
+        """The third feature of the chosen algorithm; "" if it has none."""
+        return self.features if self.method.task == "classes" and self.algorithm != "qda" else ""
+
+    def design(self) -> tuple[Array, NDArray[Any]]:
+        """Return the features and the targets that the chosen algorithm learns from."""
+        X, labels = self.columns()
+        if self.method.task == "classes":
+            return lift(self.lift, X), np.array(self.classes)[labels]
+        return X[:, :1], X[:, 1]
+
+    def test(self) -> NDArray[np.intp]:
+        """Return the indices of the test points."""
+        return (
+            held_out_rows(len(self.points), self.test_share, self.split_seed) if self.method.task != "truth" else _NONE
+        )
 
     @property
     def method(self) -> Algorithm:
@@ -71,11 +99,11 @@ class State:
 def state_from_dict(fields: Any) -> State:
     """Return the state that JSON values describe; raise `ValueError` for anything unexpected in them."""
     if not isinstance(fields, dict):
-        raise ValueError("A state is an object.")
+        raise ValueError("The lab's state must be a JSON object.")
     given = State().to_dict() | {"parameters": {}}
     for name in fields:
         if name not in given:
-            raise ValueError(f"A state has no field {name!r}.")
+            raise ValueError(f"{name!r} is not a field of the lab's state. Remove it.")
     given |= fields
     classes = check_classes(given["classes"])
     names = check_column_names(given["names"])
@@ -92,7 +120,28 @@ def state_from_dict(fields: Any) -> State:
         comparison_parameters=(
             ALGORITHMS[comparison].check_settings(given["comparison_parameters"]) if comparison else {}
         ),
+        **{name: check_option(name, given[name]) for name in OPTIONS},
     )
+
+
+def check_option(name: Any, value: Any) -> Any:
+    """Return the value of an option of the state, one of `OPTIONS`."""
+    if not isinstance(name, str) or name not in OPTIONS:
+        raise ValueError(f"{name!r} is not an option. Choose one of {', '.join(OPTIONS)}.")
+    if name == "features":
+        if value not in ("", *LIFTS):
+            raise ValueError(f"features must be empty or one of {', '.join(LIFTS)}, not {value!r}.")
+        return value
+    low, high = OPTIONS[name]
+    if not is_number(value) or not low <= value <= high or (name == "split_seed" and value != int(value)):
+        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}.")
+    return int(value) if name == "split_seed" else float(value)
+
+
+def held_out_rows(n: int, share: float, seed: int) -> NDArray[np.intp]:
+    """Return the indices of the test points; one more point changes at most one of the others."""
+    order = np.argsort(np.random.RandomState(seed).random_sample(n), kind="stable")
+    return np.sort(order[: round(share * n)])
 
 
 def check_number(value: Any, what: str) -> float:
@@ -107,7 +156,7 @@ def check_number(value: Any, what: str) -> float:
 def check_index(value: Any, what: str, length: int) -> int:
     """Return an integer from 0 to length − 1."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < length:
-        raise ValueError(f"{what} must be a whole number from 0 to {length - 1}, not {value!r}.")
+        raise ValueError(f"{what} must be an integer from 0 to {length - 1}, not {value!r}.")
     return value
 
 
@@ -116,7 +165,7 @@ def check_points(points: Any, n_classes: int) -> tuple[Point, ...]:
     if not isinstance(points, list):
         raise ValueError("points must be a list of [x, y, label].")
     if len(points) > MAX_POINTS:
-        raise ValueError(f"The lab shows at most {MAX_POINTS} points, not {len(points)}.")
+        raise ValueError(f"The lab shows at most {MAX_POINTS} points, not {len(points)}. Remove some.")
     checked = []
     for i, point in enumerate(points):
         if not isinstance(point, list) or len(point) != 3:
@@ -132,7 +181,7 @@ def check_classes(classes: Any) -> tuple[str, ...]:
         raise ValueError(f"classes must be a list of 1 to {MAX_CLASSES} names.")
     names = tuple(map(_check_name, classes))
     if len(set(names)) < len(names):
-        raise ValueError("Two classes have the same name.")
+        raise ValueError("Two classes have the same name. Rename one of them.")
     return names
 
 
@@ -149,14 +198,16 @@ def check_view(view: Any) -> View:
         raise ValueError("view must be [left, right, bottom, top].")
     left, right, bottom, top = (check_number(edge, "An edge of the view") for edge in view)
     if not (right - left > 1e-9 and top - bottom > 1e-9):
-        raise ValueError("The view is empty: right must exceed left, and top bottom.")
+        raise ValueError(
+            "The view is empty, because right must exceed left and top must exceed bottom. Choose larger limits."
+        )
     return left, right, bottom, top
 
 
 def check_algorithm(name: Any) -> str:
     """Return a name of the catalogue."""
     if not isinstance(name, str) or name not in ALGORITHMS:
-        raise ValueError(f"There is no algorithm {name!r}; there are {', '.join(ALGORITHMS)}.")
+        raise ValueError(f"{name!r} is not an algorithm. Choose one of {', '.join(ALGORITHMS)}.")
     return name
 
 
@@ -176,5 +227,5 @@ def fit_view(points: tuple[Point, ...], aspect: float = 1.25) -> View:
 
 def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not 0 < len(name) <= _MAX_NAME_LENGTH or not name.isprintable():
-        raise ValueError(f"A name has 1 to {_MAX_NAME_LENGTH} characters, not {name!r}.")
+        raise ValueError(f"A name must have 1 to {_MAX_NAME_LENGTH} characters, not {name!r}.")
     return name

@@ -1,6 +1,7 @@
 """The estimators: each a choice of summary, objective and optimizer, with the interface of scikit-learn.
 
 In reading order:
+    sklearn_bases                    scikit-learn's base classes, without loading scikit-learn before they are needed
     base                             rows of a fit and of a prediction, refitting, merging, names, scores
     parameter_checks                 checks of constructor parameters
     label_encoding                   labels to codes 0 … K − 1
@@ -8,6 +9,9 @@ In reading order:
     least_squares_base               predictions, intervals and covariance of a least-squares solution
     linear_regression                LinearRegression: least squares and ridge
     ridge_cv                         RidgeCV: ridge with its penalty chosen by cross-validation
+    elastic_net_base                 penalties, predictions and proof of a sparse linear model
+    elastic_net                      ElasticNet: lasso and elastic net
+    elastic_net_cv                   ElasticNetCV: the penalty chosen by cross-validation
     score_classifier                 scores of classes to labels and probabilities
     overflow_safe_scores             scores of rows so large that they exceed float64
     class_gram_classifier            classifiers that are solved from one Gram per class

@@ -7,21 +7,21 @@ from linearly.models.perceptron_base import LinearPerceptron
 
 
 class AveragedPerceptron(OnlinePerceptron, LinearPerceptron):
-    """The mean of all weights of a perceptron's training, each counted for the rows it survived.
+    """The averaged perceptron: the mean of the weights after each training row.
 
     Parameters
     ----------
     max_passes : int, default=10
         Largest number of passes over the rows.
     tolerance : int, default=0
-        Largest number of mistakes of the last pass.
+        Stop after a pass with at most this many mistakes.
     fit_intercept : bool, default=True
-        Whether there is a constant term b; it is updated like the weight of a feature that is always 1.
+        If True, the model has a constant term b. It is updated like the weight of a feature that is always 1.
     shuffle : bool, default=False
-        Whether each pass takes the rows of an array or sparse matrix in a new random order. Rows sorted by class are
-        learnt badly otherwise.
+        If True, each pass takes the rows of an array or sparse matrix in a new random order. Without it, rows
+        sorted by class train poorly.
     random_state : int, RandomState or None, default=None
-        Seed of `shuffle`.
+        Seed for `shuffle`.
 
     Attributes
     ----------
@@ -32,17 +32,19 @@ class AveragedPerceptron(OnlinePerceptron, LinearPerceptron):
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         Mean of the constant terms b after each row.
     n_passes_ : int
-        Number of passes of the training.
+        Number of training passes.
     n_updates_ : int
         Number of updates, which are the mistakes of all passes.
     mistakes_per_pass_ : list of int
-        Mistakes of each pass, counted while the weights change.
+        Mistakes in each pass, counted while the weights change.
     training_error_ : float
-        Share of the training rows that the averaged weights get wrong.
+        Share of the training rows that the averaged weights misclassify.
     stop_reason_ : str
-        Why the training stopped.
+        Why training stopped.
     mistake_log_ : MistakeLog
         Mistakes in order. For files, up to two million mistakes are kept.
+    training_ : Training
+        Training state, from which `partial_fit` continues.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -60,11 +62,11 @@ class AveragedPerceptron(OnlinePerceptron, LinearPerceptron):
         Model       sign(b + x'w), sign(0) = +1     (K classes: the largest of K scores)
         Objective   no row with y(b + x'w) <= 0
         Summary     none: rows are read one after the other
-        Optimizer   `Perceptron`; w = sum of c_k w_k / sum of c_k, with c_k the rows that w_k survived
+        Optimizer   `Perceptron`; w = sum of c_k w_k / sum of c_k, with c_k rows classified correctly by w_k
         Passes      n_passes_, at most max_passes, and 1 for the training error
 
     The last rows have little influence on the mean, so it suits classes that overlap. On Dask and Spark, each pass
-    trains on the partitions in parallel and averages their weights by mistakes (parameter mixing [2]_); the mean is
+    trains on the partitions in parallel and averages their weights by mistakes (parameter mixing [2]_). The mean is
     over all rows of all partitions.
 
     References
@@ -84,6 +86,6 @@ class AveragedPerceptron(OnlinePerceptron, LinearPerceptron):
 
     averaged = True
 
-    def _set_fitted_attributes(self) -> None:
-        super()._set_fitted_attributes()
-        self.coef_, self.intercept_ = self._training.averaged_weights()
+    def set_fitted_attributes(self) -> None:
+        super().set_fitted_attributes()
+        self.coef_, self.intercept_ = self.training_.averaged_weights()

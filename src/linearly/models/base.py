@@ -16,8 +16,6 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linearly.dataset.cluster.collections import predictions_on_cluster, rows_from_cluster
 from linearly.dataset.rows.array_checks import as_numeric_array, check_weight_range
@@ -26,26 +24,29 @@ from linearly.dataset.rows.block import (
     Block,
     InMemoryRows,
     Rows,
-    as_frame,
     as_rows,
     check_finite,
     check_integer_range,
     default_names,
+    frame_names,
     is_frame,
     is_rows,
     names_of,
 )
+from linearly.dataset.rows.column_matrix import takes_columns
 from linearly.dataset.rows.polynomial import Polynomial
-from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.sparse import SparseRows
+from linearly.formatting import join_names
+from linearly.kernels.blas_threads import single_threaded_blas
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense, drop_low_part, is_sparse
 from linearly.models.estimability import NotEstimable
+from linearly.models.sklearn_bases import clone, load_sklearn
 
-Array = NDArray[np.float64]
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 PREDICTION_CELLS = 2**19  # numbers that one step of a prediction may hold: 4 MB
-MAX_NAMES_IN_MESSAGE = 8
+_MAX_LISTED_COLUMNS = 8
 
 
 def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True) -> Rows:
@@ -53,7 +54,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
     rows = rows_with_own_targets(estimator, X, y, sample_weight, reset=reset)
     if rows is not None:
         if rows.classes is not None:
-            raise ValueError("The target of these rows is labels, not numbers: use a classifier.")
+            raise ValueError("The target of these rows contains labels, not numbers. Use a classifier.")
         set_target_names(estimator, None, reset)
         return rows
     matrix = checked_matrix(estimator, X, reset=reset)
@@ -76,7 +77,7 @@ def rows_with_own_targets(
     if not is_rows(X):
         return None
     if y is not None or sample_weight is not None:
-        raise ValueError("These rows bring their own targets and weights: call fit(rows) without y.")
+        raise ValueError("These rows contain targets and weights. Call fit(rows) without y.")
     check_feature_names(estimator, X.names, reset)
     return X
 
@@ -85,45 +86,68 @@ def check_target_given(y: Any, estimator: Any) -> None:
     """Raise scikit-learn's error if there is no target."""
     if y is None:
         who = "This" if estimator is None else f"This {type(estimator).__name__} estimator"
-        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+        raise ValueError(f"{who} requires y to be passed, but the target y is None. Pass y.")
 
 
 def checked_matrix(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return X checked as scikit-learn does, not yet converted or searched for NaN: reading the blocks does both."""
     if reset:
         estimator.__dict__.pop("_column_labels", None)
-    if is_frame(X) or isinstance(X, Polynomial):
+    plain = type(X) is np.ndarray and X.dtype == np.float64  # the common case, without questions to narwhals
+    if not plain and (is_frame(X) or isinstance(X, Polynomial)):
+        names = () if isinstance(X, Polynomial) else frame_names(X)
         if isinstance(X, Polynomial):
             check_feature_names(estimator, X.names, reset)
-        elif any(isinstance(name, str) for name in as_frame(X).columns) and not hasattr(estimator, "_column_labels"):
-            validate_data(estimator, X, skip_check_array=True, reset=reset)
+        elif any(isinstance(name, str) for name in names) and not hasattr(estimator, "_column_labels"):
+            _check_names_of_frame(estimator, X, names, reset)
         else:
             # scikit-learn takes columns called by numbers or dates by position: they are no `feature_names_in_`.
-            labels = tuple(map(str, as_frame(X).columns))
+            labels = tuple(map(str, names))
             check_feature_names(estimator, labels, reset)
             if reset:
                 estimator.__dict__.pop("feature_names_in_", None)
                 estimator._column_labels = labels
         if 0 in X.shape:
-            raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
+            raise ValueError(
+                f"Found array with 0 sample(s) or feature(s) (shape={X.shape}). Pass at least one row and one column."
+            )
         return X
     numbers = as_numeric_array(X)
-    if reset and type(numbers) is np.ndarray and numbers.dtype == np.float64 and numbers.ndim == 2 and numbers.size:
-        # Sets what scikit-learn would set, in a hundredth of the time.
-        check_feature_names(estimator, default_names(numbers.shape[1]), reset)
-        return numbers
+    usual = (type(numbers) is np.ndarray and numbers.dtype.kind in "fiub") or is_sparse(numbers)
+    if usual and numbers.ndim == 2 and 0 not in numbers.shape:
+        # Sets and checks what scikit-learn would, in a hundredth of the time and without loading it.
+        if reset:
+            check_feature_names(estimator, default_names(numbers.shape[1]), reset)
+            return numbers
+        if numbers.shape[1] == estimator.n_features_in_ and not hasattr(estimator, "feature_names_in_"):
+            return numbers
+    from sklearn.utils.validation import validate_data
+
     return validate_data(estimator, numbers, reset=reset, dtype="numeric", accept_sparse="csr", ensure_all_finite=False)
+
+
+def _check_names_of_frame(estimator: Any, X: Any, names: Sequence[Any], reset: bool) -> None:
+    """Set the columns in `fit`, else compare with them; scikit-learn is loaded only to raise its error."""
+    texts = all(isinstance(name, str) for name in names)
+    if reset and texts:
+        estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
+    elif reset or not texts or _known_columns(estimator) != tuple(names):
+        from sklearn.utils.validation import validate_data
+
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
 
 
 def checked_target(y: Any, estimator: Any) -> Array:
     """Return numeric targets, n or n × k, in float64."""
     check_target_given(y, estimator)
+    if type(y) is np.ndarray and y.dtype == np.float64 and y.dtype.isnative and y.ndim == 1 and len(y):
+        return y
     if is_sparse(y):
         raise TypeError("Sparse data was passed for y, but dense data is required. Use y.toarray().")
     table = is_frame(y) and 0 not in y.shape
     target = np.concatenate([block.X for block in as_rows(y)]) if table else as_numeric_array(y, "y")
     if target.ndim not in (1, 2) or 0 in target.shape:
-        raise ValueError(f"y must have one or two dimensions, not the shape {target.shape}: one number a row.")
+        raise ValueError(f"y must have one or two dimensions, not the shape {target.shape}. Pass one number per row.")
     check_integer_range(np.reshape(target, (len(target), -1)), name="y" if target.ndim == 1 else None)
     with np.errstate(over="ignore"):  # a long double may overflow; it is then rejected as infinity
         return np.asarray(target, dtype=np.float64)
@@ -133,7 +157,7 @@ def check_same_length(X: Any, y: NDArray[Any]) -> None:
     """Raise unless there is one target per row."""
     if len(y) != X.shape[0]:
         raise ValueError(
-            f"X and y have inconsistent numbers of samples: [{X.shape[0]}, {len(y)}]. Pass one target a row of X."
+            f"X and y have inconsistent numbers of samples: [{X.shape[0]}, {len(y)}]. Pass one target per row of X."
         )
 
 
@@ -146,14 +170,14 @@ def checked_weight(sample_weight: Any, X: Any, *, allow_all_zero: bool = False) 
         sample_weight = np.full(n, sample_weight)
     weight = as_numeric_array(sample_weight, "sample_weight").astype(np.float64, copy=False)
     if weight.shape != (n,):
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n},): one weight a row.")
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n},). Pass one weight per row.")
     check_finite(Block(np.empty((n, 0)), weight=weight))
     if (weight < 0).any():
         i = int(np.argmax(weight < 0))
-        raise ValueError(f"Negative values in sample_weight: row {i} has {weight[i]}. Weights must be 0 or more.")
+        raise ValueError(f"Negative values in sample_weight: row {i} has {weight[i]}. Make all weights at least 0.")
     check_weight_range(weight, ROW, "sample_weight")
     if not allow_all_zero and not weight.any():
-        raise ValueError("Sample weights must contain at least one non-zero number: no row would be left.")
+        raise ValueError("Sample weights must contain at least one non-zero number. Give some rows a positive weight.")
     return np.ascontiguousarray(weight)
 
 
@@ -193,9 +217,20 @@ def transactional_fit(fit: Fit) -> Fit:
     return restore_on_error(cast(Fit, fit_anew))
 
 
+def count_rows_of_fit(estimator: Any) -> int | None:
+    """Return the number of rows that an estimator was fitted to, if it contains it."""
+    for name in ("summary_", "labels_summary_"):
+        if hasattr(estimator, name):
+            return int(getattr(estimator, name).n)
+    return int(estimator.n_rows_) if hasattr(estimator, "n_rows_") else None
+
+
 def check_fitted(estimator: Any) -> None:
     """Raise scikit-learn's error before a fit; a fitted estimator passes in a tenth of scikit-learn's time."""
-    if not estimator.__sklearn_is_fitted__():
+    is_fitted = getattr(estimator, "__sklearn_is_fitted__", None)
+    if is_fitted is None or not is_fitted():
+        from sklearn.utils.validation import check_is_fitted
+
         check_is_fitted(estimator)
 
 
@@ -210,6 +245,7 @@ def predict_where_rows_are(method: Callable[..., Any], what: str) -> Callable[..
             on_cluster = predictions_on_cluster(X, bound, what, partial(_columns, self, what))
         return method(self, X) if on_cluster is None else on_cluster
 
+    predict_here_or_there.where_rows_are = True  # type: ignore[attr-defined]
     return predict_here_or_there
 
 
@@ -231,12 +267,23 @@ class EstimatorMixin:
 
     _fitted_attributes: ClassVar[tuple[str, ...]] = ("coef_",)  # an estimator with one of them is fitted
     _private_state: ClassVar[tuple[str, ...]] = ("_column_labels",)  # private attributes that a new fit drops
+    _column_labels: tuple[str, ...]  # names of columns that are not strings; they are not in `feature_names_in_`
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name, what in _RESULTS.items():
-            if name in cls.__dict__:
+            if name in cls.__dict__ and not hasattr(cls.__dict__[name], "where_rows_are"):
                 setattr(cls, name, predict_where_rows_are(cls.__dict__[name], what))
+
+    def check_parameters(self) -> Any:
+        """Raise if a parameter of the constructor is invalid.
+
+        Returns
+        -------
+        object
+            The least-squares problem that the parameters describe; None for other models.
+        """
+        raise NotImplementedError
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² for numeric targets, and accuracy for labels.
@@ -256,13 +303,14 @@ class EstimatorMixin:
             R² or accuracy; 1 is best.
         """
         if y is None:
-            raise ValueError("score needs y: what the predictions are compared with.")
+            raise ValueError("score needs y to compare the predictions with. Pass y.")
         if sample_weight is not None:
             weight = np.atleast_1d(as_numeric_array(sample_weight, "sample_weight"))
             sample_weight = checked_weight(weight, weight)
         return self._score(X, y, sample_weight)
 
     def _score(self, X: Any, y: Any, weight: Array | None) -> float:
+        load_sklearn()  # the score of its mixins
         return float(super().score(X, y, weight))  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -322,7 +370,7 @@ def is_multi_output(rows: Rows) -> bool:
 
 
 def check_feature_names(estimator: Any, names: tuple[str, ...], reset: bool) -> None:
-    """Set, or compare with, the number and names of the columns of `fit`; x0, x1, … do not count as names."""
+    """Set number and names of the columns in `fit`, else compare with them; x0, x1, … do not count as names."""
     if reset:
         estimator.n_features_in_ = len(names)
         for name in ("feature_names_in_", "_column_labels"):
@@ -333,9 +381,15 @@ def check_feature_names(estimator: Any, names: tuple[str, ...], reset: bool) -> 
     known = _known_columns(estimator)
     if (known and known != tuple(names)) or (not known and _out_of_order(names)):
         fitted = known or default_names(estimator.n_features_in_)
-        raise ValueError(f"The columns are {list(names)}, but the model was fitted on {list(fitted)}.")
+        raise ValueError(
+            f"The columns are {list(names)}, but the model was fitted on {list(fitted)}. Pass the same "
+            "columns in the same order."
+        )
     if len(names) != estimator.n_features_in_:
-        raise ValueError(f"X has {len(names)} features, but the model was fitted on {estimator.n_features_in_}.")
+        raise ValueError(
+            f"X has {len(names)} features, but the model was fitted on {estimator.n_features_in_}. Pass "
+            "the same columns."
+        )
 
 
 def _known_columns(estimator: Any) -> tuple[str, ...]:
@@ -344,15 +398,18 @@ def _known_columns(estimator: Any) -> tuple[str, ...]:
 
 
 def set_target_names(estimator: Any, y: Any, reset: bool) -> None:
-    """Set, or compare with, the names of several targets in `fit`, if a data frame gave them."""
-    names = tuple(map(str, names_of(y) or ()))
+    """Set the names of several targets in `fit`, else compare with them, if a data frame gave them."""
+    names = () if type(y) is np.ndarray else tuple(map(str, names_of(y) or ()))
     known = tuple(getattr(estimator, "target_names_", ()))
     if reset:
         estimator.__dict__.pop("target_names_", None)
         if len(names) > 1:
             estimator.target_names_ = np.array(names, dtype=object)
     elif known and names and known != names:
-        raise ValueError(f"The targets are {list(names)}, but the model was fitted on {list(known)}.")
+        raise ValueError(
+            f"The targets are {list(names)}, but the model was fitted on {list(known)}. Pass the same "
+            "targets in the same order."
+        )
 
 
 def _out_of_order(names: tuple[str, ...]) -> bool:
@@ -370,15 +427,15 @@ def _places(p: int) -> tuple[str, ...]:
 
 
 def merge_feature_names(result: Any, a: Any, b: Any) -> None:
-    """Set the columns of a merged model from those of both, which must agree unless one has no names."""
+    """Set the columns of a merged model; the names of both must agree unless one has none."""
     known = [_known_columns(model) for model in (a, b)]
     if known[0] != known[1] and (all(known) or any(map(_out_of_order, known))):
         one, two = map(list, map(column_names, (a, b)))
-        raise ValueError(f"The columns differ: {one} and {two}. Fit both models to the same ones.")
+        raise ValueError(f"The columns differ: {one} and {two}. Fit both models to the same columns.")
     if a.n_features_in_ != b.n_features_in_:
         added, own = b.n_features_in_, a.n_features_in_
         raise ValueError(
-            f"X has {added} features, but the model was fitted on {own}. Fit both models to the same ones."
+            f"X has {added} features, but the model was fitted on {own}. Fit both models to the same columns."
         )
     result.n_features_in_ = a.n_features_in_
     for model in (b, a):
@@ -388,7 +445,7 @@ def merge_feature_names(result: Any, a: Any, b: Any) -> None:
     targets = [tuple(getattr(model, "target_names_", ())) for model in (a, b)]
     if all(targets) and targets[0] != targets[1]:
         one, two = map(list, targets)
-        raise ValueError(f"The targets differ: {one} and {two}. Fit both models to the same ones.")
+        raise ValueError(f"The targets differ: {one} and {two}. Fit both models to the same targets.")
     if any(targets):
         result.target_names_ = np.array(targets[0] or targets[1], dtype=object)
 
@@ -400,7 +457,7 @@ def column_names(estimator: Any) -> tuple[str, ...]:
 
 
 def check_same_settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
-    """Raise if the settings of two models differ: their sum could only have those of one of them."""
+    """Raise if the settings of two models differ, because their sum can have only one of the settings."""
     differing = [name for name in a if not np.array_equal(a[name], b[name])]
     if differing:
         values = (f"{name} is {a[name]!r} in one model and {b[name]!r} in the other" for name in differing)
@@ -413,9 +470,18 @@ def target_names(estimator: Any, k: int) -> tuple[str, ...]:
 
 
 def list_columns(estimator: Any, columns: Sequence[int]) -> str:
-    """Return the quoted names of the first few of some columns, for a message."""
+    """Return the quoted names of the first few of some columns, and how many more there are, for a message."""
     names = column_names(estimator)
-    return ", ".join(repr(names[j]) for j in columns[:MAX_NAMES_IN_MESSAGE])
+    return join_names([repr(str(names[j])) for j in columns], _MAX_LISTED_COLUMNS, ", ")
+
+
+def describe_columns(estimator: Any, columns: Sequence[int]) -> str:
+    """Return columns as the subject of a sentence, with its verb: "Column 'a' is", "Columns 'a', 'b' are"."""
+    return (
+        f"Column {list_columns(estimator, columns)} is"
+        if len(columns) == 1
+        else (f"Columns {list_columns(estimator, columns)} are")
+    )
 
 
 def prediction_rows(estimator: Any, X: Any, *, keep_sparse: bool = False) -> Rows:
@@ -431,7 +497,7 @@ def prediction_rows(estimator: Any, X: Any, *, keep_sparse: bool = False) -> Row
 
 
 def collect_rows(rows: Rows, max_cells: int) -> tuple[Array, NDArray[Any], NDArray[np.intp]] | None:
-    """Return X, y and index of the rows of positive weight as arrays; None if X has more than `max_cells` numbers."""
+    """Return X, y and index of the rows with positive weight as arrays; None if X has more than `max_cells` numbers."""
     X, y, index, cells = [], [], [], 0
     for block in rows:
         present = block if block.weight is None else block.take(np.flatnonzero(block.weight > 0))
@@ -464,7 +530,7 @@ def map_rows(
     cells_per_row : int, default=1
         How many numbers f computes per row. It decides how many rows are taken at once, so that they fit in the cache.
     estimable : callable, default=None
-        Says which rows of a matrix the fit determines. A `NotEstimableWarning` names the others.
+        Report which rows of a matrix the fit determines. A `NotEstimableWarning` names the others.
 
     Returns
     -------
@@ -481,7 +547,7 @@ def map_rows(
 
             return map_rows(rows, f_noting_rows, cells_per_row=cells_per_row)
     if not isinstance(rows, InMemoryRows):
-        return np.concatenate([f(block) for block in rows])
+        return np.concatenate([f(block) for block in (rows.column_blocks() if takes_columns(f) else rows)])
     result = np.empty((len(rows), *f(rows.block(0, 0)).shape[1:]))
     step = max(PREDICTION_CELLS // max(cells_per_row, 1), 256)
 

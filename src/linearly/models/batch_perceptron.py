@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from linearly.algorithm.perceptron.error_counts import argmax_first, scores, training_error
 from linearly.dataset.rows.block import Block, Rows, check_finite
+from linearly.dataset.rows.reduce import FieldwiseSum
 from linearly.dataset.rows.safe_scaling import exponent, max_abs, scaled_rows
-from linearly.exceptions import warn_at_caller
-from linearly.models.base import Array, transactional_fit
+from linearly.exceptions import warn_not_converged
+from linearly.kernels.double_double import Array
+from linearly.models.base import transactional_fit
 from linearly.models.label_encoding import labelled_rows
 from linearly.models.parameter_checks import check_bool, check_integer, check_nonnegative
 from linearly.models.perceptron_base import LinearPerceptron
@@ -21,7 +22,7 @@ from linearly.models.uncentered_columns import warn_uncentered_columns
 
 
 @dataclass(frozen=True, eq=False)
-class Correction:
+class Correction(FieldwiseSum):
     """Σ w y x and Σ w y over the mistakes of some weights, the number of mistakes, and the weight of all rows."""
 
     coef: Array
@@ -55,14 +56,6 @@ class Correction:
                 check_finite(block)
         return Correction(np.asarray(block.X.T @ G).T, G.sum(axis=0), int(np.count_nonzero(wrong)), weight)
 
-    def __add__(self, other: Correction) -> Correction:
-        return Correction(
-            self.coef + other.coef,
-            self.intercept + other.intercept,
-            self.mistakes + other.mistakes,
-            self.weight + other.weight,
-        )
-
 
 class BatchPerceptron(LinearPerceptron):
     """The batch perceptron: all mistakes of a pass update the weights at once.
@@ -73,9 +66,9 @@ class BatchPerceptron(LinearPerceptron):
         Largest number of passes over the rows.
     epsilon : float, default=0.0
         Stop after an update whose norm, intercept included, is smaller. This can stop early, with mistakes left;
-        ``stop_reason_`` then says how many. At 0, only a pass without mistakes or `max_passes` ends the training.
+        ``stop_reason_`` then reports how many. At 0, only a pass without mistakes or `max_passes` ends the training.
     fit_intercept : bool, default=True
-        Whether there is a constant term b; it is updated like the weight of a feature that is always 1.
+        If True, the model has a constant term b. It is updated like the weight of a feature that is always 1.
 
     Attributes
     ----------
@@ -86,15 +79,15 @@ class BatchPerceptron(LinearPerceptron):
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         Constant terms b.
     n_passes_ : int
-        Number of passes of the training.
+        Number of training passes.
     n_updates_ : int
         Number of updates, at most one per pass.
     mistakes_per_pass_ : list of int
-        Mistakes of the weights that each pass began with.
+        Mistakes of the weights at the start of each pass.
     training_error_ : float
-        Share of the training rows that the final weights get wrong, by weight.
+        Share of the training rows that the final weights misclassify, by weight.
     stop_reason_ : str
-        Why the training stopped.
+        Why training stopped.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -111,12 +104,13 @@ class BatchPerceptron(LinearPerceptron):
         Model       sign(b + x'w), sign(0) = +1     (K classes: the largest of K scores)
         Objective   no row with y(b + x'w) <= 0
         Summary     D = sum of y x over the mistakes, their number, n
-        Optimizer   w += D / n until there is no mistake or ||D / n|| < epsilon
+        Optimizer   w += D / n until a pass has no mistake or ||D / n|| < epsilon
         Passes      n_passes_, at most max_passes, 1 for the size of the rows and 1 for the training error
 
-    The order of the rows does not matter, and a pass is a sum over rows: it runs wherever rows are stored.
+    The order of the rows does not matter. A pass is a sum over rows, so it runs wherever the rows are stored.
 
-    Rows are not scaled. Only if the largest |x| is beyond 1e±100, all features are divided by one power of two.
+    Rows are not scaled, unless the largest absolute value is beyond 1e±100. In that case, all are divided by a power
+    of two.
 
     References
     ----------
@@ -146,14 +140,14 @@ class BatchPerceptron(LinearPerceptron):
         y : array-like of shape (n_rows,), default=None
             Labels.
         sample_weight : array-like of shape (n_rows,), default=None
-            Counts of the rows: a row of weight 2 counts twice, one of weight 0 is absent.
+            Counts of the rows: a row with weight 2 counts twice, one with weight 0 is absent.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        self._check_parameters()
+        self.check_parameters()
         self.classes_, rows = labelled_rows(self, X, y, sample_weight)
         e = exponent(max_abs(rows))
         W, b, rule = self._train(scaled_rows(rows, e))
@@ -163,14 +157,13 @@ class BatchPerceptron(LinearPerceptron):
             warn_uncentered_columns(self, rows)
         self.stop_reason_ = self._stop_reason(rule)
         if rule == "max_passes":
-            warn_at_caller(
-                f"The batch perceptron did not settle: {self.stop_reason_}. explain(X, y) says whether any "
-                "hyperplane separates these rows.",
-                ConvergenceWarning,
+            warn_not_converged(
+                f"The batch perceptron did not converge: {self.stop_reason_}. Call explain(X, y) to find out whether "
+                "any hyperplane separates these rows.",
             )
         return self
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_integer("max_passes", self.max_passes, 1)
         check_nonnegative("epsilon", self.epsilon)
         check_bool("fit_intercept", self.fit_intercept)
@@ -199,7 +192,7 @@ class BatchPerceptron(LinearPerceptron):
         last = self.mistakes_per_pass_[-1]
         if rule == "no mistake":
             return f"pass {self.n_passes_} found no mistake"
-        left = f"the weights still get {self.training_error_:.3g} of the rows wrong"
+        left = f"the weights misclassify a share of {self.training_error_:.3g} of the rows"
         if rule == "epsilon":
             norm = f"norm {self._norm:.3g} < epsilon={self.epsilon:g}"
             return f"the correction of pass {self.n_passes_} had {norm}; {left}"

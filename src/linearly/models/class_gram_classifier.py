@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from linearly.algorithm.least_squares.class_grams import ClassGrams
-from linearly.algorithm.least_squares.solver import MIN_DIGITS
+from linearly.algorithm.least_squares.rounding_bounds import MIN_DIGITS
+from linearly.algorithm.least_squares.solver import MAX_EXTENDED_COLUMNS
 from linearly.dataset.rows.block import Block
 from linearly.exceptions import PrecisionWarning, warn_at_caller
 from linearly.models.base import MergeableMixin, restore_on_error, transactional_fit
@@ -16,7 +17,7 @@ from linearly.models.score_classifier import ScoreClassifier
 
 
 class ClassGramClassifier(MergeableMixin, ScoreClassifier):
-    """A classifier whose summary is a `ClassGrams`; subclasses solve it in `_set_from_summary`."""
+    """A classifier whose summary is a `ClassGrams`; subclasses solve it in `set_from_summary`."""
 
     summary_: ClassGrams
     n_passes_: int
@@ -32,14 +33,14 @@ class ClassGramClassifier(MergeableMixin, ScoreClassifier):
         y : array-like of shape (n_rows,), default=None
             Labels.
         sample_weight : array-like of shape (n_rows,), default=None
-            Counts of the rows: a row of weight 2 counts twice, one of weight 0 is absent.
+            Counts of the rows: a row with weight 2 counts twice, one with weight 0 is absent.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        self._check_parameters()
+        self.check_parameters()
         classes, rows = rows_with_labels(self, X, y, sample_weight)
         if classes is None:
             grams = rows.reduce(_grams_by_label)
@@ -49,15 +50,23 @@ class ClassGramClassifier(MergeableMixin, ScoreClassifier):
         else:
             self.summary_ = rows.reduce(lambda block: ClassGrams.of(block, len(classes)))
         self.classes_, self.n_passes_ = classes, 1
-        if not self.has_digits():
+        digits = self.correct_digits()
+        if digits < MIN_DIGITS and len(rows.names) > MAX_EXTENDED_COLUMNS:
+            warn_at_caller(
+                f"Only about {min(digits, 9):.0f} digits are correct, because some columns are nearly linear "
+                f"combinations of others. A second pass is limited to {MAX_EXTENDED_COLUMNS:,} columns. Drop or "
+                "combine columns.",
+                PrecisionWarning,
+            )
+        elif digits < MIN_DIGITS:
             self.summary_ = rows.reduce(lambda block: ClassGrams.of(block, len(classes), extended=True))
             self.n_passes_ = 2
-        self._set_from_summary()
+        self.set_from_summary()
         return self
 
     @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows to the model. The result is that of one fit to all rows.
+        """Add rows to the model. The result is the same as one fit to all rows.
 
         Parameters
         ----------
@@ -75,10 +84,10 @@ class ClassGramClassifier(MergeableMixin, ScoreClassifier):
         self
             The estimator.
         """
-        self._check_parameters()
+        self.check_parameters()
         first = not hasattr(self, "summary_")
         if first and classes is None:
-            raise ValueError("The first call of partial_fit needs classes=: all labels that will ever come.")
+            raise ValueError("The first call of partial_fit requires the labels of all calls. Pass classes=.")
         known = named_classes(classes, None if first else self.classes_)
         self.classes_, rows = labelled_rows(self, X, y, sample_weight, classes=known, reset=first)
         K = len(self.classes_)
@@ -86,22 +95,20 @@ class ClassGramClassifier(MergeableMixin, ScoreClassifier):
         self.summary_ = more if first else self.summary_ + more
         self.n_passes_ = 1 if first else self.n_passes_ + 1
         if self._enough_rows():
-            self._set_from_summary()
+            self.set_from_summary()
             self._warn_few_digits()
         return self
 
     def has_digits(self) -> bool:
         """Return whether the summary determines the rank, and at least ten digits of the model."""
-        return self._digits() >= MIN_DIGITS
+        return self.correct_digits() >= MIN_DIGITS
 
-    def _check_parameters(self) -> Any:
-        raise NotImplementedError
-
-    def _digits(self) -> float:
+    def correct_digits(self) -> float:
         """Return how many digits are correct; 0 if float64 cannot tell dependent from nearly dependent columns."""
         raise NotImplementedError
 
-    def _set_from_summary(self) -> None:
+    def set_from_summary(self) -> None:
+        """Set the fitted attributes from ``classes_`` and ``summary_``."""
         raise NotImplementedError
 
     def _enough_rows(self) -> bool:
@@ -113,27 +120,30 @@ class ClassGramClassifier(MergeableMixin, ScoreClassifier):
         if emptied.any() and (summary.counts > part.counts).any():
             k = int(np.argmax(emptied))
             raise ValueError(
-                f"Every row of the class {self.classes_.tolist()[k]!r} would be removed, and a model needs rows of all "
-                "its classes. Fit the remaining rows anew, without that class."
+                f"Every row of class {self.classes_.tolist()[k]!r} would be removed, but a model needs "
+                "rows from all its classes. Fit the remaining rows again, without that class."
             )
         return summary - part
 
     def _set_from_two(self, a: Self, b: Self, combine: Any) -> None:
         if not np.array_equal(a.classes_, b.classes_):
-            raise ValueError(f"The classes differ: {a.classes_.tolist()} and {b.classes_.tolist()}.")
+            raise ValueError(
+                f"The classes differ: {a.classes_.tolist()} and {b.classes_.tolist()}. Fit both "
+                "models to rows with the same classes."
+            )
         self.classes_, self.n_passes_ = a.classes_, max(a.n_passes_, b.n_passes_)
         self.summary_ = combine(a.summary_, b.summary_)
-        self._set_from_summary()
+        self.set_from_summary()
         self._warn_few_digits()
 
     def _warn_few_digits(self) -> None:
         """Warn of lost digits if the rows cannot be read again."""
-        digits = self._digits()
+        digits = self.correct_digits()
         if digits < MIN_DIGITS:
             warn_at_caller(
-                f"Only about {min(digits, 9):.0f} digits can be trusted: some columns are nearly combinations of "
-                "others, or larger rows were removed, and the sums of rows that were learnt bit by bit are kept in "
-                "float64. fit() of all rows reads them twice where it must, and gives more.",
+                f"Only about {min(digits, 9):.0f} digits are correct. Some columns are nearly linear combinations of "
+                "others, or larger rows were removed, and partial_fit sums in float64. Call fit() on all rows: it "
+                "makes a second pass if needed.",
                 PrecisionWarning,
             )
 

@@ -13,8 +13,9 @@ from linearly.algorithm.least_squares.rounding_bounds import NEGLIGIBLE, digits_
 from linearly.algorithm.least_squares.whitening import Whitening, whiten
 from linearly.dataset.rows.array_checks import as_numeric_array
 from linearly.exceptions import warn_at_caller
-from linearly.kernels.double_double import Numbers, to_float64
-from linearly.models.base import Array, list_columns
+from linearly.formatting import describe_dependent
+from linearly.kernels.double_double import Array, Numbers, to_float64
+from linearly.models.base import column_names, list_columns
 from linearly.models.class_gram_classifier import ClassGramClassifier
 from linearly.models.label_encoding import check_no_empty_class
 from linearly.models.parameter_checks import check_fraction
@@ -31,7 +32,7 @@ class DiscriminantBase(ClassGramClassifier):
         self.shrinkage = shrinkage
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of the posterior probabilities, accurate also where the probabilities underflow.
+        """Return the logarithms of the posterior probabilities, accurate even if the probabilities underflow.
 
         Parameters
         ----------
@@ -45,7 +46,7 @@ class DiscriminantBase(ClassGramClassifier):
         """
         return log_softmax(self._all_scores(X))
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if self.shrinkage is not None:
             check_fraction("shrinkage", self.shrinkage)
 
@@ -53,7 +54,10 @@ class DiscriminantBase(ClassGramClassifier):
         check_no_empty_class(self.classes_, self.summary_.counts)
         if self.priors is None:
             return self.summary_.priors
-        priors = np.array(as_numeric_array(self.priors, "priors"), dtype=np.float64)  # a copy, safe from later changes
+        try:
+            priors = np.array(as_numeric_array(self.priors, "priors"), dtype=np.float64)  # a copy
+        except (ValueError, TypeError):
+            priors = np.empty(0)
         if priors.shape != (len(self.classes_),) or not (priors > 0).all() or abs(priors.sum() - 1) > 1e-8:
             raise ValueError(
                 f"priors must be {len(self.classes_)} positive numbers that add up to 1, one for each of "
@@ -61,10 +65,11 @@ class DiscriminantBase(ClassGramClassifier):
             )
         return priors
 
-    def _digits(self) -> float:
+    def correct_digits(self) -> float:
         pooled = self.summary_.pooled()
         found = whiten(pooled.centered_crossprod, pooled.rounding[1:])
-        digits = [digits_of_gram(self.summary_.total()), found.digits if found.sure else 0.0]
+        whole = self.summary_.whitening_of_total
+        digits = [whole.digits if whole.sure else 0.0, found.digits if found.sure else 0.0]
         return min([*digits, self._digits_of_means(pooled, found)])
 
     def _digits_of_means(self, pooled: Gram, found: Whitening) -> float:
@@ -84,20 +89,22 @@ class DiscriminantBase(ClassGramClassifier):
 
     def _useful_columns(self) -> NDArray[np.intp]:
         """Return the columns that are not combinations of others over all rows; warn of the rest."""
-        aliased = whiten(self.summary_.total().centered_crossprod).aliased
-        if aliased:
-            warn_at_caller(
-                f"{list_columns(self, aliased)}: constant or a combination of the columns before, so it tells nothing "
-                "about the classes. It is left out (coefficient 0).",
-                np.exceptions.RankWarning,
-            )
+        aliased = self.summary_.whitening_of_total.aliased
+        if not aliased:
+            return np.arange(self.n_features_in_)
+        dependent, them = [column_names(self)[j] for j in aliased], "it" if len(aliased) == 1 else "them"
+        warn_at_caller(
+            f"{describe_dependent(dependent)}, so the fit leaves {them} out (coefficient 0). Drop {them}.",
+            np.exceptions.RankWarning,
+        )
         return np.setdiff1d(np.arange(self.n_features_in_), aliased)
 
     def _warn_singular(self, found: Whitening, columns: NDArray[np.intp], whose: str) -> None:
         dependent = list_columns(self, [int(columns[j]) for j in found.aliased])
+        verb = "does" if len(found.aliased) == 1 else "do"
         warn_at_caller(
-            f"The covariance {whose} is singular: {dependent} does not vary there on its own. shrinkage={REMEDY} was "
-            "used; set shrinkage yourself, drop the column, or add rows.",
+            f"The covariance {whose} is singular, because {dependent} {verb} not vary independently there. "
+            f"shrinkage={REMEDY} was used. Set shrinkage, drop columns, or add rows.",
             np.exceptions.RankWarning,
         )
 

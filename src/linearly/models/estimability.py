@@ -39,9 +39,9 @@ class NotEstimable:
             n = sum(self.counts.values())
             where = ", ".join([*self.named][:_MAX_NAMED]) + (f" and {n - _MAX_NAMED:,} more" if n > _MAX_NAMED else "")
             warn_at_caller(
-                f"The prediction is not estimable at {where}: it depends on coefficients that the fitted rows "
-                "do not determine. Drop the columns that the fit named, or predict where columns "
-                "and levels occur together as in the fitted rows.",
+                f"The prediction is not estimable at {where}: it depends on coefficients that the fitted rows do not "
+                "determine. Drop the columns named in the RankWarning of the fit, or predict rows that combine "
+                "columns and levels as the fitted rows do.",
                 NotEstimableWarning,
             )
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import column_or_1d
 
 from linearly.dataset.design.design import DesignRows
 from linearly.dataset.rows.array_checks import as_array, as_integer_array, short_repr
 from linearly.dataset.rows.block import ROW, Block, RowLocator, Rows, as_rows
+from linearly.dataset.rows.column_matrix import taking_columns
 from linearly.dataset.rows.label_checks import is_missing
 from linearly.dataset.rows.polynomial import Polynomial
 from linearly.dataset.rows.sparse import SparseRows
@@ -37,7 +37,7 @@ from linearly.models.base import (
 Labels = NDArray[Any]
 Codes = NDArray[np.int32]
 
-_LABELS_ARE = "Labels are strings, booleans or whole numbers."
+_LABELS_ARE = "Labels must be strings, booleans or integers. Convert y to one of these types."
 _MAX_TABLE = 2**16  # integers that span less are encoded by a table
 _N_FIRST = 64  # labels that show whether there may be two classes only
 
@@ -83,7 +83,7 @@ def rows_with_labels(
         if own is not None and (classes is None or np.array_equal(own, classes)):
             return check_two_classes(own), rows
         if own is not None:
-            rows = MappedRows(rows, lambda block: replace(block, y=own[block.y]))
+            rows = MappedRows(rows, taking_columns(lambda block: replace(block, y=own[block.y])))
         return (None, rows) if classes is None else (classes, encode_rows(rows, classes))
     matrix = checked_matrix(estimator, X, reset=reset)
     labels = checked_labels(y, estimator)
@@ -113,7 +113,7 @@ def encode_rows(rows: Rows, classes: Labels) -> Rows:
         labels = checked_labels(block.y, where=block.describe_row)
         return replace(block, y=encode_known(labels, classes, where=block.describe_row, absent=absent))
 
-    return MappedRows(rows, encode_block)
+    return MappedRows(rows, taking_columns(encode_block))
 
 
 def checked_labels(y: Any, estimator: Any = None, where: RowLocator = ROW) -> Labels:
@@ -121,14 +121,21 @@ def checked_labels(y: Any, estimator: Any = None, where: RowLocator = ROW) -> La
     check_target_given(y, estimator)
     labels = as_array(y, "y")
     if labels.ndim == 0:
-        raise ValueError(f"y should be a 1d array of labels, one a row, not {type(y).__name__}.")
+        raise ValueError(
+            f"y should be a 1d array of labels, one per row, not {type(y).__name__}. Pass a list or an array."
+        )
     if labels.ndim > 2 or labels.shape[1:] not in ((), (1,)):
-        raise ValueError(f"y should be a 1d array of labels, one a row, got an array of shape {labels.shape} instead.")
+        raise ValueError(
+            f"y should be a 1d array of labels, one per row, got an array of shape {labels.shape} instead. Reshape y."
+        )
     if labels.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: y is {labels.dtype}. {_LABELS_ARE}")
     if labels.dtype.kind == "V":
-        raise ValueError(f"y holds records ({labels.dtype}), not labels. {_LABELS_ARE}")
-    labels = np.asarray(column_or_1d(labels, warn=True))
+        raise ValueError(f"y contains records ({labels.dtype}), not labels. {_LABELS_ARE}")
+    if labels.ndim == 2:
+        from sklearn.utils.validation import column_or_1d
+
+        labels = np.asarray(column_or_1d(labels, warn=True))
     if isinstance(y, (list, tuple)):  # NumPy would make strings of numbers beside strings, and numbers of booleans
         values = np.array(y, dtype=object).ravel().tolist()
         _check_one_type(values, where)
@@ -158,7 +165,9 @@ def accuracy(predicted: Labels, y: Any, weight: NDArray[np.float64] | None, know
         truth = np.asarray(as_array(dense(y), "y"))
         _check_length(predicted, truth)
         if truth.shape != predicted.shape:
-            raise ValueError(f"y has shape {truth.shape} and the predictions {predicted.shape}: one column a label.")
+            raise ValueError(
+                f"y has shape {truth.shape}, but the predictions have {predicted.shape}. Pass one column per label."
+            )
         right = (truth == predicted).all(axis=1)
     else:
         truth = checked_labels(y)
@@ -169,7 +178,8 @@ def accuracy(predicted: Labels, y: Any, weight: NDArray[np.float64] | None, know
         if len(kinds) > 1 and not kinds <= {"bool", "number"}:
             value = truth.tolist()[0]
             raise ValueError(
-                f"y holds {value!r} ({_kind(value)}), and the classes are {shown(known)}. Give labels of their kind."
+                f"y contains {value!r} ({_kind(value)}), but the classes are {shown(known)}. Pass labels of the same "
+                "type."
             )
         if "O" in (truth.dtype.kind, predicted.dtype.kind):
             right = np.array([a == b for a, b in zip(truth.tolist(), predicted.tolist(), strict=True)], dtype=bool)
@@ -229,8 +239,8 @@ def encode_known(labels: Labels, classes: Labels, *, where: RowLocator = ROW, ab
         i = int(np.argmax(unknown))
         raise ValueError(
             f"{_capital(where(i))} has the label {labels.tolist()[i]!r}, which is not one of the classes "
-            f"{shown(classes)}. Drop the row, or fit rows of that class, too (with partial_fit, name all classes in "
-            "the first call: classes=...)."
+            f"{shown(classes)}. Drop the row, or also fit rows of that class. With partial_fit, pass all classes "
+            "to the first call: classes=...."
         )
     return np.maximum(result, 0)
 
@@ -238,25 +248,28 @@ def encode_known(labels: Labels, classes: Labels, *, where: RowLocator = ROW, ab
 def check_two_classes(classes: Labels) -> Labels:
     """Return the classes; raise if there are fewer than two."""
     if len(classes) < 2:
-        only = f"one class only, {classes.tolist()[0]!r}" if len(classes) else "no class"
-        raise ValueError(f"y has {only}: a classifier needs rows of at least two classes.")
+        only = f"only one class, {classes.tolist()[0]!r}" if len(classes) else "no classes"
+        raise ValueError(f"y has {only}. Fit rows from at least two classes.")
     return classes
 
 
 def check_no_empty_class(classes: Labels, counts: NDArray[Any]) -> None:
-    """Raise for a class without rows of positive weight."""
+    """Raise for a class without rows with positive weight."""
     if (counts == 0).any():
         label = classes.tolist()[int(np.argmax(counts == 0))]
-        raise ValueError(f"The class {label!r} has no rows of positive weight: leave it out, or add rows of it.")
+        raise ValueError(f"Class {label!r} has no rows with positive weight. Leave it out, or add rows for it.")
 
 
 def named_classes(classes: Any, known: Labels | None) -> Labels | None:
-    """Return the sorted classes of a call of `partial_fit`; later calls may only repeat those of the first."""
+    """Return the sorted classes of a call of `partial_fit`; later calls may only repeat the first call's."""
     if classes is None:
         return known
     named = check_two_classes(encode(checked_labels(classes))[0])
     if known is not None and not np.array_equal(named, known):
-        raise ValueError(f"The classes are {shown(known)} since the first call, not {shown(named)}.")
+        raise ValueError(
+            f"The classes were {shown(known)} in the first call, not {shown(named)}. Pass the same "
+            "classes in every call."
+        )
     return named
 
 
@@ -277,7 +290,7 @@ class Labelled:
     def of(block: Block, parts: Callable[[Block, int], Sequence[Any]]) -> Labelled:
         """Summarize a block with `parts(block with codes, number of codes)`, one summary per label."""
         if block.y is None:
-            raise ValueError("These rows bring no targets: nothing can be learnt.")
+            raise ValueError("These rows contain no targets. Pass rows with a target.")
         labels = checked_labels(block.y, where=block.describe_row)
         classes, codes = encode(labels)
         found = parts(replace(block, y=codes), len(classes))
@@ -294,14 +307,14 @@ class Labelled:
         return Labelled(self.parts | other.parts | sums, np.result_type(self.dtype, other.dtype))
 
     def classes(self, has_rows: Callable[[Any], bool] = lambda counts: counts[1] > 0) -> Labels:
-        """Return the labels in order, without those whose summary has no rows of positive weight."""
+        """Return the labels in order, without those whose summary has no rows with positive weight."""
         found = [label for label, part in self.parts.items() if has_rows(part)]
         _check_one_type(found, ROW)
         return check_two_classes(encode(np.array([*found, None], dtype=object)[:-1].astype(self.dtype))[0])
 
 
 def class_counts(block: Block, K: int) -> NDArray[np.float64]:
-    """Return the weight and the number of rows of positive weight of each class, 2 × K."""
+    """Return the weight and the number of rows with positive weight of each class, 2 × K."""
     codes = np.asarray(block.y).astype(np.intp, copy=False)
     if block.weight is None:
         counts = np.bincount(codes, minlength=K)
@@ -316,7 +329,7 @@ def _capital(text: str) -> str:
 def _check_no_missing(missing: NDArray[np.bool_], where: RowLocator, value: str = "NaN") -> None:
     if missing.any():
         i = int(np.argmax(missing))
-        raise ValueError(f"Input y contains {value}: {where(i)} has no label. Drop the row or fill the gap first.")
+        raise ValueError(f"Input y contains {value}: {where(i)} has no label. Drop the row or fill in the label first.")
 
 
 def _check_integral(labels: Labels, where: RowLocator) -> None:
@@ -335,13 +348,13 @@ def _check_one_type(values: Sequence[Any], where: RowLocator) -> None:
     kinds: dict[str, tuple[int, Any]] = {}
     for i, value in enumerate(values):
         if is_missing(value):
-            raise ValueError(f"Input y contains NaN: {where(i)} has no label. Drop the row or fill the gap first.")
+            raise ValueError(f"Input y contains NaN: {where(i)} has no label. Drop the row or fill in the label first.")
         kinds.setdefault(_kind(value), (i, value))
     if len(kinds) > 1:
         (i, a), (j, b), *_ = kinds.values()
         raise ValueError(
             f"Labels of mixed types: {where(i)} has {a!r} ({type(a).__name__}), {where(j)} has {b!r} "
-            f"({type(b).__name__}). Make all labels strings, or all numbers."
+            f"({type(b).__name__}). Make all labels strings or all numbers."
         )
     if "number" in kinds:
         # Integers may be larger than any float.
@@ -349,8 +362,10 @@ def _check_one_type(values: Sequence[Any], where: RowLocator) -> None:
         _check_integral(np.array(fractions, dtype=np.float64), where)
     for kind, (i, value) in kinds.items():
         if kind not in ("bool", "number", "str") and not _is_label(value):
-            joined = " Make one string of its parts." if isinstance(value, tuple) else ""
-            raise ValueError(f"{_capital(where(i))} has {value!r} ({kind}), which is no label. {_LABELS_ARE}{joined}")
+            joined = " Join its parts into one string." if isinstance(value, tuple) else ""
+            raise ValueError(
+                f"{_capital(where(i))} has {value!r} ({kind}), which is not a label. {_LABELS_ARE}{joined}"
+            )
 
 
 def _as_64_bits(values: Sequence[Any], where: RowLocator) -> Labels:
@@ -359,10 +374,10 @@ def _as_64_bits(values: Sequence[Any], where: RowLocator) -> Labels:
         return array
     signed = min(values) < 0
     i = next(i for i, value in enumerate(values) if not (-(2**63) <= value < 2 ** (63 if signed else 64)))
-    beside = " beside labels below 0" if signed and 0 < values[i] < 2**64 else ""
+    beside = " and other labels are negative" if signed and 0 < values[i] < 2**64 else ""
     raise ValueError(
-        f"{_capital(where(i))} has the label {short_repr(values[i])}{beside}, which takes more than 64 bits. Make all "
-        "labels strings."
+        f"{_capital(where(i))} has the label {short_repr(values[i])}{beside}, so the labels need more than 64 bits. "
+        "Convert all labels to strings."
     )
 
 

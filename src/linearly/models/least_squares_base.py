@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from linearly.algorithm.least_squares.column_scaling import power_of_two
+from linearly.algorithm.least_squares.small_sample import SmallSample
 from linearly.algorithm.least_squares.solution import Solution
 from linearly.algorithm.least_squares.solver import Summary, check_coefficients_finite, warn_rank_and_precision
 from linearly.dataset.rows.block import Block, check_finite
-from linearly.dataset.rows.reduce import single_threaded_blas, single_threaded_blas_unless_small
+from linearly.dataset.rows.column_matrix import ColumnMatrix, taking_columns
+from linearly.exceptions import warn_at_caller
+from linearly.formatting import join_names
+from linearly.kernels.blas_threads import single_threaded_blas, single_threaded_blas_unless_small
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense_keeping_low_part, drop_low_part
 from linearly.models import from_inference
 from linearly.models.base import (
     PREDICTION_CELLS,
-    Array,
     EstimatorMixin,
     MergeableMixin,
     check_fitted,
@@ -25,13 +29,14 @@ from linearly.models.base import (
     map_rows,
     prediction_rows,
 )
+from linearly.models.sklearn_bases import Regressor
 
 if TYPE_CHECKING:
     from linearly.table import Summary as PrintedSummary
     from linearly.table import Table
 
 
-class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class LeastSquaresBase(EstimatorMixin, MergeableMixin, Regressor):
     """A model that is set from a `Solution`; subclasses differ in how they find it."""
 
     _fitted_attributes: ClassVar[tuple[str, ...]] = ("solution_",)
@@ -41,9 +46,9 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
     summary_: Summary
     method_: str
     n_passes_: int
-    _multi_output: bool  # whether y had two dimensions: then every result has one entry per target
-    _far: bool  # whether ŷ = b + x'w is a small difference of large numbers: then it is computed about the mean
-    _careful: bool  # whether X @ coef is not enough to predict: if _far, or if rows may not be estimable
+    multi_output_: bool  # whether y had two dimensions: then every result has one entry per target
+    predicts_about_mean_: bool  # whether b + x'w is a small difference of large numbers, so that means are subtracted
+    _careful: bool  # whether X @ coef is not enough to predict: about the mean, or if rows may not be estimable
 
     def predict(self, X: Any) -> Array:
         """Return the predicted targets.
@@ -56,7 +61,7 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_targets)
-            Predicted values; a column beside the rows if those are on a cluster.
+            Predicted values. A column beside the rows if those are on a cluster.
         """
         if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and 0 < X.size <= PREDICTION_CELLS:
             # The common case in a few microseconds: a NaN or infinity in X shows up in the result.
@@ -71,15 +76,19 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
         estimable = None if self.solution_.null is None else self.solution_.estimable
         return map_rows(prediction_rows(self, X), self._predict_block, estimable=estimable)
 
+    @taking_columns
     def _predict_block(self, block: Block) -> Array:
         check_finite(block)
-        if not self._far:
+        offset = 0.0 if block.offset is None else block.offset
+        if not self.predicts_about_mean_:
             part = drop_low_part(block.X)
-            return np.asarray(part @ self._coef + self.intercept_)
+            return np.asarray(part @ self._coef + self.intercept_ + offset)
+        if isinstance(block.X, ColumnMatrix):
+            block = replace(block, X=block.X[:])
         fit = self.solution_.predict(dense_keeping_low_part(block.X))
-        return fit if np.ndim(self.intercept_) else fit[:, 0]
+        return fit if np.ndim(self.intercept_) else np.asarray(fit[:, 0] + offset)
 
-    def predict_interval(self, X: Any, level: float = 0.95, kind: str = "confidence") -> Table:
+    def predict_interval(self, X: Any, level: float = 0.95, kind: str = "confidence", weight: Any = None) -> Table:
         """Return predictions with their intervals.
 
         Parameters
@@ -90,6 +99,9 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
             Confidence level, between 0 and 1.
         kind : {"confidence", "prediction"}, default="confidence"
             An interval for the mean of y, or for a new y.
+        weight : float or array-like of shape (n_rows,), optional
+            Weight of a new row, for `kind="prediction"`: its error has variance σ²/weight. The default is the average
+            weight of the rows of the fit, 1 without weights, so that a factor of all weights changes nothing.
 
         Returns
         -------
@@ -105,12 +117,12 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
         >>> [round(float(table[name][0]), 2) for name in ("low", "fit", "high")]
         [8.3, 8.95, 9.6]
         """
-        return from_inference.prediction_interval(self, X, level, kind)
+        return from_inference.prediction_interval(self, X, level, kind, weight)
 
     def sample_coefficients(
         self, n: int, error_model: str = "normal", *, X: Any = None, y: Any = None, random_state: Any = None
     ) -> Array:
-        """Draw coefficients as they would have been for other errors: the uncertainty of the fit as a cloud.
+        """Draw coefficients from their estimated sampling distribution.
 
         A draw is β̂ − (X'X + αI)⁻¹X'ε, with errors ε of mean 0.
 
@@ -123,7 +135,7 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
         X, y : array-like, default=None
             The fitted rows, required for ``error_model="residuals"``.
         random_state : int, RandomState or None, default=None
-            Seed of the draws.
+            Seed for the draws.
 
         Returns
         -------
@@ -147,19 +159,18 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
     def covariance_(self) -> Array:
         """Covariance matrix of the terms, intercept first: (n_terms, n_terms), or one such matrix per target.
 
-        It is NaN for terms that the rows do not determine.
+        It is NaN for terms that the rows do not determine, and for terms whose variance they do not determine.
         """
         check_fitted(self)
         root, inner = self.solution_.inverse_root, self.inner_covariance()
         with np.errstate(over="ignore", invalid="ignore"):
             full = root @ inner @ root.T
-        unknown = ~self.solution_.identified
+        unknown = ~self.known_variances()
         full[:, unknown], full[:, :, unknown] = np.nan, np.nan
         return full if np.ndim(self.intercept_) else full[0]
 
-    @single_threaded_blas()
     def std_errors(self) -> Array:
-        """Return the standard errors of the terms, also where a variance would overflow.
+        """Return the standard errors of the terms, even if a variance would overflow.
 
         Returns
         -------
@@ -167,12 +178,42 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
             Standard errors, the intercept first; NaN for terms that the rows do not determine.
         """
         check_fitted(self)
-        size = power_of_two(np.abs(self.solution_.inverse_root).max(axis=1, initial=0.0))[:, None]
-        root = self.solution_.inverse_root / size
-        variances = [((root @ inner) * root).sum(axis=1) for inner in self.inner_covariance()]
-        errors = np.asarray(size * np.sqrt(np.stack(variances, axis=1)))
-        errors[~self.solution_.identified] = np.nan
+        solution = self.solution_
+        size = power_of_two(np.maximum.reduce(np.abs(solution.inverse_root), axis=1, initial=0.0))[:, None]
+        root = np.divide(solution.inverse_root, size, order="C")
+        if solution.alpha == 0 and not hasattr(self, "meat_"):
+            variances = np.add.reduce(root * solution.sigma2[:, None, None] * root, axis=2).T
+        else:
+            with single_threaded_blas():
+                variances = np.stack([((root @ inner) * root).sum(axis=1) for inner in self.inner_covariance()], axis=1)
+        errors = np.asarray(size * np.sqrt(variances))
+        if solution.null is not None or hasattr(self, "small_sample_"):
+            errors[~self.known_variances()] = np.nan
         return errors
+
+    def known_variances(self) -> NDArray[np.bool_]:
+        """Return which terms have a variance: the rows determine them, and no single row does so alone.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_terms,)
+            True for terms with a standard error, the intercept first.
+        """
+        small_sample: SmallSample | None = getattr(self, "small_sample_", None)
+        unknown = small_sample is not None and small_sample.unknown(self.solution_.inverse_root)
+        return np.asarray(self.solution_.identified & ~np.asarray(unknown))
+
+    def _warn_unknown_variances(self) -> None:
+        alone = self.solution_.identified & ~self.known_variances()
+        if alone.any():
+            terms = ("Intercept", *column_names(self)) if self.solution_.has_intercept else column_names(self)
+            named = join_names([term for term, is_alone in zip(terms, alone, strict=True) if is_alone], 8, ", ")
+            what = "row" if self.covariance.startswith("HC") else "group"
+            warn_at_caller(
+                f"{named} has no standard error with {self.covariance}, because a single {what} determines it and has "
+                f"residual 0. Other terms are not affected. Leave out that {what}, or merge its level with another.",
+                np.exceptions.RankWarning,
+            )
 
     def inner_covariance(self) -> Array:
         """Return the covariance of the coefficients in the coordinates of ``solution_.inverse_root``.
@@ -187,15 +228,22 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
             return np.asarray(meat)
         return np.asarray(self.solution_.sigma2[:, None, None] * self.solution_.shrinkage)
 
-    def _set_from_summary(self, solution: Solution) -> None:
+    def set_from_solution(self, solution: Solution) -> None:
+        """Set the fitted attributes from a solution; ``summary_``, ``method_`` and ``multi_output_`` are set before.
+
+        Parameters
+        ----------
+        solution : Solution
+            The solution of ``summary_``.
+        """
         names = column_names(self)
         check_coefficients_finite(solution, names)
         has_choice = "method" in self.__dict__  # RidgeCV has no parameter `method`
         warn_rank_and_precision(solution, names, self.method_, free=has_choice)
         self.solution_ = solution
-        self._far = _far_from_zero(solution)
-        self._careful = self._far or solution.null is not None
-        several = self._multi_output or len(solution.intercept) > 1
+        self.predicts_about_mean_ = _far_from_zero(solution)
+        self._careful = self.predicts_about_mean_ or bool(solution.aliased)
+        several = self.multi_output_ or len(solution.intercept) > 1
         self.coef_: NDArray[Any] = solution.coef.T.copy() if several else solution.coef[:, 0].copy()
         self.intercept_: Any = solution.intercept.copy() if several else float(solution.intercept[0])
         self._coef = solution.coef if several else self.coef_
@@ -204,7 +252,7 @@ class LeastSquaresBase(EstimatorMixin, MergeableMixin, MultiOutputMixin, Regress
 
 
 def _far_from_zero(solution: Solution) -> bool:
-    if solution.mean is None:
-        return False
+    if solution.mean is None or solution.is_far is not None:
+        return bool(solution.is_far)
     size = np.abs(solution.prediction_at_mean) + np.sqrt(solution.tss / solution.weight)
     return bool((np.abs(solution.mean.high) @ np.abs(solution.coef) > 1e3 * size).any())

@@ -12,10 +12,9 @@ from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.solution import Solution
 from linearly.algorithm.least_squares.solver import RidgeProblem, solve_adaptively, warn_rank_and_precision
 from linearly.dataset.rows.block import as_rows
-from linearly.exceptions import warn_at_caller
-from linearly.kernels.double_double import to_float64
+from linearly.exceptions import MaskingWarning, warn_at_caller
+from linearly.kernels.double_double import Array, to_float64
 from linearly.models.base import (
-    Array,
     check_fitted,
     checked_matrix,
     checked_weight,
@@ -29,9 +28,10 @@ from linearly.models.score_classifier import is_multilabel, multilabel_targets
 
 
 class LeastSquaresClassifier(ClassGramClassifier):
-    """Least squares on class indicators: one fitted value per class, of which the largest is predicted.
+    """Least squares on class indicators: the class with the largest fitted value is predicted.
 
-    A 2-D y of 0 and 1 is multilabel: any subset of the labels may apply to a row, and each fitted value is cut at 0.5.
+    A 2-D y of 0 and 1 is multilabel: any subset of the labels may apply to a row. A label is predicted if its fitted
+    value is at least 0.5.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ class LeastSquaresClassifier(ClassGramClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels in order; for multilabel targets the numbers of the columns.
+        Labels in order; for multilabel targets, the column numbers.
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
-        Coefficients of the fitted values; for two classes of the fitted value of ``classes_[1]`` minus 0.5.
+        Coefficients of the fitted values. For two classes, those of the fitted value for ``classes_[1]`` minus 0.5.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         Constant terms.
     multilabel_ : bool
-        Whether y had one column per label.
+        True if y had one column per label.
     summary_ : ClassGrams
-        One Gram of X per class. Fitted models add and subtract by it.
+        One Gram matrix of X per class. Fitted models add and subtract by it.
     labels_summary_ : Gram
         Summary of X and y, for multilabel targets.
     solution_ : Solution
@@ -104,21 +104,21 @@ class LeastSquaresClassifier(ClassGramClassifier):
         y : array-like of shape (n_rows,) or (n_rows, n_labels), default=None
             Labels; or 0 and 1, one column per label.
         sample_weight : array-like of shape (n_rows,), default=None
-            Counts of the rows: a row of weight 2 counts twice, one of weight 0 is absent.
+            Counts of the rows: a row with weight 2 counts twice, one with weight 0 is absent.
 
         Returns
         -------
         LeastSquaresClassifier
             The fitted estimator.
         """
-        problem = self._check_parameters()
+        problem = self.check_parameters()
         self.multilabel_ = is_multilabel(y)
         if not self.multilabel_:
             return super().fit(X, y, sample_weight)
         matrix = checked_matrix(self, X, reset=True)
         Y = multilabel_targets(y).astype(np.float64)
         if len(Y) != matrix.shape[0]:
-            raise ValueError(f"X has {matrix.shape[0]} rows and y has {len(Y)}.")
+            raise ValueError(f"X has {matrix.shape[0]} rows, but y has {len(Y)}. Pass one row of y per row of X.")
         self.classes_ = np.arange(Y.shape[1])
         weight = checked_weight(sample_weight, matrix)
         solved = solve_adaptively(as_rows(matrix, Y, weight, getattr(self, "feature_names_in_", None)), problem)
@@ -161,8 +161,8 @@ class LeastSquaresClassifier(ClassGramClassifier):
         Returns
         -------
         ndarray of shape (n_rows, n_classes), (n_rows,) or (n_rows, n_labels)
-            Fitted values of K classes; for two classes that of ``classes_[1]`` minus 0.5; for multilabel targets those
-            of each label minus 0.5.
+            Fitted values for K classes. For two classes, the value for ``classes_[1]`` minus 0.5. For multilabel
+            targets, the value for each label minus 0.5.
         """
         fitted = self._all_scores(X)
         if self.multilabel_:
@@ -180,7 +180,7 @@ class LeastSquaresClassifier(ClassGramClassifier):
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_labels)
-            Labels; for multilabel targets 0 and 1, one column per label.
+            Labels. For multilabel targets, 0 and 1 in one column per label.
         """
         check_fitted(self)
         if self.multilabel_:
@@ -188,27 +188,38 @@ class LeastSquaresClassifier(ClassGramClassifier):
         return super().predict(X)
 
     def scores(self, X: Array) -> Array:
-        """Return the fitted values of the indicators, n × K, for a matrix of numbers."""
+        """Compute the fitted values of the indicators for a matrix of numbers.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            Numeric features of the rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            One fitted value per class.
+        """
         return np.asarray(X @ self.solution_.coef + self.solution_.intercept)
 
     def _estimable(self) -> Callable[[Any], NDArray[np.bool_]] | None:
         return None if self.solution_.null is None else self.solution_.estimable
 
-    def _check_parameters(self) -> RidgeProblem:
+    def check_parameters(self) -> RidgeProblem:
         return RidgeProblem(check_nonnegative("alpha", self.alpha))
 
-    def _digits(self) -> float:
-        solution = self._check_parameters().solve(self.summary_.indicator_gram())
+    def correct_digits(self) -> float:
+        solution = self.check_parameters().solve(self.summary_.indicator_gram())
         return solution.digits if solution.rank_is_certain else 0.0
 
     def _check_mergeable(self, other: LeastSquaresClassifier) -> None:
         if self.multilabel_ or other.multilabel_:
-            raise ValueError("Models of several labels a row are not added or subtracted: fit all rows together.")
+            raise ValueError("Models with several labels per row cannot be added or subtracted. Fit all rows together.")
 
-    def _set_from_summary(self) -> None:
+    def set_from_summary(self) -> None:
         self.multilabel_ = False
         self.__dict__.pop("labels_summary_", None)  # of an earlier fit to multilabel targets
-        solution = self._check_parameters().solve(self.summary_.indicator_gram())
+        solution = self.check_parameters().solve(self.summary_.indicator_gram())
         self._set_from_solution(solution, "extended" if self.summary_.is_extended else "gram")
         self._warn_masking()
 
@@ -230,10 +241,10 @@ class LeastSquaresClassifier(ClassGramClassifier):
         masked = self.classes_[present[own <= fitted.max(axis=1) + 1e-9]]
         if len(masked) and len(self.classes_) > 2:
             warn_at_caller(
-                f"Masking: even at its own mean, class {', '.join(map(repr, masked.tolist()))} has no larger fitted "
-                "value than another class, so it will rarely or never be predicted. LDA and logistic regression do "
-                "not have this fault.",
-                UserWarning,
+                f"Class {', '.join(map(repr, masked.tolist()))} has no larger fitted value than another "
+                "class even at its own mean, so it will rarely or never be predicted. Use LinearDiscriminantAnalysis "
+                "or LogisticRegression.",
+                MaskingWarning,
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from linearly.algorithm.least_squares.whitening import whiten
 from linearly.dataset.rows.block import check_finite
-from linearly.dataset.rows.reduce import single_threaded_blas
-from linearly.kernels.double_double import to_float64
+from linearly.kernels.blas_threads import single_threaded_blas
+from linearly.kernels.double_double import Array, to_float64
 from linearly.kernels.matrices import dense_float64
-from linearly.models.base import Array, check_fitted, prediction_rows
+from linearly.models.base import check_fitted, prediction_rows
 from linearly.models.discriminant_base import REMEDY, DiscriminantBase, towards_identity
 from linearly.models.overflow_safe_scores import linear_scores
 from linearly.models.score_classifier import linear_softmax
+from linearly.models.sklearn_bases import Transformer
 
 
-class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantBase):  # type: ignore[misc]
+class LinearDiscriminantAnalysis(Transformer, DiscriminantBase):
     """Linear discriminant analysis: normal classes with one covariance, so that boundaries are hyperplanes.
 
     Parameters
@@ -39,7 +39,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance within classes, with divisor n − n_classes.
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) for two classes
-        Coefficients of the discriminants; for two classes of their difference.
+        Coefficients of the discriminants; for two classes, of their difference.
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         Constant terms of the discriminants.
     scalings_ : ndarray of shape (n_features, n_directions)
@@ -48,8 +48,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Share of the variance between classes along each direction.
     shrinkage_ : float
         Shrinkage used: `shrinkage`, or 0.1, with a warning, if the covariance is singular.
+    center_ : ndarray of shape (n_features,)
+        Mean that is subtracted before `scalings_` are applied.
+    class_coef_, class_constants_ : ndarray of shape (n_features, n_classes) and (n_classes,)
+        Coefficients and constant terms of the scores of all classes, up to a term that the classes share.
+    common_coef_ : ndarray of shape (n_features,)
+        Coefficients of the shared term.
     summary_ : ClassGrams
-        One Gram of X per class. Fitted models add and subtract by it.
+        One Gram matrix of X per class. Fitted models add and subtract by it.
     n_passes_ : int
         Number of passes over the rows.
     n_features_in_ : int
@@ -60,7 +66,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     See Also
     --------
     QuadraticDiscriminantAnalysis : One covariance per class.
-    LogisticRegression : The same boundary without normal classes.
+    LogisticRegression : The same form of boundary, without assuming normal classes.
 
     Notes
     -----
@@ -98,13 +104,13 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Returns
         -------
         ndarray of shape (n_rows, n_directions)
-            Coordinates; the first direction separates the classes most.
+            Coordinates. The first direction separates the classes most.
         """
         check_fitted(self)
         parts = []
         for block in prediction_rows(self, X):
             check_finite(block)
-            parts.append((dense_float64(block.X) - self._center) @ self.scalings_)
+            parts.append((dense_float64(block.X) - self.center_) @ self.scalings_)
         return np.concatenate(parts)
 
     def predict_proba(self, X: Any) -> Array:
@@ -120,7 +126,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         ndarray of shape (n_rows, n_classes)
             Probabilities in the order of ``classes_``.
         """
-        return self._for_rows(X, lambda block: linear_softmax(block, self._coefficients, self._constants))
+        return self._for_rows(X, lambda block: linear_softmax(block, self.class_coef_, self.class_constants_))
 
     def decision_function(self, X: Any) -> Array:
         """Return the discriminants.
@@ -133,27 +139,41 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Returns
         -------
         ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes
-            Discriminants d_k, without what all share if that is beyond float64; for two classes d_1 − d_0.
+            Discriminants d_k, minus their common part if it exceeds the float64 range. For two classes, d_1 − d_0.
         """
         scores = self._all_scores(X)
         with np.errstate(over="ignore", invalid="ignore"):
             if len(self.classes_) == 2:
                 return scores[:, 1] - scores[:, 0]
-            common = np.concatenate([dense_float64(block.X) @ self._common for block in prediction_rows(self, X)])
-            shared = common - 0.5 * self._center @ self._common
+            common = np.concatenate([dense_float64(block.X) @ self.common_coef_ for block in prediction_rows(self, X)])
+            shared = common - 0.5 * self.center_ @ self.common_coef_
             return np.asarray(scores + np.where(np.isfinite(shared), shared, 0.0)[:, None])
 
     def scores(self, X: Array) -> Array:
-        """Return the discriminants minus what all share, n × K: a large mean of the columns costs no digits."""
-        return linear_scores(X, self._coefficients, self._constants)
+        """Compute the discriminants minus their common part, which avoids cancellation.
 
-    def _set_from_summary(self) -> None:
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            Numeric features of the rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            One score per class.
+        """
+        return linear_scores(X, self.class_coef_, self.class_constants_)
+
+    def set_from_summary(self) -> None:
         summary, K, p = self.summary_, len(self.classes_), self.n_features_in_
         self.priors_ = self._priors()
         pooled = summary.pooled()
         rows = float(to_float64(pooled.weight)) - K
         if rows <= 0:
-            raise ValueError(f"LDA of {K} classes needs more than {K} rows; n_samples={pooled.n} (weights count rows).")
+            raise ValueError(
+                f"LDA with {K} classes needs more than {K} rows, but n_samples={pooled.n} (weights count rows). "
+                "Add rows."
+            )
         unit = pooled.scaling.scale[:p]
         columns = self._useful_columns()
         self.shrinkage_ = self.shrinkage or 0.0
@@ -168,7 +188,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         W[columns] = found.root / unit[columns, None]
         means = summary.means
         center = (means * self.priors_[:, None]).sum(axis=0)
-        self._center = to_float64(center)
+        self.center_ = to_float64(center)
         # The means are double-double, so that their differences keep their digits if the columns have a large mean.
         M = to_float64(means - center) @ W
         with np.errstate(over="ignore"):  # squaring the user's units may exceed float64
@@ -177,14 +197,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._set_directions(W, M)
 
     def _set_scores(self, W: Array, M: Array) -> None:
-        at_center = self._center @ W
+        at_center = self.center_ @ W
         coef = M @ W.T  # Σ⁻¹(μ_k − center)
         constants = -0.5 * (M**2).sum(axis=1) + np.log(self.priors_)
-        self._coefficients, self._constants = np.ascontiguousarray(coef.T), constants - M @ at_center
-        self._common = W @ at_center
+        self.class_coef_, self.class_constants_ = np.ascontiguousarray(coef.T), constants - M @ at_center
+        self.common_coef_ = W @ at_center
         if len(self.classes_) == 2:
             self.coef_ = coef[1:] - coef[:1]
-            self.intercept_ = self._constants[1:] - self._constants[:1]
+            self.intercept_ = self.class_constants_[1:] - self.class_constants_[:1]
         else:
             full = M + at_center  # W'μ_k
             self.coef_, self.intercept_ = full @ W.T, -0.5 * (full**2).sum(axis=1) + np.log(self.priors_)

@@ -5,27 +5,40 @@ from __future__ import annotations
 from operator import add
 from typing import Any, Self
 
-from sklearn.utils.metaestimators import available_if
-
 from linearly.algorithm.least_squares.adaptive_summary import is_wide_qr, merge, subtract
+from linearly.algorithm.least_squares.clusters import CLUSTERED, ClusterSums, check_enough_clusters, clustered_meat
 from linearly.algorithm.least_squares.gradient_descent import gradient_descent
+from linearly.algorithm.least_squares.hac import default_lags, hac_meat
 from linearly.algorithm.least_squares.qr import QRFactor
-from linearly.algorithm.least_squares.sandwich import check_enough_clusters, clustered_meat, robust_meat
+from linearly.algorithm.least_squares.rounding_bounds import MIN_DIGITS
+from linearly.algorithm.least_squares.sandwich import limit_error_digits, robust_meat
 from linearly.algorithm.least_squares.solution import Solution
 from linearly.algorithm.least_squares.solver import (
     RidgeProblem,
     Summary,
     check_has_rows_and_targets,
+    digits_of_standard_errors,
     method_of_summary,
     solve_adaptively,
     summarize,
+    warn_imprecise_errors,
 )
-from linearly.models.base import is_multi_output, restore_on_error, training_rows, transactional_fit
+from linearly.dataset.rows.block import Rows
+from linearly.models.base import (
+    check_feature_names,
+    column_names,
+    is_multi_output,
+    restore_on_error,
+    training_rows,
+    transactional_fit,
+)
 from linearly.models.least_squares_base import LeastSquaresBase
-from linearly.models.parameter_checks import check_bool, check_choice, check_groups, check_nonnegative
+from linearly.models.parameter_checks import check_bool, check_choice, check_groups_given, check_lags, check_nonnegative
+from linearly.models.sklearn_bases import available_if
 
+_ROBUST_ATTRIBUTES = ("meat_", "n_clusters_", "small_sample_", "cluster_sums_", "lags_")
 METHODS = ("auto", "gram", "qr", "extended", "gradient_descent")
-COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "cluster")
+COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "HAC", *CLUSTERED)
 
 
 class LinearRegression(LeastSquaresBase):
@@ -37,16 +50,23 @@ class LinearRegression(LeastSquaresBase):
         Ridge penalty on the sum of squared residuals. Equals ``Ridge(alpha)`` in scikit-learn and n times lambda in
         glmnet.
     fit_intercept : bool, default=True
-        Whether the model has a constant term.
+        If True, the model has a constant term.
     penalize_intercept : bool, default=False
-        Whether the penalty applies to the constant term, too.
-    covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "cluster"}, default="classical"
-        Assumption behind the standard errors: equal variances, unequal variances, or rows that are correlated within
-        the ``groups`` of `fit`. With ``"cluster"``, t and F tests have one degree of freedom less than there are
-        clusters, like R's ``coeftest(df = G - 1)``; there must be more clusters than terms.
+        If True, the constant term is penalised, too.
+    covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "HAC", "CR0", "CR1", "CR2", "CR3", "cluster"}, \
+default="classical"
+        Assumption about the errors that the standard errors are based on. Variances are equal (``"classical"``) or
+        unequal (HC). Errors are correlated between neighbouring rows (HAC), or within the ``groups`` of `fit` (CR).
+        ``"cluster"`` is CR1.
+        HC2, HC3, CR2 and CR3 correct for small samples: t and F tests have Satterthwaite's degrees of freedom. CR0 and
+        CR1 have G − 1 degrees of freedom for G clusters, as in R's ``coeftest(df = G - 1)``. There must be more
+        clusters than terms.
+    lags : int, default=None
+        With ``covariance="HAC"``, the largest distance between rows whose errors are correlated. None is
+        ``int(4 * (n / 100) ** (2 / 9))``.
     method : {"auto", "gram", "qr", "extended", "gradient_descent"}, default="auto"
-        How to solve. ``"auto"`` starts with cross-products (``"gram"``), or with a QR factor if there are no more rows
-        than columns. It reads the rows again in extended precision only if fewer than ten digits would be correct.
+        Solution method. ``"auto"`` starts with cross-products (``"gram"``), or with a QR factor if there are no more
+        rows than columns. It rereads the rows in extended precision only if fewer than ten digits would be correct.
         ``"gradient_descent"`` is for teaching; it records its steps in ``history_``.
 
     Attributes
@@ -65,6 +85,10 @@ class LinearRegression(LeastSquaresBase):
         Coefficients with rank, condition number, correct digits and a root of their covariance.
     method_ : str
         Method used: ``"gram"``, ``"qr"`` or ``"extended"``.
+    predicts_about_mean_ : bool
+        True if predictions subtract the means of the columns first, to keep digits.
+    multi_output_ : bool
+        True if y had two dimensions, so that each result has one entry per target.
     n_passes_ : int
         Number of passes over the rows.
     n_features_in_ : int
@@ -74,7 +98,12 @@ class LinearRegression(LeastSquaresBase):
     target_names_ : ndarray of shape (n_targets,)
         Names of several targets, if y is a data frame.
     n_clusters_ : int
-        Number of groups with a row of positive weight, if ``covariance="cluster"``.
+        Number of groups with a row of positive weight, if the covariance is clustered. With two columns of groups, the
+        smaller of the two numbers.
+    lags_ : int
+        Number of lags used, if ``covariance="HAC"``.
+    small_sample_ : SmallSample
+        Degrees of freedom of the tests, if the covariance is HC2, HC3, CR2 or CR3 and ``alpha`` is 0.
     history_ : GradientDescentHistory
         Steps, if ``method="gradient_descent"``.
 
@@ -103,6 +132,10 @@ class LinearRegression(LeastSquaresBase):
        Technometrics 12, 55-67.
     .. [3] J. G. MacKinnon, H. White (1985). Some heteroskedasticity-consistent covariance matrix estimators with
        improved finite sample properties. Journal of Econometrics 29, 305-325.
+    .. [4] R. M. Bell, D. F. McCaffrey (2002). Bias reduction in standard errors for linear regression with multi-stage
+       samples. Survey Methodology 28, 169-181.
+    .. [5] W. K. Newey, K. D. West (1987). A simple, positive semi-definite, heteroskedasticity and autocorrelation
+       consistent covariance matrix. Econometrica 55, 703-708.
 
     Examples
     --------
@@ -122,12 +155,14 @@ class LinearRegression(LeastSquaresBase):
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         covariance: str = "classical",
+        lags: int | None = None,
         method: str = "auto",
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
         self.covariance = covariance
+        self.lags = lags
         self.method = method
 
     @transactional_fit
@@ -141,43 +176,61 @@ class LinearRegression(LeastSquaresBase):
         y : array-like of shape (n_rows,) or (n_rows, n_targets), default=None
             Targets.
         sample_weight : array-like of shape (n_rows,), default=None
-            Analytic weights, as in R's ``lm``: the variance of a row is σ²/w, and a row of weight 0 is absent. Robust
+            Analytic weights, as in R's ``lm``: the variance of a row is σ²/w, and a row with weight 0 is absent. Robust
             covariances weight each row's score, w·r·x, so they are valid for sampling weights, too.
-        groups : array-like of shape (n_rows,), default=None
-            Cluster of each row, for ``covariance="cluster"``.
+        groups : array-like of shape (n_rows,) or (n_rows, 2), default=None
+            Cluster of each row, or two clusters, for a clustered covariance.
 
         Returns
         -------
         LinearRegression
             The fitted estimator.
         """
-        problem = self._check_parameters()
-        check_groups(self.covariance, groups)
+        problem = self.check_parameters()
+        check_groups_given(self.covariance, groups)
         rows = training_rows(self, X, y, sample_weight)
-        self._multi_output = is_multi_output(rows)
+        self.multi_output_ = is_multi_output(rows)
         solved = solve_adaptively(rows, problem, "gram" if self.method == "gradient_descent" else self.method)
         self.summary_, self.method_, self.n_passes_ = solved.summary, solved.method, solved.passes
-        self._set_from_summary(solved.solution)
-        if self.covariance == "cluster":
-            self.meat_, self.n_clusters_ = clustered_meat(rows, self.solution_, groups)
-            check_enough_clusters(self.n_clusters_, terms=self.solution_.inverse_root.shape[1])
-        elif self.covariance != "classical":
-            self.meat_ = robust_meat(rows, self.solution_, self.covariance)
-        self.n_passes_ += int(self.covariance != "classical")
+        self.set_from_solution(solved.solution)
+        if self.covariance != "classical":
+            self._set_robust_covariance(rows, groups)
+            self.n_passes_ += 1
         return self
+
+    def _set_robust_covariance(self, rows: Rows, groups: Any) -> None:
+        solution = self.solution_
+        if self.covariance in CLUSTERED:
+            found: Any = clustered_meat(rows, solution, groups, self.covariance)
+            self.n_clusters_ = found.n_clusters
+            if found.sums is not None:
+                self.cluster_sums_: ClusterSums = found.sums
+            check_enough_clusters(self.n_clusters_, solution.inverse_root.shape[1], self.covariance)
+        elif self.covariance == "HAC":
+            self.lags_ = default_lags(solution.n) if self.lags is None else int(self.lags)
+            found = hac_meat(rows, solution, self.lags_)
+        else:
+            found = robust_meat(rows, solution, self.covariance)
+        self.meat_, small_sample = found.meat, found.small_sample
+        self.solution_ = limit_error_digits(solution, found.meat, found.rounding)
+        if self.solution_ is not solution and digits_of_standard_errors(solution) >= MIN_DIGITS:
+            warn_imprecise_errors(self.solution_, self.method_)
+        if small_sample is not None and solution.alpha == 0:
+            self.small_sample_ = small_sample
+            self._warn_unknown_variances()
 
     def _can_stream(self) -> bool:
         if self.covariance != "classical":
             raise AttributeError(
-                f"covariance={self.covariance!r} needs all rows at the final coefficients; "
-                'partial_fit works with covariance="classical".'
+                f"covariance={self.covariance!r} needs all rows at the final coefficients, so partial_fit cannot "
+                'compute it. Use covariance="classical".'
             )
         return True
 
-    @available_if(_can_stream)  # type: ignore[untyped-decorator]
+    @available_if(_can_stream)
     @restore_on_error
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows to the model. The result is that of one fit to all rows.
+        """Add rows to the model. The result is the same as one fit to all rows.
 
         Parameters
         ----------
@@ -193,7 +246,7 @@ class LinearRegression(LeastSquaresBase):
         LinearRegression
             The estimator.
         """
-        problem = self._check_parameters()
+        problem = self.check_parameters()
         first = not hasattr(self, "summary_")
         rows = training_rows(self, X, y, sample_weight, reset=first)
         if first:
@@ -204,21 +257,22 @@ class LinearRegression(LeastSquaresBase):
         more = summarize(rows, method)
         if first:
             check_has_rows_and_targets(more)
-            self._multi_output = is_multi_output(rows)
+            self.multi_output_ = is_multi_output(rows)
             self.summary_ = more
         else:
-            _check_same_targets(self.summary_, more)
+            check_same_targets(self.summary_, more)
             self.summary_ = merge(self.summary_, more) if method == "auto" else add(self.summary_, more)
-        for name in ("meat_", "n_clusters_", "history_"):  # of a fit with other parameters
+        for name in (*_ROBUST_ATTRIBUTES, "history_"):  # of a fit with other parameters
             self.__dict__.pop(name, None)
         self.method_, self.n_passes_ = method_of_summary(self.summary_), getattr(self, "n_passes_", 0) + 1
-        self._set_from_summary(problem.solve(self.summary_))
+        self.set_from_solution(problem.solve(self.summary_))
         return self
 
-    def _check_parameters(self) -> RidgeProblem:
+    def check_parameters(self) -> RidgeProblem:
         """Return the problem that the parameters describe; raise if one of them is invalid."""
         check_choice("method", self.method, METHODS)
         check_choice("covariance", self.covariance, COVARIANCES)
+        check_lags(self.covariance, self.lags)
         return RidgeProblem(
             check_nonnegative("alpha", self.alpha),
             check_bool("fit_intercept", self.fit_intercept),
@@ -227,33 +281,57 @@ class LinearRegression(LeastSquaresBase):
 
     def _check_mergeable(self, other: LinearRegression) -> None:
         if self.covariance != "classical" or other.covariance != "classical":
-            raise ValueError('Robust covariances cannot be merged without the rows: use covariance="classical".')
+            raise ValueError('Robust covariances cannot be merged without the rows. Use covariance="classical".')
 
     def _subtract(self, summary: Summary, part: Summary) -> Summary:
         if self.method == "qr" and isinstance(summary, QRFactor) and summary.n > summary.p:
-            raise ValueError('Rows cannot be removed from a triangle: fit with method="gram" to subtract models.')
+            raise ValueError('Rows cannot be removed from a QR triangle. Fit with method="gram" to subtract models.')
         return subtract(summary, part)
+
+    def from_columns(self, fitted: Any, columns: Any) -> Self:
+        """Fit the model to some columns of another fitted model, from its summary and without its rows.
+
+        Parameters
+        ----------
+        fitted : estimator
+            A fitted model with a ``summary_`` for one target.
+        columns : array-like of int
+            Indices of the columns.
+
+        Returns
+        -------
+        LinearRegression
+            The fitted estimator.
+        """
+        problem = self.check_parameters()
+        names = column_names(fitted)
+        check_feature_names(self, tuple(names[j] for j in columns), reset=True)
+        self.summary_, self.multi_output_ = fitted.summary_.select(columns), False
+        self.method_, self.n_passes_ = method_of_summary(self.summary_), fitted.n_passes_
+        self.set_from_solution(problem.solve(self.summary_))
+        return self
 
     def _set_from_two(self, a: LinearRegression, b: LinearRegression, combine: Any) -> None:
         summaries = a.summary_, b.summary_
         if type(a.summary_) is not type(b.summary_):
             if "qr" in (a.method, b.method):
                 raise ValueError(
-                    'These models keep different summaries. Fit both with the same method= ("gram" or "qr").'
+                    'The models contain different summaries. Fit both with the same method= ("gram" or "qr").'
                 )
             summaries = a.summary_.gram(), b.summary_.gram()  # the sum has no more correct digits than the worse one
-        _check_same_targets(*summaries)
-        self._multi_output = a._multi_output
+        check_same_targets(*summaries)
+        self.multi_output_ = a.multi_output_
         self.summary_ = combine(*summaries)
         self.method_, self.n_passes_ = method_of_summary(self.summary_), max(a.n_passes_, b.n_passes_)
-        self._set_from_summary(self._check_parameters().solve(self.summary_))
+        self.set_from_solution(self.check_parameters().solve(self.summary_))
 
-    def _set_from_summary(self, solution: Solution) -> None:
+    def set_from_solution(self, solution: Solution) -> None:
         if self.method == "gradient_descent":
             solution, self.history_ = gradient_descent(self.summary_.select(None, self.fit_intercept), solution)
-        super()._set_from_summary(solution)
+        super().set_from_solution(solution)
 
 
-def _check_same_targets(a: Summary, b: Summary) -> None:
+def check_same_targets(a: Summary, b: Summary) -> None:
+    """Raise if two summaries have different numbers of targets."""
     if len(a.scaling.scale) != len(b.scaling.scale):
-        raise ValueError("These models have different numbers of targets.")
+        raise ValueError("The models have different numbers of targets. Fit both to the same targets.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -11,7 +11,8 @@ from linearly.algorithm.perceptron.mistake_log import MAX_LOG_BYTES, MistakeLog
 from linearly.algorithm.perceptron.training import Training
 from linearly.dataset.rows.block import Rows
 from linearly.dataset.rows.safe_scaling import exponent, fits_scale, max_abs, scaled_rows, with_safe_scaling
-from linearly.models.base import Array, restore_on_error, transactional_fit
+from linearly.kernels.double_double import Array
+from linearly.models.base import restore_on_error, transactional_fit
 from linearly.models.label_encoding import labelled_rows, named_classes
 from linearly.models.parameter_checks import check_bool, check_integer, check_seed
 from linearly.models.perceptron_base import PerceptronBase
@@ -21,7 +22,7 @@ from linearly.models.uncentered_columns import warn_uncentered_columns
 class OnlinePerceptron(PerceptronBase):
     """The training of the online perceptrons: passes over the rows until one makes few enough mistakes."""
 
-    _private_state: ClassVar[tuple[str, ...]] = ("_column_labels", "_training", "_log")
+    _private_state: ClassVar[tuple[str, ...]] = ("_column_labels", "_log")
     coef_: Array
     intercept_: Array
     init: str = "zeros"
@@ -60,10 +61,10 @@ class OnlinePerceptron(PerceptronBase):
         self
             The fitted estimator.
         """
-        self._check_parameters()
+        self.check_parameters()
         self.classes_, rows = labelled_rows(self, X, y)
-        self._training, _ = with_safe_scaling(rows, self._train)
-        self._set_fitted_attributes()
+        self.training_, _ = with_safe_scaling(rows, self._train)
+        self.set_fitted_attributes()
         self.training_error_ = self._error(rows)
         self.stop_reason_ = self._stop_reason()
         if self.training_error_ > 0:
@@ -91,27 +92,27 @@ class OnlinePerceptron(PerceptronBase):
         self
             The estimator.
         """
-        self._check_parameters()
-        first = "_training" not in self.__dict__
+        self.check_parameters()
+        first = "training_" not in self.__dict__
         known = named_classes(classes, None if first else self.classes_)
         self.classes_, rows = labelled_rows(self, X, y, classes=known, reset=first)
         if first:
-            self._training, _ = with_safe_scaling(rows, self._train_once)
+            self.training_, _ = with_safe_scaling(rows, self._train_once)
         else:
             self._train_more(rows)
-        self._set_fitted_attributes()
+        self.set_fitted_attributes()
         self.__dict__.pop("training_error_", None)
-        self.stop_reason_ = "partial_fit sees each row once"
+        self.stop_reason_ = "partial_fit makes one pass over each row"
         return self
 
     @property
     def mistake_log_(self) -> MistakeLog:
         """Mistakes of the training in order, with the mistaken rows as far as they are kept."""
-        if "_training" not in self.__dict__:
-            raise AttributeError(f"This {type(self).__name__} has made no mistakes yet: fit it first.")
-        return self._training.log()
+        if "training_" not in self.__dict__:
+            raise AttributeError(f"This {type(self).__name__} has made no mistake yet. Fit it first.")
+        return self.training_.log()
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_integer("max_passes", self.max_passes, 1)
         check_integer("tolerance", self.tolerance, 0)
         check_bool("fit_intercept", self.fit_intercept)
@@ -146,14 +147,14 @@ class OnlinePerceptron(PerceptronBase):
     def _train_once(self, rows: Rows, exponent: int) -> Training:
         training = self._start(exponent)
         if not self.is_its_log:
-            training.record = None
+            training.drop_record("after partial_fit")
         training.one_pass(rows)
         return training
 
     def _train_more(self, rows: Rows) -> None:
         # On a copy: an error, a Ctrl-C and other models that share this training leave it unchanged. A seed belongs to
         # this model; a generator advances wherever it is used.
-        training = self._training.copy()
+        training = self.training_.copy()
         if isinstance(self.random_state, Integral):
             training.shuffle = deepcopy(training.shuffle)
         size = max_abs(rows)
@@ -161,18 +162,18 @@ class OnlinePerceptron(PerceptronBase):
             training.exponent = exponent(size)
         if not fits_scale(size, training.exponent):
             raise ValueError(
-                "These rows are too large to be learnt together with those before: divide the features by a "
-                "constant in all calls."
+                "These rows are too large to combine with earlier ones. Divide the features by a constant in all calls."
             )
         if not self.is_its_log:
-            training.record = None
+            training.drop_record("after partial_fit")
         training.new_rows()
         training.one_pass(scaled_rows(rows, training.exponent))
-        self._training = training
+        self.training_ = training
 
-    def _set_fitted_attributes(self) -> None:
-        self.mistakes_per_pass_ = self._training.mistakes
-        self.n_passes_, self.n_updates_ = len(self.mistakes_per_pass_), self._training.updates
+    def set_fitted_attributes(self) -> None:
+        """Set the fitted attributes from ``training_``."""
+        self.mistakes_per_pass_ = self.training_.mistakes
+        self.n_passes_, self.n_updates_ = len(self.mistakes_per_pass_), self.training_.updates
 
     def _settled(self) -> bool:
         return self.mistakes_per_pass_[-1] <= self.tolerance
@@ -181,10 +182,15 @@ class OnlinePerceptron(PerceptronBase):
         made = self.mistakes_per_pass_[-1]
         last = f"pass {self.n_passes_} made {made or 'no'} mistake{'s' * (made != 1)}"
         if self._settled():
-            return last + (f", no more than tolerance={self.tolerance}" if self.tolerance else "")
-        proof = "" if self._training.record is None else self.mistake_log_.find_contradiction()
+            return last + (f", at most tolerance={self.tolerance}" if self.tolerance else "")
+        proof = "" if self.training_.record is None else self.mistake_log_.find_contradiction()
         why = f"max_passes={self.max_passes} reached, {last}"
         return why + (f"; no hyperplane separates these rows: {proof}" if proof else "")
+
+    def _drop_log(self, state: dict[str, Any]) -> None:
+        if "training_" in state and not self.is_its_log:
+            state["training_"] = training = copy(state["training_"])
+            training.drop_record("after loading or unpickling a model")
 
     def novikoff_bound_applies(self) -> bool:
         return self.init == "zeros"

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense_float64
-
-Array = NDArray[np.float64]
 
 
 def linear_scores(X: Any, coefficients: Array, constants: Array) -> Array:

@@ -1,4 +1,7 @@
-"""Checks of parameters: each returns the value, or raises an error that names the parameter and what it may be."""
+"""Checks of parameters: each raises an error that names the parameter and what it may be.
+
+Most return the value as the type that the algorithms need.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
+from linearly.algorithm.least_squares.clusters import CLUSTERED
+from linearly.algorithm.least_squares.hac import MAX_LAGS
 from linearly.dataset.rows.array_checks import as_numeric_array
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -18,14 +22,16 @@ _LARGEST = float(np.finfo(np.float64).max)
 def check_integer(name: str, value: Any, least: int) -> int:
     """Return the value if it is an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, not {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}.")
     return int(value)
 
 
 def check_nonnegative(name: str, value: Any) -> float:
     """Return the value if it is a finite number of at least 0."""
+    if type(value) is float and 0 <= value <= _LARGEST:
+        return value
     if not _between(value, 0, _LARGEST):
-        raise ValueError(f"{name} must be a number from 0 on, not {value!r}.")
+        raise ValueError(f"{name} must be a number of at least 0, not {value!r}.")
     return float(value)
 
 
@@ -37,13 +43,13 @@ def check_several_nonnegative(name: str, values: Any) -> NDArray[np.float64]:
             return array.astype(np.float64)
     except (ValueError, TypeError):
         pass
-    raise ValueError(f"{name} must be numbers from 0 on, at least one, not {values!r}.")
+    raise ValueError(f"{name} must be one or more numbers of at least 0, not {values!r}.")
 
 
 def check_fraction(name: str, value: Any) -> float:
     """Return the value if it is a number from 0 to 1."""
     if not _between(value, 0, 1):
-        raise ValueError(f"{name} must be a number from 0 to 1, not {value!r}.")
+        raise ValueError(f"{name} must be a number between 0 and 1, not {value!r}.")
     return float(value)
 
 
@@ -59,12 +65,18 @@ def check_seed(name: str, value: Any) -> np.random.RandomState:
     try:
         if isinstance(value, bool):
             raise ValueError
-        random: np.random.RandomState = check_random_state(value)
+        return random_generator(value)
     except (ValueError, TypeError, OverflowError):
         raise ValueError(
-            f"{name} must be None, a whole number from 0 to 2**32 − 1, or a RandomState, not {value!r}."
+            f"{name} must be None, an integer from 0 to 2**32 − 1, or a RandomState, not {value!r}."
         ) from None
-    return random
+
+
+def random_generator(seed: Any) -> np.random.RandomState:
+    """Return the random generator of a seed, as scikit-learn's `check_random_state` does."""
+    if seed is None or seed is np.random:
+        return np.random.mtrand._rand
+    return seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
@@ -74,15 +86,27 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     return value
 
 
-def check_groups(covariance: str, groups: Any) -> None:
+def check_groups_given(covariance: str, groups: Any) -> None:
     """Raise for groups without a clustered covariance, and for a clustered covariance without groups."""
-    if groups is not None and covariance != "cluster":
-        raise ValueError(f'groups= goes with covariance="cluster", not with covariance={covariance!r}. Set the former.')
-    if groups is None and covariance == "cluster":
+    if groups is not None and covariance not in CLUSTERED:
         raise ValueError(
-            'covariance="cluster" needs groups=: one label per row, in fit(X, y, groups=labels), or the name of their '
-            'column in ly.fit(data, groups="column").'
+            f'groups= requires a clustered covariance, not covariance={covariance!r}. Set covariance="cluster".'
         )
+    if groups is None and covariance in CLUSTERED:
+        raise ValueError(
+            f'covariance="{covariance}" needs groups=. Pass one label per row in fit(X, y, groups=labels), or the '
+            'name of a column in ly.fit(data, groups="column").'
+        )
+
+
+def check_lags(covariance: str, lags: Any) -> None:
+    """Raise for lags that are not an integer, too many, or without the covariance that uses them."""
+    if lags is None:
+        return
+    if covariance != "HAC":
+        raise ValueError(f'lags= applies to covariance="HAC" only, not to covariance={covariance!r}. Leave lags= out.')
+    if check_integer("lags", lags, 0) > MAX_LAGS:
+        raise ValueError(f"lags must be at most {MAX_LAGS}, not {lags}.")
 
 
 def _between(value: Any, low: float, high: float) -> bool:

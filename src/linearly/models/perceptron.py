@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.exceptions import ConvergenceWarning
-
-from linearly.exceptions import warn_at_caller
+from linearly.exceptions import warn_not_converged
 from linearly.models.online_perceptron import OnlinePerceptron
 from linearly.models.parameter_checks import check_choice
 from linearly.models.perceptron_base import LinearPerceptron
@@ -22,17 +20,17 @@ class Perceptron(OnlinePerceptron, LinearPerceptron):
     max_passes : int, default=100
         Largest number of passes over the rows.
     tolerance : int, default=0
-        Largest number of mistakes of the last pass. They are counted while the weights change, so ``training_error_``
-        may differ.
+        Stop after a pass with at most this many mistakes. They are counted while the weights change, so
+        ``training_error_`` may differ.
     fit_intercept : bool, default=True
-        Whether there is a constant term b; it is updated like the weight of a feature that is always 1.
+        If True, the model has a constant term b. It is updated like the weight of a feature that is always 1.
     init : {"zeros", "random"}, default="zeros"
         Initial weights; ``"random"`` draws them from [0, 1).
     shuffle : bool, default=False
-        Whether each pass takes the rows of an array or sparse matrix in a new random order. Rows sorted by class are
-        learnt badly otherwise.
+        If True, each pass takes the rows of an array or sparse matrix in a new random order. Without it, rows
+        sorted by class train poorly.
     random_state : int, RandomState or None, default=None
-        Seed of `init` and `shuffle`.
+        Seed for `init` and `shuffle`.
 
     Attributes
     ----------
@@ -43,18 +41,20 @@ class Perceptron(OnlinePerceptron, LinearPerceptron):
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         Constant terms b.
     n_passes_ : int
-        Number of passes of the training.
+        Number of training passes.
     n_updates_ : int
         Number of updates, which are the mistakes of all passes.
     mistakes_per_pass_ : list of int
-        Mistakes of each pass, counted while the weights change.
+        Mistakes in each pass, counted while the weights change.
     training_error_ : float
-        Share of the training rows that the final weights get wrong.
+        Share of the training rows that the final weights misclassify.
     stop_reason_ : str
-        Why the training stopped, with the proof if a row contradicts another.
+        Why training stopped, with the proof if a row contradicts another.
     mistake_log_ : MistakeLog
         Mistakes in order. From zero weights, w is the sum of y·x over it. For files, up to two million mistakes are
         kept.
+    training_ : Training
+        Training state, from which `partial_fit` continues.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -76,12 +76,13 @@ class Perceptron(OnlinePerceptron, LinearPerceptron):
         Optimizer   w += y x, b += y after a mistake, ties included
         Passes      n_passes_, at most max_passes, and 1 for the training error
 
-    If a hyperplane separates the classes, the training ends at one after at most (R/γ)² mistakes. Otherwise it does not
-    end by itself. ``explain(X, y)`` proves which is the case. With K classes, a row whose own score is not the only
-    largest adds x to the weights of its class and subtracts it from those of the best other class. On Dask and Spark,
-    each pass trains on the partitions in parallel and averages their weights by mistakes (parameter mixing [3]_).
+    If a hyperplane separates the classes, training finds one after at most (R/γ)² mistakes. Otherwise, it does not
+    converge. ``explain(X, y)`` proves which is the case. With K classes, a row is a mistake unless the score of its
+    class is strictly the largest. A mistake adds x to the weights of its class and subtracts it from those of the best
+    other class. On Dask and Spark, each pass trains on the partitions in parallel and averages their weights by
+    mistakes (parameter mixing [3]_).
 
-    Rows are not scaled. Only if the largest |x| is beyond 1e±100, all features are divided by one power of two.
+    Rows are not scaled, unless the largest absolute value is beyond 1e±100: all are then divided by one power of two.
 
     References
     ----------
@@ -134,17 +135,16 @@ class Perceptron(OnlinePerceptron, LinearPerceptron):
         """
         super().fit(X, y)
         if not self._settled():
-            warn_at_caller(
-                f"The perceptron did not settle: {self.stop_reason_}. PocketPerceptron and AveragedPerceptron do "
-                "not depend on the last mistake; explain(X, y) says whether any hyperplane separates these rows.",
-                ConvergenceWarning,
+            warn_not_converged(
+                f"The perceptron did not converge: {self.stop_reason_}. Use PocketPerceptron or "
+                "AveragedPerceptron. Call explain(X, y) to find out whether any hyperplane separates these rows.",
             )
         return self
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_choice("init", self.init, INITS)
 
-    def _set_fitted_attributes(self) -> None:
-        super()._set_fitted_attributes()
-        self.coef_, self.intercept_ = self._training.final_weights()
+    def set_fitted_attributes(self) -> None:
+        super().set_fitted_attributes()
+        self.coef_, self.intercept_ = self.training_.final_weights()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.perceptron.error_counts import predicted_codes, scores
 from linearly.dataset.rows.block import Block, check_finite
-from linearly.dataset.rows.reduce import single_threaded_blas, single_threaded_blas_unless_small
+from linearly.kernels.blas_threads import single_threaded_blas, single_threaded_blas_unless_small
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import drop_low_part
 from linearly.models import from_inference
-from linearly.models.base import Array, check_fitted, prediction_rows
+from linearly.models.base import check_fitted, prediction_rows
 from linearly.models.score_classifier import LabelClassifier
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class PerceptronBase(LabelClassifier):
         Returns
         -------
         ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes
-            One score per class; for two classes one score, positive for ``classes_[1]``.
+            One score per class. For two classes, one score, positive for ``classes_[1]``.
         """
         S = self._all_scores(X)
         return S[:, 0] if S.shape[1] == 1 else S
@@ -53,18 +55,38 @@ class PerceptronBase(LabelClassifier):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Labels: the first class with the largest score; for two classes ``classes_[1]`` if the score is 0 or more.
+            Labels: the first class with the largest score. For two classes, ``classes_[1]`` if the score is 0 or more.
         """
         codes = predicted_codes(self._all_scores(X))
         return np.asarray(self.classes_[codes])
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle leaves out the log of mistakes, which holds as many bytes as the rows. To keep it, pickle
+        # `mistake_log_` beside the model.
+        state: dict[str, Any] = dict(cast(Any, super().__getstate__()))
+        self._drop_log(state)
+        return state
+
+    def __copy__(self) -> Self:
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        other = type(self).__new__(type(self))
+        other.__dict__.update(deepcopy(self.__dict__, memo))
+        return other
+
+    def _drop_log(self, state: dict[str, Any]) -> None:
+        state.pop("mistake_log_", None)
+
     def explain(self, X: Any = None, y: Any = None) -> Summary:
-        """Return how the training went, and what is proven about its rows.
+        """Return a summary of the training and of the proofs about its rows.
 
         Parameters
         ----------
         X, y : array-like, default=None
-            The training rows and their labels. With them, the summary says whether any hyperplane separates the
+            The training rows and their labels. With them, the summary reports whether any hyperplane separates the
             classes, with a certificate. It compares the mistakes made with Novikoff's bound (R/γ)², and this model's
             errors with the fewest errors that any hyperplane makes.
 
@@ -97,7 +119,7 @@ class PerceptronBase(LabelClassifier):
         raise NotImplementedError
 
     def novikoff_bound_applies(self) -> bool:
-        """Return whether Novikoff's bound holds: weights start at zero, and each update is by one row."""
+        """Return whether Novikoff's bound is valid: weights start at zero, and each update is by one row."""
         raise NotImplementedError
 
 
@@ -118,7 +140,7 @@ class LinearPerceptron(PerceptronBase):
         Returns
         -------
         ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes
-            One score per class; for two classes one score, positive for ``classes_[1]``.
+            One score per class. For two classes, one score, positive for ``classes_[1]``.
         """
         S = self._small_scores(X)
         return super().decision_function(X) if S is None else S
@@ -134,7 +156,7 @@ class LinearPerceptron(PerceptronBase):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Labels: the first class with the largest score; for two classes ``classes_[1]`` if the score is 0 or more.
+            Labels: the first class with the largest score. For two classes, ``classes_[1]`` if the score is 0 or more.
         """
         S = self._small_scores(X)
         if S is None:

@@ -13,7 +13,8 @@ from linearly.algorithm.perceptron.pocket_search import PocketSearch
 from linearly.dataset.rows.block import Block, Rows
 from linearly.dataset.rows.safe_scaling import exponent, max_abs, scaled_rows
 from linearly.dataset.rows.views import MappedRows
-from linearly.models.base import Array, transactional_fit
+from linearly.kernels.double_double import Array
+from linearly.models.base import transactional_fit
 from linearly.models.label_encoding import labelled_rows
 from linearly.models.parameter_checks import check_bool, check_choice, check_integer, check_seed
 from linearly.models.perceptron_base import LinearPerceptron
@@ -24,21 +25,21 @@ _MAX_COLUMNS = 8192  # for least squares, whose normal matrix then takes 512 MB
 
 
 class PocketPerceptron(LinearPerceptron):
-    """The weights of a perceptron's training with the fewest errors on all rows, for classes that overlap.
+    """The pocket algorithm: a perceptron that keeps the weights with the fewest errors, for classes that overlap.
 
     Parameters
     ----------
     max_updates : int, default=1000
         Largest number of updates. The training also ends at weights without errors.
     fit_intercept : bool, default=True
-        Whether there is a constant term b; it is updated like the weight of a feature that is always 1.
+        If True, the model has a constant term b. It is updated like the weight of a feature that is always 1.
     init : {"zeros", "random", "least_squares"}, default="zeros"
         Initial weights, the first candidate. ``"least_squares"`` fits ±1 to the classes, and is often much better.
     shuffle : bool, default=False
-        Whether each pass takes the rows of an array or sparse matrix in a new random order. Rows sorted by class are
-        learnt badly otherwise.
+        If True, each pass takes the rows of an array or sparse matrix in a new random order. Without it, rows
+        sorted by class train poorly.
     random_state : int, RandomState or None, default=None
-        Seed of `init` and `shuffle`.
+        Seed for `init` and `shuffle`.
 
     Attributes
     ----------
@@ -49,19 +50,19 @@ class PocketPerceptron(LinearPerceptron):
     intercept_ : ndarray of shape (n_classes,), or (1,) for two classes
         Constant terms b.
     best_update_ : int
-        Number of updates after which these weights were found; 0 is the start.
+        Number of updates after which these weights were found. 0 is the start.
     error_history_ : ndarray of shape (n_updates + 1,)
         Errors of the initial weights and of those after each update.
     n_passes_ : int
-        Number of passes of the training.
+        Number of training passes.
     n_updates_ : int
         Number of updates, which are the mistakes of all passes.
     mistakes_per_pass_ : list of int
-        Mistakes of each pass, counted while the weights change.
+        Mistakes in each pass, counted while the weights change.
     training_error_ : float
-        Share of the training rows that these weights get wrong.
+        Share of the training rows that these weights misclassify.
     stop_reason_ : str
-        Why the training stopped.
+        Why training stopped.
     mistake_log_ : MistakeLog
         Updates in order.
     n_features_in_ : int
@@ -72,7 +73,7 @@ class PocketPerceptron(LinearPerceptron):
     See Also
     --------
     AveragedPerceptron : Average the weights instead.
-    error_floor : The fewest errors that any hyperplane makes.
+    error_floor : A proven lower bound on the errors of any hyperplane.
 
     Notes
     -----
@@ -84,10 +85,10 @@ class PocketPerceptron(LinearPerceptron):
         Optimizer   `Perceptron`, one update at a time; keep the first w with the fewest errors
         Passes      n_passes_ of the training, 1 for every 64 updates, 2 at the start (3 with init="least_squares")
 
-    Candidates are scored on all rows by matrix products: 64 at a time for two classes, 256/K for K classes. Rows on
-    Dask and Spark are scored there; for the training they are fetched in order, one partition at a time.
+    Candidates are scored on all rows by matrix products, 64 at a time for two classes, 256/K for K classes. Rows on
+    Dask and Spark are scored on their workers. For training, they are fetched in order, one partition at a time.
 
-    Rows are not scaled. Only if the largest |x| is beyond 1e±100, all features are divided by one power of two.
+    Rows are not scaled, unless the largest absolute value is beyond 1e±100: all are then divided by one power of two.
 
     References
     ----------
@@ -132,7 +133,7 @@ class PocketPerceptron(LinearPerceptron):
         self
             The fitted estimator.
         """
-        self._check_parameters()
+        self.check_parameters()
         self.classes_, rows = labelled_rows(self, X, y)
         e = exponent(max_abs(rows))
         search = self._train(scaled_rows(rows, e))
@@ -146,7 +147,7 @@ class PocketPerceptron(LinearPerceptron):
             warn_uncentered_columns(self, rows)
         return self
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_integer("max_updates", self.max_updates, 1)
         check_choice("init", self.init, INITS)
         check_bool("fit_intercept", self.fit_intercept)
@@ -191,7 +192,7 @@ class PocketPerceptron(LinearPerceptron):
             return random.random_sample((k, p)), random.random_sample(k) * self.fit_intercept
         if p > _MAX_COLUMNS:
             raise ValueError(
-                f'init="least_squares" solves for {p} columns at once, but is made for {_MAX_COLUMNS}: use "zeros".'
+                f'init="least_squares" is limited to {_MAX_COLUMNS} columns, but X has {p}. Use init="zeros".'
             )
 
         def signs(block: Block) -> Block:
@@ -207,7 +208,7 @@ class PocketPerceptron(LinearPerceptron):
         if wrong == 0:
             return f"the weights after update {search.best.update} make no errors"
         errors = f"{wrong} error{'s' * (wrong != 1)}"
-        pocket = f"the pocket holds the weights after update {search.best.update}, with {errors}"
+        pocket = f"the pocket contains the weights after update {search.best.update}, with {errors}"
         if search.updates >= self.max_updates:
             return f"max_updates={self.max_updates} reached; {pocket}"
         return f"pass {self.n_passes_} made no mistake; {pocket}"

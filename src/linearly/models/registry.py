@@ -24,6 +24,8 @@ class Entry(NamedTuple):
 MODELS = {
     "linear": Entry("LinearRegression", "linear regression", False),
     "ridge": Entry("RidgeCV", "ridge regression", False),
+    "lasso": Entry("ElasticNetCV", "lasso regression", False),
+    "elastic-net": Entry("ElasticNetCV", "elastic net regression", False),
     "logistic": Entry("LogisticRegression", "logistic regression", True, True),
     "lda": Entry("LinearDiscriminantAnalysis", "linear discriminant analysis", True),
     "qda": Entry("QuadraticDiscriminantAnalysis", "quadratic discriminant analysis", True),
@@ -35,7 +37,16 @@ MODELS = {
     "averaged": Entry("AveragedPerceptron", "averaged perceptron", True, True),
 }
 
-WORDS = {entry.name: entry.words for entry in MODELS.values()}
+WITH_GIVEN_ALPHA = {
+    "ridge": MODELS["linear"],
+    "lasso": Entry("ElasticNet", "lasso regression", False),
+    "elastic-net": Entry("ElasticNet", "elastic net regression", False),
+}
+"""The estimators of models that choose `alpha` by cross-validation, if it is given instead."""
+
+_MIXES = (0.1, 0.5, 0.7, 0.9, 0.95, 0.99, 1.0)  # l1_ratio of an elastic net to try, as in the examples of glmnet
+
+WORDS = {entry.name: entry.words for entry in (*WITH_GIVEN_ALPHA.values(), *MODELS.values())}
 """The name of each estimator in words, by the name of its class."""
 
 
@@ -45,11 +56,17 @@ def classifies(model: str) -> bool:
 
 
 def estimator_of(model: str, params: dict[str, Any]) -> Any:
-    """Return an unfitted estimator; "ridge" with an `alpha` is a linear model, without one `alpha` is chosen."""
-    entry = MODELS["linear"] if model == "ridge" and "alpha" in params else MODELS[model]
+    """Return an unfitted estimator; penalised regressions choose `alpha` unless it is given."""
+    entry = MODELS[model]
+    if model == "lasso" and "l1_ratio" in params:
+        raise ValueError("Model 'lasso' has no parameter 'l1_ratio': its l1_ratio is 1. Use model 'elastic-net'.")
+    if "alpha" in params and model in WITH_GIVEN_ALPHA:
+        entry = WITH_GIVEN_ALPHA[model]
+    if model == "elastic-net":
+        params = {"l1_ratio": 0.5 if "alpha" in params else _MIXES} | params
     estimator_class = getattr(importlib.import_module(entry.module), entry.name)
     known = estimator_class._get_param_names()
     for name in params:
         if name not in known:
-            raise ValueError(f"Model {model!r} has no parameter {name!r}; it has {', '.join(known)}.")
+            raise ValueError(f"Model {model!r} has no parameter {name!r}. Choose one of {', '.join(known)}.")
     return estimator_class(**params)

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from linearly import kernels
+from linearly.algorithm.logistic.objective import append_column
 from linearly.dataset.rows.array_checks import as_array
 from linearly.dataset.rows.block import Block, check_finite
-from linearly.dataset.rows.reduce import single_threaded_blas_unless_small
+from linearly.dataset.rows.column_matrix import taking_columns
+from linearly.kernels.blas_threads import single_threaded_blas_unless_small
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense, drop_low_part, is_sparse
-from linearly.models.base import Array, EstimatorMixin, check_fitted, map_rows, prediction_rows
+from linearly.models.base import EstimatorMixin, check_fitted, map_rows, prediction_rows
 from linearly.models.label_encoding import accuracy
 from linearly.models.overflow_safe_scores import linear_scores
+from linearly.models.sklearn_bases import Classifier
 
 _MAX_ROWS_AT_ONCE = 256  # rows that are scored without being cut into blocks
 
 
-class LabelClassifier(EstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LabelClassifier(EstimatorMixin, Classifier):
     """A classifier whose `score` is the accuracy of its labels."""
 
     classes_: NDArray[Any]
@@ -33,6 +36,8 @@ class LabelClassifier(EstimatorMixin, ClassifierMixin, BaseEstimator):  # type: 
 
 class ScoreClassifier(LabelClassifier):
     """A classifier that predicts the class with the highest score."""
+
+    _linear_in_columns: ClassVar[bool] = False  # whether scores take a `ColumnMatrix`
 
     def scores(self, X: Array) -> Array:
         """Return the scores of all classes, n × K, for a matrix of numbers."""
@@ -49,7 +54,7 @@ class ScoreClassifier(LabelClassifier):
         Returns
         -------
         ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes
-            One score per class; for two classes the score of ``classes_[1]`` minus that of ``classes_[0]``.
+            One score per class. For two classes, the score of ``classes_[1]`` minus that of ``classes_[0]``.
         """
         scores = self._all_scores(X)
         with np.errstate(over="ignore"):
@@ -66,7 +71,7 @@ class ScoreClassifier(LabelClassifier):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Labels. Of equal scores the first class is predicted, and the second if there are two classes.
+            Labels. If scores are equal, the first class is predicted, or the second one if there are two classes.
         """
         scores = self._all_scores(X)
         if len(self.classes_) == 2:
@@ -91,7 +96,7 @@ class ScoreClassifier(LabelClassifier):
                     return result
 
         def f_of_finite(block: Block) -> Array:
-            matrix = drop_low_part(block.X)
+            matrix = features_of(block)
             with np.errstate(invalid="ignore", over="ignore"):
                 part = f(matrix)
                 if not np.isfinite(part.sum()):
@@ -99,11 +104,18 @@ class ScoreClassifier(LabelClassifier):
             return part
 
         rows = prediction_rows(self, X)
+        f_of_finite = taking_columns(f_of_finite) if self._linear_in_columns else f_of_finite
         return map_rows(rows, f_of_finite, cells_per_row=len(self.classes_), estimable=estimable)
 
     def _estimable(self) -> Callable[[Any], NDArray[np.bool_]] | None:
         """Return a function that says for which rows the fit determines the scores; None if it does for all."""
         return None
+
+
+def features_of(block: Block) -> Any:
+    """Return the features of a block, and its offset, if it has one, as the last column."""
+    matrix = drop_low_part(block.X)
+    return matrix if block.offset is None else append_column(matrix, block.offset)
 
 
 def is_multilabel(y: Any) -> bool:
@@ -117,13 +129,13 @@ def multilabel_targets(y: Any) -> NDArray[Any]:
     """Return a 2-D y of 0 and 1, one column per label; the error for other values names row and column."""
     Y = as_array(dense(y), "y")
     if Y.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: y is {Y.dtype}. A 2-D y must hold 0 and 1 only.")
+        raise ValueError(f"Complex data not supported: y is {Y.dtype}. Pass a 2-D y of 0 and 1 only.")
     bad = np.argwhere((Y != 0) & (Y != 1))
     if len(bad):
         i, j = map(int, bad[0])
         raise ValueError(
-            f"Unknown label type: a 2-D y must hold 0 and 1 only, one column a label (multilabel); row {i}, column {j} "
-            f"holds {Y[i, j]!r}."
+            f"Unknown label type: row {i}, column {j} of a 2-D y is {Y[i, j]!r}. A 2-D y must contain only 0 and 1, "
+            "one column per label (multilabel)."
         )
     return np.asarray(Y)
 
@@ -153,7 +165,7 @@ def element_aligned(X: NDArray[Any]) -> NDArray[Any]:
 
 
 def log_softmax(scores: Array) -> Array:
-    """Return the logarithms of `softmax`, accurate also where the probabilities underflow."""
+    """Return the logarithms of `softmax`, accurate even if the probabilities underflow."""
     L = _minus_largest(scores)
     L -= np.log(np.exp(L).sum(axis=0))
     return L.T

@@ -8,7 +8,7 @@ import numpy as np
 
 from linearly.dataset.rows.block import InMemoryRows, Rows
 from linearly.exceptions import UncenteredColumnsWarning, warn_at_caller
-from linearly.models.base import list_columns
+from linearly.models.base import describe_columns
 
 _MAX_MEAN_OVER_STD = 1e4  # beyond it, the bound on mistakes, (R/γ)², is 1e8 or more
 _N_ROWS = 1000  # rows that are checked
@@ -27,8 +27,8 @@ def warn_uncentered_columns(estimator: Any, rows: Rows) -> None:
         far = np.flatnonzero((std > 0) & (np.abs(mean) > _MAX_MEAN_OVER_STD * std)).tolist()
     if far:
         warn_at_caller(
-            f"{list_columns(estimator, far)}: far from zero for what it varies (about {mean[far[0]]:.3g} ± "
-            f"{std[far[0]]:.1g}), and a perceptron learns such columns slowly or not at all. Subtract the mean of each "
-            "from it.",
+            f"{describe_columns(estimator, far)} far from zero compared with the standard deviation (about "
+            f"{mean[far[0]]:.3g} ± {std[far[0]]:.1g}), so a perceptron learns slowly. Subtract the mean of each "
+            "such column.",
             UncenteredColumnsWarning,
         )

@@ -10,8 +10,8 @@ import numpy as np
 from linearly.algorithm.perceptron.error_counts import predicted_codes
 from linearly.algorithm.perceptron.mistake_log import MistakeLog
 from linearly.dataset.rows.block import Block, Rows, check_finite
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import is_sparse
-from linearly.models.base import Array
 from linearly.models.online_perceptron import OnlinePerceptron
 from linearly.models.parameter_checks import check_choice
 
@@ -20,40 +20,42 @@ _MAX_PRODUCTS = 1e11  # of a vote over the training rows; beyond it, there is no
 
 
 class VotedPerceptron(OnlinePerceptron):
-    """All weights of a perceptron's training vote, each with the number of rows it survived.
+    """The voted perceptron: a vote of the weights after each training row.
 
     Parameters
     ----------
     max_passes : int, default=10
         Largest number of passes over the rows.
     tolerance : int, default=0
-        Largest number of mistakes of the last pass.
+        Stop after a pass with at most this many mistakes.
     fit_intercept : bool, default=True
-        Whether there is a constant term b; it is updated like the weight of a feature that is always 1.
+        If True, the model has a constant term b. It is updated like the weight of a feature that is always 1.
     weighting : {"survival", "uniform"}, default="survival"
-        Whether votes count the rows that their weights survived, or all the same.
+        A vote counts once per row that its weights classified correctly ("survival"), or all votes count equally.
     shuffle : bool, default=False
-        Whether each pass takes the rows of an array or sparse matrix in a new random order. Rows sorted by class are
-        learnt badly otherwise.
+        If True, each pass takes the rows of an array or sparse matrix in a new random order. Without it, rows
+        sorted by class train poorly.
     random_state : int, RandomState or None, default=None
-        Seed of `shuffle`.
+        Seed for `shuffle`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels in order; for two classes, the second is y = +1.
     n_passes_ : int
-        Number of passes of the training.
+        Number of training passes.
     n_updates_ : int
         Number of updates, which are the mistakes of all passes.
     mistakes_per_pass_ : list of int
-        Mistakes of each pass, counted while the weights change.
+        Mistakes in each pass, counted while the weights change.
     training_error_ : float
-        Share of the training rows that the vote gets wrong; NaN if it would take more than 1e11 products.
+        Share of the training rows that the vote misclassifies. NaN if it would take more than 1e11 products.
     stop_reason_ : str
-        Why the training stopped.
+        Why training stopped.
     mistake_log_ : MistakeLog
-        Mistakes in order with the rows they were made on: the model.
+        Mistakes in order, with their rows. They constitute the model.
+    training_ : Training
+        Training state, from which `partial_fit` continues.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -70,12 +72,12 @@ class VotedPerceptron(OnlinePerceptron):
         Model       sign(sum of c_k sign(b_k + x'w_k)), sign(0) = +1     (K classes: the most votes)
         Objective   no row with y(b + x'w) <= 0
         Summary     the mistake log
-        Optimizer   `Perceptron`; c_k is the number of rows that w_k survived
+        Optimizer   `Perceptron`; c_k is the number of rows that w_k classified correctly
         Passes      n_passes_, at most max_passes, and 1 for the training error
 
-    This is not a linear classifier, so there is no ``coef_``. The weights after each mistake are sums over the mistake
-    log. So the log and its rows are kept instead of all weights, and a prediction costs one product with every
-    mistaken row. Rows on Dask and Spark are fetched in order, one partition at a time.
+    This is not a linear classifier, so it has no ``coef_``. The weights after each mistake are sums over the mistake
+    log. Therefore the log and its rows are kept instead of all weights. A prediction costs one product with every
+    misclassified row. Rows on Dask and Spark are fetched in order, one partition at a time.
 
     References
     ----------
@@ -90,7 +92,7 @@ class VotedPerceptron(OnlinePerceptron):
     array([0.])
     """
 
-    _fitted_attributes: ClassVar[tuple[str, ...]] = ("_training", "_log")
+    _fitted_attributes: ClassVar[tuple[str, ...]] = ("training_", "_log")
     max_log_bytes = math.inf
     is_its_log = True
 
@@ -111,17 +113,17 @@ class VotedPerceptron(OnlinePerceptron):
 
     @property
     def mistake_log_(self) -> MistakeLog:
-        """Mistakes of the training in order, with the mistaken rows: the model."""
+        """Training mistakes in order, with their rows. They constitute the model."""
         if "_log" not in self.__dict__:
             self._log = super().mistake_log_
         return self._log
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_choice("weighting", self.weighting, WEIGHTINGS)
 
-    def _set_fitted_attributes(self) -> None:
-        super()._set_fitted_attributes()
+    def set_fitted_attributes(self) -> None:
+        super().set_fitted_attributes()
         self.__dict__.pop("_log", None)
 
     def _scores_of(self, block: Block) -> Array:

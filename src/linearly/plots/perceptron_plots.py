@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from linearly.inference.unwrap import unwrap_estimator
+from linearly.models.base import check_fitted
 from linearly.plots import style
 from linearly.plots.classifier_plots import plot_regions
 from linearly.plots.style import BLUE, GREEN, GREY, VERMILION
@@ -34,7 +34,7 @@ def plot_boundary(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> 
     Returns
     -------
     matplotlib Axes
-        The axes; their title says how many rows are on the wrong side.
+        The axes. The title reports how many rows are on the wrong side.
 
     See Also
     --------
@@ -44,7 +44,7 @@ def plot_boundary(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> 
 
 
 def plot_mistakes(model: Any, ax: Axes | None = None) -> Axes:
-    """Plot the mistakes of each pass of a perceptron.
+    """Plot the number of mistakes in each pass of a perceptron.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def plot_mistakes(model: Any, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        The axes; their title says whether the mistakes ended.
+        The axes; their title reports whether the mistakes ended.
 
     Raises
     ------
@@ -64,9 +64,9 @@ def plot_mistakes(model: Any, ax: Axes | None = None) -> Axes:
         If the model is not a perceptron.
     """
     model = unwrap_estimator(model)
-    check_is_fitted(model)
+    check_fitted(model)
     if not hasattr(model, "mistakes_per_pass_"):
-        raise TypeError(f"{type(model).__name__} makes no passes of mistakes: plot_mistakes is for perceptrons.")
+        raise TypeError(f"{type(model).__name__} does not count mistakes per pass. Fit a perceptron.")
     return draw_mistakes(style.axes(ax), type(model).__name__, model.mistakes_per_pass_)
 
 
@@ -83,7 +83,7 @@ def plot_pocket_errors(model: Any, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        The axes; their title says how many errors the pocket has.
+        The axes. The title contains the number of errors of the weights in the pocket.
 
     Raises
     ------
@@ -91,9 +91,9 @@ def plot_pocket_errors(model: Any, ax: Axes | None = None) -> Axes:
         If the model has no pocket.
     """
     model = unwrap_estimator(model)
-    check_is_fitted(model)
+    check_fitted(model)
     if not hasattr(model, "error_history_"):
-        raise ValueError(f"{type(model).__name__} has no pocket: plot_pocket_errors is for PocketPerceptron.")
+        raise ValueError(f"{type(model).__name__} has no pocket. Fit a PocketPerceptron.")
     errors = np.asarray(model.error_history_)
     return draw_pocket(style.axes(ax), type(model).__name__, np.arange(len(errors)), errors, int(model.best_update_))
 
@@ -122,9 +122,8 @@ def draw_pocket(ax: Axes, name: str, updates: Any, errors: Any, best: int) -> Ax
     ax.step(updates, pocket, where="post", color=BLUE, linewidth=2.0, label="in the pocket")
     kept = errors[np.searchsorted(updates, best)]
     ax.plot([best], [kept], marker="o", markersize=8, color=VERMILION, linestyle="", label=f"kept: update {best}")
-    # A third of the height is left for the legend.
-    ax.set(xlim=(0, max(float(updates[-1]), 1.0)), ylim=(0, max(1.0, 1.35 * float(errors.max()))))
+    ax.set(xlim=(0, max(float(updates[-1]), 1.0)), ylim=(0, max(1.0, 1.08 * float(errors.max()))))
     style.integer_ticks(ax)
-    style.legend(ax, loc="upper right")
+    style.legend(ax)
     message = f"{name}: {style.count(int(pocket[-1]), 'error')} in the pocket, first after update {best}"
     return style.frame(ax, message, "updates", "errors on all rows")

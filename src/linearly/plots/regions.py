@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from linearly.dataset.design.design import DesignRows
 from linearly.dataset.design.terms import Category, Numeric, Term
@@ -16,8 +15,9 @@ from linearly.dataset.rows.block import ROW, as_frame, names_of
 from linearly.dataset.sources import read_as
 from linearly.evaluation.targets import codes
 from linearly.inference.unwrap import unwrap_estimator, unwrap_model
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense
-from linearly.models.base import column_names
+from linearly.models.base import check_fitted, column_names
 from linearly.models.label_encoding import checked_labels
 from linearly.plots import style
 from linearly.plots.style import BLACK, VERMILION
@@ -25,8 +25,6 @@ from linearly.table import to_python_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Array = NDArray[np.float64]
 
 _GRID = 300  # points per side at which the model predicts
 _MAX_POINTS = 5000  # drawn per class: more would only hide each other
@@ -60,7 +58,7 @@ class Plane(NamedTuple):
             points, actual, labels = _estimator_points(model, X, y)
             names, title = (names_of(X) or column_names(model)) if names is None else names, type(model).__name__
         if len(names) != 2:
-            raise ValueError(f"names must be two, one for each feature, not {len(names)}.")
+            raise ValueError(f"names has {len(names)} entries. Pass two, one per feature.")
         plane = Plane(model, points, actual, actual, labels, tuple(map(str, names)), X, points, title)
         return plane._replace(predicted=plane.predict_codes(*points.T))
 
@@ -79,7 +77,7 @@ class Plane(NamedTuple):
         return first, second
 
     def to_input(self, first: Array, second: Array) -> Any:
-        """Return two columns as the model takes them: in a table if it was fitted to one."""
+        """Return two columns in the form that the model accepts: a table if it was fitted to one."""
         if unwrap_estimator(self.model) is not self.model:
             return dict(zip(self.model.design.features, (first.ravel(), second.ravel()), strict=True))
         columns = np.column_stack([first.ravel(), second.ravel()])
@@ -124,35 +122,36 @@ class Plane(NamedTuple):
 
 def _estimator_points(model: Any, X: Any, y: Any) -> tuple[Array, NDArray[np.intp], list[Any]]:
     """Return the points, the indices of their classes, and the labels of an estimator of two features."""
-    check_is_fitted(model)
+    check_fitted(model)
     points = np.asarray(dense(X), dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 2:
         shape = f"{points.shape[1]} features" if points.ndim == 2 else f"the shape {points.shape}"
-        raise ValueError(f"The picture has two features; X has {shape}. Fit the model on two of them to draw it.")
+        raise ValueError(f"The plot needs two features, but X has {shape}. Fit the model on two columns.")
     if model.n_features_in_ != 2:
-        raise ValueError(f"The picture has two features; the model was fitted on {model.n_features_in_}.")
+        raise ValueError(
+            f"The plot needs two features, but the model was fitted on {model.n_features_in_}. Fit it on two."
+        )
     classes = getattr(model, "classes_", None)
     if classes is None or isinstance(classes, list):
-        raise TypeError("The picture is for a classifier, one label a row.")
+        raise TypeError("The plot needs a classifier with one label per row. Fit another model.")
     labels = [to_python_value(label) for label in classes]
     truth = checked_labels(y)
     if len(points) != len(truth):
-        raise ValueError(f"X has {len(points)} rows, y has {len(truth)} labels.")
+        raise ValueError(f"X has {len(points)} rows, but y has {len(truth)} labels. Pass one label per row.")
     return points, codes(truth, labels, "y", ROW), labels
 
 
 def _model_points(model: Any, data: Any, y: Any) -> tuple[Array, NDArray[np.intp], list[Any]]:
     """Return the same for a `Model`: the two columns that it reads, whatever its terms make of them."""
     if not model.classes:
-        raise TypeError("The picture is for a classifier, one label a row.")
+        raise TypeError("The plot needs a classifier with one label per row. Fit another model.")
     columns = model.design.features
     if len(columns) != 2:
-        raise ValueError(
-            f"The picture has two features; the model reads {len(columns)}. Fit it on two of them to draw it."
-        )
+        raise ValueError(f"The plot needs two features, but the model uses {len(columns)}. Fit it on two columns.")
     if any(isinstance(factor, Category) for term in model.design.terms for factor in term.factors):
         raise ValueError(
-            f"The picture is of two columns of numbers, and one of {columns[0]!r} and {columns[1]!r} is not."
+            f"The plot needs two numeric columns, but {columns[0]!r} or {columns[1]!r} is not numeric. "
+            "Fit two numeric columns."
         )
     design = replace(model.design, terms=tuple(Term((Numeric(name),)) for name in columns), weight=None)
     rows = DesignRows(read_as(data, design), design)
@@ -163,7 +162,7 @@ def _model_points(model: Any, data: Any, y: Any) -> tuple[Array, NDArray[np.intp
 
 
 def draw_classes(ax: Axes, plane: Plane) -> Axes:
-    """Draw regions and rows, ring the rows on the wrong side, and say how many they are."""
+    """Draw regions and rows, ring the rows on the wrong side, and put their number in the title."""
     draw_regions(ax, plane, alpha=0.16)
     draw_points(ax, plane)
     wrong = np.flatnonzero(plane.predicted != plane.actual)

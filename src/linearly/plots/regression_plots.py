@@ -6,35 +6,39 @@ Every function draws on the axes it is given, or on new ones, and returns them. 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from linearly.inference.normality import anderson_darling
-from linearly.inference.tidy import augment
+from linearly.inference.augment import augment
+from linearly.inference.normality import evenly_spaced, normality_verdict
+from linearly.inference.residual_patterns import curvature_test
 from linearly.inference.unwrap import unwrap_estimator
-from linearly.plots import style
+from linearly.kernels.double_double import Array
+from linearly.plots import outliers, style
 from linearly.plots.style import BLACK, BLUE, GREY, ORANGE, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
-
 SIZE = (5.4, 4.1)
 STRONG = 0.5  # Cook's distance from which on a row changes the fit
 _MAX_DRAWN = 5000
-_MIN_T = 3.0  # standard errors from which on a bend or a trend is called one
+_MIN_T = 3.0  # standard errors from which on a trend is called one
+_LEVEL = 0.05  # of the tests in titles
+_MIN_TESTED = 12  # rows
 _MIN_BEYOND = 0.5  # standard deviations by which an end of heavy tails is off the line
 _N_NUMBERED = 3  # rows that get their number
+_MEET = 0.2  # of the height: contours of Cook's distance that end lower have no room for their names there
 
 
 def plot_residuals(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
     """Plot residuals against fitted values.
 
-    A trend that bends is evidence against a straight line.
+    A curve is evidence against a linear effect.
 
     Parameters
     ----------
@@ -47,15 +51,15 @@ def plot_residuals(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sa
     ax : matplotlib Axes, optional
         Axes to draw on; new ones by default.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights of the fit, if it had any.
+        Weights used in the fit, if any.
 
     Returns
     -------
     matplotlib Axes
-        The axes; their title says whether the residuals bend.
+        The axes. The title reports whether the residuals follow a curve.
     """
     rows = augment(model, X, y, sample_weight)
-    return draw_residuals(ax, rows["fitted"], rows["residual"])
+    return draw_residuals(ax, rows["fitted"], rows["residual"], np.arange(len(rows)))
 
 
 def plot_qq(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
@@ -74,14 +78,15 @@ def plot_qq(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_we
     ax : matplotlib Axes, optional
         Axes to draw on; new ones by default.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights of the fit, if it had any.
+        Weights used in the fit, if any.
 
     Returns
     -------
     matplotlib Axes
-        The axes; their title says how the residuals differ from normal ones.
+        The axes. The title reports how the residuals differ from normal residuals.
     """
-    return draw_qq(ax, augment(model, X, y, sample_weight)["standardized_residual"])
+    standardized = augment(model, X, y, sample_weight)["standardized_residual"]
+    return draw_qq(ax, standardized, np.arange(len(standardized)))
 
 
 def plot_scale_location(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
@@ -100,15 +105,15 @@ def plot_scale_location(model: Any, X: Any, y: Any = None, ax: Axes | None = Non
     ax : matplotlib Axes, optional
         Axes to draw on; new ones by default.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights of the fit, if it had any.
+        Weights used in the fit, if any.
 
     Returns
     -------
     matplotlib Axes
-        The axes; their title says whether the spread changes.
+        The axes; their title reports whether the spread changes.
     """
     rows = augment(model, X, y, sample_weight)
-    return draw_scale_location(ax, rows["fitted"], rows["standardized_residual"])
+    return draw_scale_location(ax, rows["fitted"], rows["standardized_residual"], names=np.arange(len(rows)))
 
 
 def plot_leverage(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sample_weight: Any = None) -> Axes:
@@ -127,12 +132,12 @@ def plot_leverage(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sam
     ax : matplotlib Axes, optional
         Axes to draw on; new ones by default.
     sample_weight : array-like of shape (n_rows,), optional
-        Weights of the fit, if it had any.
+        Weights used in the fit, if any.
 
     Returns
     -------
     matplotlib Axes
-        The axes; their title says how many rows change the fit.
+        The axes. The title reports how many rows change the fit.
     """
     rows = augment(model, X, y, sample_weight)
     solution = unwrap_estimator(model).solution_
@@ -141,37 +146,45 @@ def plot_leverage(model: Any, X: Any, y: Any = None, ax: Axes | None = None, sam
     return draw_leverage(ax, leverage, standardized, cooks, np.arange(len(rows)), k)
 
 
-def draw_residuals(ax: Axes | None, fitted: Array, residual: Array) -> Axes:
-    """Draw residuals against fitted values."""
+def draw_residuals(
+    ax: Axes | None, fitted: Array, residual: Array, names: Any = None, curved: bool | None = None
+) -> Axes:
+    """Draw residuals against fitted values; `curved` is the verdict of a test of all columns, if there was one."""
     ax = style.axes(ax, SIZE)
     ax.axhline(0, color=GREY, linewidth=1, linestyle=":")
-    _draw_dots(ax, fitted, residual)
+    _draw_dots(ax, fitted, residual, names)
     _draw_trend(ax, fitted, residual)
-    t = curvature_t(fitted, residual)
-    message = "No clear bend"
-    if not np.isfinite(t):
-        message = "Residuals against fitted values"
-    elif abs(t) > _MIN_T:
-        message = f"The residuals bend {'up' if t > 0 else 'down'} at both ends: a straight line misses something"
+    outliers.clip(ax, fitted, residual, names)
+    message = "Residuals against fitted values"
+    if curved is None and len(fitted) >= _MIN_TESTED and np.ptp(fitted) > 0 and np.ptp(residual) > 0:
+        line = np.column_stack([np.ones(len(fitted)), fitted])
+        p = curvature_test(residual, line, fitted[:, None], np.ones(len(fitted)), np.arange(len(fitted))).p_value
+        curved = bool(p <= _LEVEL)
+    if curved is not None:
+        message = "The residuals follow a curve" if curved else "No evidence of a curve along the fitted values"
     return style.frame(ax, message, "fitted value", "residual")
 
 
-def draw_qq(ax: Axes | None, standardized: Array) -> Axes:
-    """Draw quantiles of the residuals against those of the normal distribution."""
+def draw_qq(ax: Axes | None, standardized: Array, names: Any = None) -> Axes:
+    """Draw quantiles of the residuals against normal quantiles."""
     ax = style.axes(ax, SIZE)
-    values = np.sort(standardized[np.isfinite(standardized)])
+    order = np.argsort(standardized, kind="stable")[: int(np.isfinite(standardized).sum())]
+    values = standardized[order]
+    names = None if names is None else np.asarray(names)[order]
     n = len(values)
     expected = ndtri((np.arange(1, n + 1) - 0.5) / max(n, 1))
     reach = 1.08 * max(float(np.abs(expected).max(initial=1.0)), 1.0)
     ax.plot([-reach, reach], [-reach, reach], color=GREY, linewidth=1, linestyle=":")
-    _draw_dots(ax, expected, values)
-    p = anderson_darling(values).p_value if n >= 8 and np.ptp(values) > 0 else np.nan
-    message = "Residuals against normal ones"
+    _draw_dots(ax, expected, values, names)
+    outliers.clip(ax, expected, values, names, sides="y")
+    verdict = normality_verdict(values[evenly_spaced(n)]) if n and np.ptp(values) > 0 else None
+    p = np.nan if verdict is None else verdict.p_value
+    message = "Residuals against normal quantiles"
     if p >= 0.05:
         message = "Close to the line: no evidence against normal residuals"
     elif np.isfinite(p):
         message = f"Off the line: the residuals {_shape_of(values, expected)}"
-    return style.frame(ax, message, "what a normal residual would be", "standardised residual")
+    return style.frame(ax, message, "normal quantile", "standardised residual")
 
 
 def _shape_of(values: Array, expected: Array) -> str:
@@ -181,19 +194,20 @@ def _shape_of(values: Array, expected: Array) -> str:
     # A few outliers make any skewness: residuals lean only if one end falls short of the line.
     if min(expected[0] - values[0], values[-1] - expected[-1]) > _MIN_BEYOND:
         return "have heavy tails"
-    return "lean to one side" if abs(skew) > 0.7 else "have heavy tails" if tails > 3.5 else "are not normal"
+    return "are skewed" if abs(skew) > 0.7 else "have heavy tails" if tails > 3.5 else "are not normal"
 
 
 def draw_scale_location(
-    ax: Axes | None, fitted: Array, standardized: Array, test: tuple[str, float] | None = None
+    ax: Axes | None, fitted: Array, standardized: Array, test: tuple[str, float] | None = None, names: Any = None
 ) -> Axes:
     """Draw the root of the size of residuals; `test` is the name and the p-value of a test of equal variance."""
     ax = style.axes(ax, SIZE)
     known = np.isfinite(standardized)
     fitted, size = fitted[known], np.sqrt(np.abs(standardized[known]))
-    _draw_dots(ax, fitted, size)
+    names = None if names is None else np.asarray(names)[known]
+    _draw_dots(ax, fitted, size, names)
     _draw_trend(ax, fitted, size)
-    t = _polynomial_t(fitted, size, 1)
+    t = _slope_t(fitted, size)
     message = "No clear change of the spread"
     if not np.isfinite(t):
         message = "Size of residuals against fitted values"
@@ -202,6 +216,8 @@ def draw_scale_location(
         if test is not None and test[1] >= 0.05:
             message = f"The spread seems to {'grow' if t > 0 else 'fall'}, but {test[0]} finds no change"
     ax.set_ylim(bottom=0)
+    if outliers.clip(ax, fitted, size, names):
+        ax.set_ylim(bottom=0)
     return style.frame(ax, message, "fitted value", "√|standardised residual|")
 
 
@@ -213,20 +229,22 @@ def draw_leverage(
     known = np.isfinite(standardized) & np.isfinite(leverage)
     leverage, standardized, cooks, number = leverage[known], standardized[known], cooks[known], number[known]
     ax.axhline(0, color=GREY, linewidth=1, linestyle=":")
-    _draw_dots(ax, leverage, standardized)
+    _draw_dots(ax, leverage, standardized, number)
     right, top = _reach(leverage, standardized)
     for distance, along, edge in cook_lines(leverage, standardized, k):
         for sign in (1, -1):
             ax.plot(along, sign * edge, color=VERMILION, linewidth=1, linestyle="--" if distance < 1 else "-")
-        ax.text(
-            along[-1], min(edge[-1], top), f" {distance:g}", color=BLACK, fontsize=style.SMALL, va="center",
-            clip_on=False,
-        )  # fmt: skip
-    worst = np.argsort(-cooks, kind="stable")[:_N_NUMBERED]
-    places = {i: (float(leverage[i] / right), float((standardized[i] / top + 1) / 2)) for i in worst.tolist()}
+        # Named where they leave the plot; those that meet at a leverage of 1, where they enter it.
+        enters = edge[-1] < _MEET * top
+        x, y = (along[np.argmax(edge < top)], top) if enters else (along[-1], min(edge[-1], top))
+        aligned = "top" if enters else "center"
+        ax.text(x, y, f" {distance:g}", color=BLACK, fontsize=style.SMALL, va=aligned, clip_on=False)
+    inside = (leverage <= right) & (np.abs(standardized) <= top)
+    worst = [i for i in np.argsort(-cooks, kind="stable")[:_N_NUMBERED].tolist() if inside[i]]
+    places = {i: (float(leverage[i] / right), float((standardized[i] / top + 1) / 2)) for i in worst}
     taken = [(x - 0.013, y - 0.015, x + 0.013, y + 0.015) for x, y in places.values()]  # by the rings themselves
     for i, place in places.items():
-        point, name = (leverage[i], standardized[i]), str(number[i])
+        point, name = (leverage[i], standardized[i]), re.sub(r"^(?:row|line) (?=\d+$)", "", str(number[i]))
         colour = VERMILION if cooks[i] > STRONG else BLUE
         ax.plot(*point, marker="o", markersize=7, linestyle="", markerfacecolor="none", color=colour)
         offset = _free_offset(place, name, taken)
@@ -235,10 +253,12 @@ def draw_leverage(
             ha="left" if offset[0] > 0 else "right",
         )  # fmt: skip
     ax.set(xlim=(0, right), ylim=(-top, top))
+    outliers.mark_outside(ax, leverage, standardized, number)
     n_strong = int((cooks > STRONG).sum())
-    message = "No row moves the fit on its own"
+    message = "No row has a large influence"
     if n_strong:
-        message = f"{style.count(n_strong, 'row alone moves', 'rows alone move')} the fit: beyond the dashed line"
+        largest = f"Cook's distance up to {style.number(float(np.nanmax(cooks)))}"
+        message = f"{style.count(n_strong, 'row has', 'rows have')} a large influence ({largest})"
     return style.frame(ax, message, "leverage", "standardised residual")
 
 
@@ -254,7 +274,10 @@ def cook_lines(leverage: Array, standardized: Array, k: int) -> list[tuple[float
 def _reach(leverage: Array, standardized: Array) -> tuple[float, float]:
     """Return the limits of the axes of leverage and of residuals."""
     known = np.isfinite(standardized) & np.isfinite(leverage)
-    return 1.12 * float(leverage[known].max(initial=0.02)), 1.25 * float(np.abs(standardized[known]).max(initial=2.0))
+    across, up = outliers.limits(leverage[known]), outliers.limits(standardized[known])
+    most = float(leverage[known].max(initial=0.02)) if across is None else across[1]
+    size = float(np.abs(standardized[known]).max(initial=2.0)) if up is None else max(map(abs, up))
+    return 1.12 * most, 1.25 * size
 
 
 def _free_offset(at: tuple[float, float], text: str, taken: list[tuple[float, float, float, float]]) -> tuple[int, int]:
@@ -272,9 +295,9 @@ def _free_offset(at: tuple[float, float], text: str, taken: list[tuple[float, fl
     return 6, 4
 
 
-def _draw_dots(ax: Axes, x: Array, y: Array) -> None:
+def _draw_dots(ax: Axes, x: Array, y: Array, names: Any = None) -> None:
     step = -(-len(x) // _MAX_DRAWN) or 1
-    style.dots(ax, x[::step], y[::step])
+    style.dots(ax, x[::step], y[::step], names=None if names is None else names[::step])
 
 
 def _draw_trend(ax: Axes, x: Array, y: Array) -> None:
@@ -286,20 +309,15 @@ def _draw_trend(ax: Axes, x: Array, y: Array) -> None:
     ax.plot([x[g].mean() for g in groups], [y[g].mean() for g in groups], color=ORANGE, linewidth=2)
 
 
-def curvature_t(x: Array, y: Array) -> float:
-    """Return how clearly y bends with x: the t statistic of x² beside 1 and x."""
-    return _polynomial_t(x, y, 2)
-
-
-def _polynomial_t(x: Array, y: Array, degree: int) -> float:
-    """Return the t statistic of the highest power of x in a polynomial fit; NaN if it is not determined."""
+def _slope_t(x: Array, y: Array) -> float:
+    """Return the t statistic of the slope of y on x; NaN if it is not determined."""
     spread = float(x.std()) if len(x) else 0.0
     if len(x) < 8 or spread == 0:
         return float("nan")
-    Q, R = np.linalg.qr(((x - x.mean()) / spread)[:, None] ** np.arange(degree + 1))
+    Q, R = np.linalg.qr(((x - x.mean()) / spread)[:, None] ** np.arange(2))
     c = Q.T @ y
     rss = float(((y - Q @ c) ** 2).sum())
     if abs(R[-1, -1]) < 1e-9 * len(y) ** 0.5 or rss <= 0:
         return float("nan")
     # R is triangular: the last coefficient is c / r, its standard error σ / |r|.
-    return float(c[-1] / R[-1, -1] / (np.sqrt(rss / (len(y) - degree - 1)) / abs(R[-1, -1])))
+    return float(c[-1] / R[-1, -1] / (np.sqrt(rss / (len(y) - 2)) / abs(R[-1, -1])))

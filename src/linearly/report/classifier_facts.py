@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.separability.budget import is_affordable
 from linearly.algorithm.separability.decide import separability
 from linearly.algorithm.separability.error_floor import error_floor
-from linearly.dataset.rows.block import Block, Rows
-from linearly.evaluation.evaluate import Evaluation, evaluate
+from linearly.dataset.rows.block import Block, Rows, SingleBlockRows, row_weights
+from linearly.evaluation.cross_validate import fit_folds_if_affordable
+from linearly.evaluation.evaluate import Evaluation, evaluate_rows
+from linearly.evaluation.held_out_tests import classifier_tests
 from linearly.exceptions import CovarianceNotAvailableError
+from linearly.findings.classification_facts import classification_facts
+from linearly.findings.repeated_rows import share_repeated_labels
+from linearly.findings.row_sample import MAX_SHOWN, Array, Sample, random_keys, rows_table
+from linearly.inference.glance import glance
 from linearly.inference.likelihood import odds_ratios
-from linearly.inference.tidy import glance, tidy
-from linearly.kernels.double_double import to_float64
+from linearly.inference.standard_deviations import deviations_of
+from linearly.inference.tidy import tidy
 from linearly.kernels.matrices import dense_float64
+from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
 from linearly.models.logistic_regression import LogisticRegression
+from linearly.plots.projection_plots import project
 from linearly.plots.regions import Plane
 from linearly.report.page_parts import Facts
-from linearly.report.row_sample import MAX_SHOWN, Array, Sample, random_keys, rows_table
 from linearly.table import Table
 
 MAX_DRAWN = 600  # rows in the figure of two features
@@ -35,35 +42,54 @@ _MAX_COLUMNS = 100
 _MAX_DIMENSIONS = 120  # columns × rivals: 50 labels of 6 columns that overlap took minutes
 
 
-def classifier_facts(model: Any, rows: Rows, level: float, held_out: Rows | None = None) -> Facts:
-    """Return evaluation, coefficients, training, separability, and the regions of two features."""
+def classifier_facts(model: Any, rows: Rows, level: float, held_out: Rows | None = None, positive: Any = None) -> Facts:
+    """Return evaluation, coefficients, training, separability, and the regions of two features.
+
+    The evaluation is on the held-out rows, or else cross-validated if that is affordable, or else on the rows given.
+    """
     if getattr(model, "multilabel_", False):
-        raise ValueError("A report is about one label a row; fit each of the labels on its own.")
+        raise ValueError("Reports require a model with one label per row. Fit each label separately.")
     labels = list(map(str, model.classes_.tolist()))
-    fitted = evaluate(model, rows, level=level)
-    judged = fitted if held_out is None else evaluate(model, held_out, level=level)
+    fitted = evaluate_rows(model, rows, positive=positive, level=level)
+    if len(labels) == 2:
+        positive = fitted.labels[0]
+    judged, other = fitted, None
+    if held_out is not None:
+        judged = evaluate_rows(model, held_out, positive=positive, level=level)
+        other = {"n": judged.n, "tests": classifier_tests(judged)}
+    elif (folds := fit_folds_if_affordable(model, rows, fitted.n)) is not None:
+        judged = folds.evaluation(positive=positive, level=level)
+        other = {"n": judged.n, "folds": folds.folds.K, "tests": classifier_tests(judged, folds.test_widening)}
     with warnings.catch_warnings():  # outside of the threads: what is ignored in one of them is ignored in all
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         classes = rows.classes  # what goes to the blocks of a cluster must not hold the rows
         drawn = rows.reduce(lambda block: _draw_rows(model, block, classes))
         plane = _plane(model, drawn, rows.names) if model.n_features_in_ == 2 else None
+        projection = _projection(model, drawn) if plane is None else None
     sample = drawn.first(MAX_SHOWN).in_order()
     actual, predicted = ([labels[k] for k in column] for column in sample.values[:, :2].astype(int).T)
-    found: Facts = {
+    about = classification_facts(model, judged)
+    of_fit = held_out is None
+    found: Facts = about | {
         "kind": "classification",
         "n": fitted.n,
         "weighted": next(iter(rows)).weight is not None,
         "classes": labels,
-        "evaluation": _evaluation(judged),
-        "held_out": None if held_out is None else {"n": judged.n, "fitted": {"metrics": fitted.metrics}},
-        "baseline": _baseline(judged),
+        "evaluation": about["evaluation"]
+        | {
+            "roc": _thin_curve(judged.roc, "false_positive_rate", "true_positive_rate"),
+            "precision_recall": _thin_curve(judged.precision_recall, "recall", "precision"),
+        },
+        "repeated": share_repeated_labels(rows, model.classes_) if other and of_fit else 0.0,
+        "rows_of_fit": of_fit,
+        "held_out": None if other is None else other | {"fitted": {"metrics": fitted.metrics}},
         "rows": rows_table(sample, rows.names, y=actual, predicted=predicted, X=sample.values[:, 2:]),
         "coefficients": _coefficients(model),
-        "scales": _standard_deviations(rows) if model.n_features_in_ <= _MAX_COLUMNS else None,
+        "scales": deviations_of(rows) if model.n_features_in_ <= _MAX_COLUMNS else None,
         "training": _training(model),
-        "shrunk": _shrinkage(model, labels),
         "separability": _separability(model, rows, fitted),
         "plane": plane,
+        "projection": projection,
     }
     return found | _logistic(model, level) if isinstance(model, LogisticRegression) else found
 
@@ -77,22 +103,13 @@ def _draw_rows(model: Any, block: Block, classes: NDArray[Any] | None) -> Sample
         if not len(X):
             return np.empty((0, 2 + X.shape[1]))
         truth = y if classes is None else classes[y]
-        codes = [[index[label] for label in labels.tolist()] for labels in (truth, model.predict(X))]
+        given = X if block.offset is None else SingleBlockRows(replace(block.take(kept), y=None, weight=None))
+        codes = [[index[label] for label in labels.tolist()] for labels in (truth, model.predict(given))]
         return np.column_stack([*codes, X])
 
     keys = random_keys(block.global_index(np.arange(len(block))))
     keys = keys if block.weight is None else np.where(block.weight > 0, keys, np.inf)
     return Sample.of(MAX_DRAWN, keys, block, values)
-
-
-def _evaluation(evaluation: Evaluation) -> Facts:
-    names = ("kind", "n", "level", "metrics", "confusion", "per_class", "calibration", "notes")
-    return {
-        **{name: getattr(evaluation, name) for name in names},
-        "labels": list(map(str, evaluation.labels)),
-        "roc": _thin_curve(evaluation.roc, "false_positive_rate", "true_positive_rate"),
-        "precision_recall": _thin_curve(evaluation.precision_recall, "recall", "precision"),
-    }
 
 
 def _thin_curve(curve: Table | None, x: str, y: str) -> Facts | None:
@@ -111,15 +128,6 @@ def _thin_curve(curve: Table | None, x: str, y: str) -> Facts | None:
     return labels | {x: curve[x][chosen], y: curve[y][chosen]}
 
 
-def _baseline(evaluation: Evaluation) -> Facts:
-    """Return the most frequent label and its share: the accuracy of always predicting it."""
-    table = evaluation.confusion
-    assert table is not None
-    counts = np.column_stack([table[name] for name in table.columns[1:]]).sum(axis=1)
-    k = int(np.argmax(counts))
-    return {"label": str(evaluation.labels[k]), "share": float(counts[k] / counts.sum())}
-
-
 def _coefficients(model: Any) -> Facts | None:
     if not hasattr(model, "coef_") or isinstance(model, LogisticRegression):
         return None
@@ -131,22 +139,18 @@ def _coefficients(model: Any) -> Facts | None:
     }
 
 
-def _standard_deviations(rows: Rows) -> Array:
-    total = rows.reduce(lambda block: Gram.of(Block(dense_float64(block.X), None, block.weight)))
-    return np.asarray(total.centered_norms / np.sqrt(float(to_float64(total.weight))))
-
-
 def _logistic(model: LogisticRegression, level: float) -> Facts:
     found: Facts = {
         "statistics": glance(model).row(0),
         "reference": str(model.classes_[0] if len(model.classes_) == 2 else model.reference_),
         "alpha": float(model.alpha),
-        "separated": None if model.separation_ is None else model.separation_.verdict,
         "covariance": model.covariance,
     }
     try:
         terms = tidy(model, level=level)
     except CovarianceNotAvailableError:
+        return found
+    if model.selects:
         return found
     identified = np.isfinite(terms["std_error"])
     return found | {"terms": terms, "odds_ratios": odds_ratios(model, level=level), "identified": identified}
@@ -170,16 +174,6 @@ def _training(model: Any) -> Facts | None:
     return found | {"pocket": errors[shown], "updates_shown": shown, "best_update": int(model.best_update_)}
 
 
-def _shrinkage(model: Any, labels: list[str]) -> Facts | None:
-    """Return the shrinkage that a discriminant analysis chose on its own, and the labels that needed it."""
-    if not hasattr(model, "shrinkage_") or model.shrinkage:
-        return None
-    used = np.broadcast_to(model.shrinkage_, len(labels))
-    shrunk = [label for label, share in zip(labels, used, strict=True) if share > 0]
-    one_per_label = np.ndim(model.shrinkage_) > 0
-    return {"share": float(used.max()), "labels": shrunk if one_per_label else None} if shrunk else None
-
-
 def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> Facts | None:
     """Return the verdict with its proof if the rows are few enough to be searched."""
     n, p, n_rivals = evaluation.n, model.n_features_in_, len(evaluation.labels) - 1
@@ -196,7 +190,7 @@ def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> Facts | Non
     places = np.array([block.describe_row(i) for block in blocks for i in range(len(block))], dtype=object)
     weighted = any(block.weight is not None for block in blocks)
     if weighted:
-        present = np.concatenate([np.ones(len(b)) if b.weight is None else b.weight for b in blocks]) > 0
+        present = np.concatenate([row_weights(b) for b in blocks]) > 0
         X, y, places = X[present], y[present], places[present]
     if len(np.unique(y)) < 2:
         return None
@@ -233,6 +227,16 @@ def _separability(model: Any, rows: Rows, evaluation: Evaluation) -> Facts | Non
         "twins": len(shown) == 2 and np.array_equal(*X[shown]),
         "meeting_point": None if point is None else np.asarray(point),
     }
+
+
+def _projection(model: Any, drawn: Sample) -> Facts | None:
+    """Return a sample of rows along the directions in which a discriminant analysis separates the classes."""
+    if not isinstance(model, LinearDiscriminantAnalysis):
+        return None
+    values = drawn.in_order().values
+    actual, predicted = values[:, :2].T.astype(int)
+    found = project(model, values[:, 2:])
+    return None if found is None else found | {"actual": actual, "predicted": predicted}
 
 
 def _plane(model: Any, drawn: Sample, names: tuple[str, ...]) -> Facts:

@@ -6,30 +6,30 @@ sample, among the most influential rows, and in proofs.
 
 from __future__ import annotations
 
-import math
-from importlib import metadata
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
 from linearly.dataset.rows.block import Rows, is_rows
-from linearly.inference.tidy import check_level
+from linearly.findings.column_effects import column_effects
+from linearly.findings.regression_facts import regression_facts
 from linearly.inference.unwrap import unwrap_estimator
-from linearly.models.base import column_names
+from linearly.inference.wald_tests import check_level
+from linearly.installed import library_version
+from linearly.models.base import check_fitted, column_names
+from linearly.models.elastic_net_base import ElasticNetBase
 from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.report.classifier_facts import classifier_facts
 from linearly.report.page_parts import Facts
-from linearly.report.regression_facts import regression_facts
-from linearly.report.term_facts import level_columns, references, shared_terms
-from linearly.table import Table
+from linearly.report.question_facts import question_facts
+from linearly.report.sparse_facts import sparse_facts
+from linearly.report.term_facts import level_columns, references, shared_terms, term_groups
+from linearly.table import json_value
 
 
 def facts(
     model: Any, rows: Rows, *, level: float = 0.95, no_rows: bool = False, held_out: Rows | None = None,
-    training: bool | None = None,
+    training: bool | None = None, positive: Any = None,
 ) -> Facts:  # fmt: skip
-    """Return what a report says about a fitted `Model`, or a fitted estimator, and rows that have the target.
+    """Return the facts of a report on a fitted `Model` or estimator, and rows with the target.
 
     Parameters
     ----------
@@ -40,11 +40,13 @@ def facts(
     level : float, default=0.95
         Confidence level of all intervals.
     no_rows : bool, default=False
-        Whether to leave out every value of a single row.
+        If True, leave out every value of a single row.
     held_out : Rows, optional
         Rows with targets that were not part of the fit, on which the model is evaluated.
     training : bool, optional
-        Whether ``rows`` are those of the fit; None if unknown. A regression finds out by itself.
+        True if ``rows`` are those of the fit, None if unknown. A regression determines it.
+    positive : label, optional
+        Which of two labels precision and recall are about. By default, the one named at the fit, or else the rarer one.
 
     Returns
     -------
@@ -54,9 +56,9 @@ def facts(
     check_level(level)
     if not is_rows(rows):
         kind = type(rows).__name__
-        raise TypeError(f"facts needs Rows with targets, as model.design_rows(data) makes them, not {kind}.")
+        raise TypeError(f"facts requires Rows with targets, not {kind}. Make them with model.design_rows(data).")
     estimator = unwrap_estimator(model)
-    check_is_fitted(estimator)
+    check_fitted(estimator)
     design, names = getattr(model, "design", None), list(map(str, column_names(estimator)))
     features = names if design is None else list(map(str, design.features))
     found: Facts = {
@@ -64,6 +66,7 @@ def facts(
         "target": getattr(model, "target", "y"),
         "names": names,
         "levels": level_columns(design),
+        "groups": term_groups(design, names),
         "references": references(design),
         "shared": shared_terms(design, names),
         "p": int(estimator.n_features_in_),
@@ -74,55 +77,48 @@ def facts(
         "note": getattr(model, "note", ""),
         "formula": getattr(design, "formula", None),
         "passes": int(estimator.n_passes_) if hasattr(estimator, "n_passes_") else None,
-        "version": _version(),
+        "version": library_version(),
         "no_rows": bool(no_rows),
     }
     if isinstance(estimator, LeastSquaresBase):
         found |= regression_facts(estimator, rows, level, held_out)
+        determined = not found["aliased"] and not found["unidentified"] and found["constant"] is None
+        has_offset = getattr(design, "offset", None) is not None  # which an effect would have to hold fixed
+        is_drawn = determined and not has_offset and (design is not None or not found["shared"])
+        found["effects"] = column_effects(model, rows, level, no_rows=no_rows) if is_drawn else []
+    elif isinstance(estimator, ElasticNetBase):
+        found |= sparse_facts(estimator, rows, level, held_out)
     elif hasattr(estimator, "classes_"):
-        found |= classifier_facts(estimator, rows, level, held_out)
+        positive = getattr(model, "positive", None) if positive is None else positive
+        found |= classifier_facts(estimator, rows, level, held_out, positive)
         found["training_rows"] = training or held_out is not None
     else:
-        raise TypeError(f"A report is about a regression or a classifier of linearly, not {type(estimator).__name__}.")
+        raise TypeError(
+            f"Reports require a regression or a classifier, not {type(estimator).__name__}. Use summary() "
+            "and evaluate() instead."
+        )
+    found |= question_facts(model, level)
     found["n_dropped"] = int(getattr(rows, "n_dropped", 0) or getattr(model, "n_dropped", 0))
     if no_rows:
         _remove_rows(found)
-    result: Facts = to_json(found)
+    result: Facts = json_value(found)
     return result
 
 
 def _remove_rows(found: Facts) -> None:
     """Remove every value of a single row from facts."""
-    for name in ("sample", "rows", "plane"):
+    for name in ("sample", "rows", "plane", "projection"):
         if found.get(name):
             del found[name]
     # The point where the classes meet may be a row of both.
-    for name, values in (("influence", ("rows",)), ("separability", ("witness", "meeting_point"))):
+    for name, values in (
+        ("influence", ("rows",)),
+        ("exact_rows", ("place", "zero", "weight")),
+        ("separability", ("witness", "meeting_point")),
+    ):
         if found.get(name):
             found[name] = {key: value for key, value in found[name].items() if key not in values}
 
 
-def to_json(value: Any) -> Any:
-    """Return a value as Python's own numbers, strings, lists and dicts; a number that is not finite becomes None."""
-    if isinstance(value, Table):
-        return to_json(value.to_dict())
-    if isinstance(value, dict):
-        return {str(key): to_json(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_json(part) for part in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        return to_json(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
-
-
 def _short_value(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)[:200]
-
-
-def _version() -> str:
-    try:
-        return metadata.version("linearly")
-    except metadata.PackageNotFoundError:  # a source tree that was never installed
-        return "0+unknown"

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from linearly.formatting import format_number
-from linearly.plots.regression_plots import STRONG
+from linearly.findings.regression import INFLATED, STRONG, is_rejected, is_structural, regression_findings
+from linearly.formatting import MISSING, format_number
 from linearly.report import figures
+from linearly.report.effect_figures import effect_figures, equation, row_names
 from linearly.report.page_parts import (
-    NOTHING,
     Facts,
     Page,
     Part,
@@ -24,62 +24,97 @@ from linearly.report.page_parts import (
     format_p,
     grid,
     interval,
+    largest_first,
+    metrics_by_name,
     table,
     text,
 )
-from linearly.report.regression_findings import INFLATED, findings, good, is_rejected, is_structural, regression_texts
+from linearly.report.question_facts import questions_section
 from linearly.report.sections import computed_section, rows_section
 from linearly.report.texts import Texts
 
-PER_UNIT = "for one unit more of it"
+PER_UNIT = "per unit"
+_ROUNDING = 1e-12  # of an estimate: a smaller difference is a rounding error
 
 
 def regression_page(facts: Facts) -> Page:
     """Return the page of a regression."""
-    texts = regression_texts(facts)
-    sections = [
-        Section("coefficients", "What each column does", _coefficients(facts, texts)),
-        Section("fit", "How well it fits", _fit(facts, texts)),
-    ]
+    texts, rows = _texts(facts), row_names(facts)
+    effects = effect_figures(facts, texts, rows)
+    sections = [Section("coefficients", "Coefficients", _coefficients(facts, texts, effects))]
+    if len(effects) > 1:
+        parts = [text(*texts.sentences("effects.lead", n_shown=len(effects))), grid(*effects)]
+        sections.append(Section("effects", "Effects of the columns", parts))
+    sections.append(Section("fit", "Goodness of fit", _fit(facts, texts)))
+    sections += questions_section(facts)
     if facts.get("sample") or facts["tests"]:
-        sections.append(Section("residuals", "What it leaves over", _residuals(facts, texts)))
+        sections.append(Section("residuals", "Residuals", _residuals(facts, texts, rows)))
     if facts["vif"] is not None or facts["aliased"]:
-        sections.append(Section("collinearity", "Do the columns say the same?", _collinearity(facts, texts)))
+        sections.append(Section("collinearity", "Collinearity", _collinearity(facts, texts)))
     if facts["influence"]:
-        sections.append(Section("influence", "Does a single row decide?", _influence(facts, texts)))
+        sections.append(Section("influence", "Influential rows", _influence(facts, texts)))
     if facts["refit"]:
-        sections.append(Section("refit", "Refit it here", [{"kind": "refit"}], scripted=True))
+        sections.append(Section("refit", "Refit", [{"kind": "refit"}], scripted=True))
     sections += rows_section(facts, texts, "fitted", "residual")
     sections.append(computed_section(facts, texts, texts.rows("computation.rows")))
     fitted = texts.sentences("fitted") + texts.sentences("fitted_notes")
-    return Page(texts("title"), fitted, good(facts, texts), findings(facts), sections, _refit_data(facts))
+    answers = fitted, _good(facts, texts), regression_findings(facts)
+    return Page(texts("title"), *answers, sections, _refit_data(facts), rows if effects or facts.get("sample") else [])
 
 
-def _coefficients(facts: Facts, texts: Texts) -> list[Part]:
+def _texts(facts: Facts) -> Texts:
+    """Return the sentences about a regression, with the facts that they require."""
+    held = facts["held_out"] and metrics_by_name(facts["held_out"])
+    return Texts(facts, judged=metrics_by_name(facts["evaluation"]), held=held)
+
+
+def _good(facts: Facts, texts: Texts) -> list[str]:
+    """Return how good the fit is."""
+    if not facts["training"]:
+        return texts.sentences("good_on_other_rows")
+    if facts["constant"] is not None:
+        return texts.sentences("good_constant")
+    left_out, r_squared = facts["left_out_r_squared"], facts["statistics"]["r_squared"]
+    # Residuals of an overfitted model say nothing about errors on new rows.
+    overfitted = left_out is not None and r_squared is not None and left_out < r_squared / 2
+    return texts.sentences("good") + ([] if overfitted else texts.sentences("good_errors"))
+
+
+def _coefficients(facts: Facts, texts: Texts, effects: list[Part]) -> list[Part]:
     columns = facts["terms"]
-    parts = [
-        text(_coefficients_lead(facts, texts), texts("coefficients.assumption")),
-        *figures.coefficients(facts, texts, f"change of {facts['target']}"),
-    ]
+    parts = [text(_coefficients_lead(facts, texts), texts("coefficients.assumption"))]
+    if facts["p"] == 1 and effects:  # the picture of the rows says more than one interval
+        parts += effects
+    else:
+        parts += figures.coefficients(facts, texts, f"change of {facts['target']}")
+    if formula := equation(facts):
+        parts.append(text(formula) | {"look": "equation"})
     shown = [
         align_decimals(columns["estimate"]),
         align_decimals(columns["std_error"]),
         list(map(interval, columns["conf_low"], columns["conf_high"])),
         list(map(format_p, columns["p_value"])),
     ]
-    head = ["term", "estimate", "standard error", f"{100 * facts['level']:g} % interval", "p"]
+    head = ["term", "estimate", "standard error", f"{100 * facts['level']:g}% interval", "p"]
     if "bias" in columns:
-        shown.append([format_number(value, 2) for value in columns["bias"]])
+        shown.append([_describe_pull(*pair) for pair in zip(columns["bias"], columns["estimate"], strict=True)])
         head.append("pull")
     names = ("term", "estimate", "conf_low", "conf_high")
     said = [_reading(facts, *row) for row in zip(*(columns[name] for name in names), strict=True)]
     rows = list(zip(columns["term"], *shown, said, strict=True))
-    parts.append(table(texts("coefficients.caption"), [*head, "in words"], rows, words=(len(head),)))
+    rows = largest_first(rows, columns["statistic"], int("Intercept" in columns["term"][:1]))
+    parts.append(table(texts("coefficients.caption", n_terms=len(rows)), [*head, "in words"], rows, words=(len(head),)))
     if "bias" in columns:
         parts.append(text(texts("coefficients.pull")))
     if "penalties" in facts:
         parts.append(figures.penalties(facts, texts))
     return parts
+
+
+def _describe_pull(bias: float | None, estimate: float | None) -> str:
+    """Return how far the penalty moved a coefficient: 0 for an intercept that moved by rounding errors."""
+    moved = bias is None or estimate is None or abs(bias) > _ROUNDING * abs(estimate)
+    return format_number(bias if moved else 0.0, 2)
 
 
 def _coefficients_lead(facts: Facts, texts: Texts) -> str:
@@ -88,8 +123,9 @@ def _coefficients_lead(facts: Facts, texts: Texts) -> str:
     if facts["constant"] is not None:
         return texts("coefficients.constant")
     if all(low is None for low in columns["conf_low"]):
-        has_residuals = (facts["statistics"]["df_residual"] or 0) > 0
-        return texts(f"coefficients.{'not_identified' if facts['unidentified'] and has_residuals else 'no_intervals'}")
+        if not (facts["statistics"]["df_residual"] or 0) > 0:
+            return texts("coefficients.no_intervals")
+        return texts(f"coefficients.{'not_identified' if facts['unidentified'] else 'no_robust_intervals'}")
     ends = zip(columns["term"], columns["conf_low"], columns["conf_high"], strict=True)
     clear = [
         i for i, (term, low, high) in enumerate(ends) if term != "Intercept" and low is not None and low * high > 0
@@ -105,6 +141,7 @@ def _coefficients_lead(facts: Facts, texts: Texts) -> str:
         step=_step(facts, term),
         part=facts["shared"].get(term),
         n_clear=len(clear),
+        by_chance="chance" in {finding.id for finding in regression_findings(facts)},
     )
 
 
@@ -116,7 +153,7 @@ def _step(facts: Facts, term: str) -> str:
         return PER_UNIT
     if reference is not None:
         return f"for {level[1]} rather than {reference}"
-    return f"for {level[1]}" if ":" not in term else "where these levels meet"
+    return f"for {level[1]}" if ":" not in term else "for rows with these levels"
 
 
 def _reading(facts: Facts, term: str, estimate: Any, low: Any, high: Any) -> str:
@@ -125,8 +162,8 @@ def _reading(facts: Facts, term: str, estimate: Any, low: Any, high: Any) -> str
         return "not determined by the rows"
     if term == "Intercept":
         zero = "every term is 0" if facts["shared"] else "every column is 0"
-        zero += ", or the level held against" if facts["references"] else ""
-        return f"{facts['target']} where {zero}"
+        zero += ", and every category at its baseline level" if facts["references"] else ""
+        return f"{facts['target']} if {zero}"
     if estimate is None:
         return "not known"
     step = _step(facts, term)
@@ -135,8 +172,8 @@ def _reading(facts: Facts, term: str, estimate: Any, low: Any, high: Any) -> str
     effect = f"{format_number(abs(estimate), 3)} {'higher' if estimate > 0 else 'lower'} {step}"
     effect = describe_term(facts, term, effect, format_number(estimate, 3))
     if low is None:
-        return f"{effect}; how sure is not known"
-    return effect + ("" if low * high > 0 else "; could be none")
+        return f"{effect}; its uncertainty is not known"
+    return effect + ("" if low * high > 0 else "; not distinguishable from 0")
 
 
 def _fit(facts: Facts, texts: Texts) -> list[Part]:
@@ -150,30 +187,31 @@ def _fit(facts: Facts, texts: Texts) -> list[Part]:
     return [text(texts("fit.lead")), table("Statistics of the fit", ["what", "value", "meaning"], rows, words=(2,))]
 
 
-def _residuals(facts: Facts, texts: Texts) -> list[Part]:
+def _residuals(facts: Facts, texts: Texts, names: list[str]) -> list[Part]:
     parts: list[Part] = []
     if facts.get("sample"):
-        parts += [text(texts("residuals.lead")), grid(*figures.residuals(facts, texts))]
+        parts += [text(texts("residuals.lead")), grid(*figures.residuals(facts, texts, names))]
     tests = facts["tests"]
     if not tests:
         return parts
-    rows = []
+    rows, rejected = [], []
     for test in tests:
         name, question = texts.sentences(f"tests.{test['test']}")
+        rejected += [name] * is_rejected(test)
         verdict = {"text": "no evidence against", "mark": "good"}
         if test["p_value"] is None:
             verdict = {"text": "not known"}
         elif is_rejected(test):
             verdict = {"text": "rejected", "mark": "look"}
         rows.append([name, format_number(test["statistic"]), format_p(test["p_value"]), verdict, question])
-    meanings = texts.rows("residuals.meanings", asked=[test["test"] for test in tests])
+    meanings = texts.rows("residuals.meanings", tested=[test["test"] for test in tests])
     return [
         *parts,
-        table("Tests of the residuals", ["test", "statistic", "p", "its assumption", "what it asks"], rows, words=(4,)),
-        text(*texts.sentences("residuals.notes", n_failed=sum(map(is_rejected, tests)))),
+        table("Tests of the residuals", ["test", "statistic", "p", "verdict", "question"], rows, words=(4,)),
+        text(*texts.sentences("residuals.notes", rejected=rejected, n_tests=len(tests))),
         table(
-            "What a rejection means, and what it does not",
-            ["if", "this is in doubt", "and this still stands"],
+            "Consequences of a rejected test",
+            ["if", "not reliable", "still valid"],
             meanings,
             words=(1, 2),
         ),
@@ -222,7 +260,7 @@ def _influence(facts: Facts, texts: Texts) -> list[Part]:
     head.append("change in standard errors")
     moves = [
         {
-            "text": NOTHING if moved is None else f"{moved:z.2f}".replace("-", "−"),
+            "text": MISSING if moved is None else f"{moved:z.2f}".replace("-", "−"),
             "mark": "look" if moved is not None and abs(moved) > 1 else "",
         }
         for moved in influence["moved"]
@@ -230,6 +268,7 @@ def _influence(facts: Facts, texts: Texts) -> list[Part]:
     said = [texts("influence.moved", moved=moved) for moved in influence["moved"]]
     shown = [align_decimals(influence[key]) for key in keys]
     rows = list(zip(influence["terms"], *shown, moves, said, strict=True))
+    rows = largest_first(rows, influence["moved"])
     caption = texts("influence.refit_caption", **names)
     return [
         *parts,
@@ -244,4 +283,10 @@ def _refit_data(facts: Facts) -> Facts | None:
         return None
     terms = facts["terms"]
     estimate = dict(zip(terms["term"], terms["estimate"], strict=True))
-    return {**facts["refit"], "names": facts["names"], "target": facts["target"], "estimate": estimate}
+    return {
+        **facts["refit"],
+        "names": facts["names"],
+        "target": facts["target"],
+        "estimate": estimate,
+        "groups": facts["groups"],
+    }

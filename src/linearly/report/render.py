@@ -8,21 +8,24 @@ import os
 from pathlib import Path
 from typing import Any
 
+from linearly.dataset.files.atomic_file import write_atomic
 from linearly.dataset.rows.block import is_rows
-from linearly.export.atomic_file import write_atomic
 from linearly.formatting import visible
 from linearly.inference.unwrap import unwrap_estimator
 from linearly.report.classifier_page import classifier_page
 from linearly.report.facts import facts
 from linearly.report.page_parts import Facts, Page
 from linearly.report.regression_page import regression_page
+from linearly.report.sparse_page import sparse_page
 from linearly.report.svg import drawing
 from linearly.report.texts import TEMPLATES, environment
+
+_PAGES = {"regression": regression_page, "classification": classifier_page, "sparse": sparse_page}
 
 
 def write_report(
     model: Any, data: Any, path: str | os.PathLike[str], *, no_rows: bool = False, level: float = 0.95,
-    commands: bool = False, held_out: Any = None, training: bool | None = None,
+    commands: bool = False, held_out: Any = None, training: bool | None = None, positive: Any = None,
 ) -> None:  # fmt: skip
     """Write one self-contained page about a fitted `Model`, or a fitted estimator, on these data.
 
@@ -35,18 +38,20 @@ def write_report(
     path : str or path
         File to write; it is replaced only when the page is complete.
     no_rows : bool, default=False
-        Whether to leave out every value of a single row: samples, influential rows, witnesses.
+        If True, leave out every value of a single row: samples, influential rows, witnesses.
     level : float, default=0.95
         Confidence level of all intervals.
     commands : bool, default=False
-        Whether to give advice as commands of the command line, not as Python.
+        If True, give advice as commands of the command line, not as Python.
     held_out : data or Rows, optional
         Data that were not part of the fit. The page leads with the metrics on them.
     training : bool, optional
-        Whether ``data`` are the rows of the fit; None if unknown. A regression finds out by itself.
+        True if ``data`` are the rows of the fit, None if unknown. A regression determines it.
+    positive : label, optional
+        Which of two labels precision and recall are about. By default, the one named at the fit, or else the rarer one.
     """
     rows, other = _as_rows(model, data), None if held_out is None else _as_rows(model, held_out)
-    found = facts(model, rows, level=level, no_rows=no_rows, held_out=other, training=training)
+    found = facts(model, rows, level=level, no_rows=no_rows, held_out=other, training=training, positive=positive)
     write_page(Path(path), render(found | {"commands": commands}))
 
 
@@ -58,22 +63,23 @@ def render(found: Facts) -> str:
 def page_of(found: Facts) -> Page:
     """Return the contents of the page of facts, before they are HTML."""
     with drawing():
-        return regression_page(found) if found["kind"] == "regression" else classifier_page(found)
+        return _PAGES[found["kind"]](found)
 
 
 def render_page(page: Page, found: Facts) -> str:
     """Return a page as HTML, with the name of the model and the version from the facts."""
     templates = environment(autoescape=True)
-    style, script = (_source(name) for name in ("page.css", "refit.js"))
+    style, script, hover = (_source(name) for name in ("page.css", "refit.js", "hover.js"))
+    scripts = " ".join(f"'{_hash(source)}'" for source, used in ((hover, page.rows), (script, page.refit)) if used)
     policy = [
         "default-src 'none'",
         f"style-src '{_hash(style)}'",
-        *([f"script-src '{_hash(script)}'"] if page.refit else []),
+        *([f"script-src {scripts}"] if scripts else []),
         "base-uri 'none'",
         "form-action 'none'",
     ]
     html: str = templates.get_template("page.html").render(
-        page=page, facts=found, style=style, script=script, policy="; ".join(policy)
+        page=page, facts=found, style=style, script=script, hover=hover, policy="; ".join(policy)
     )
     return visible(html)
 
@@ -83,9 +89,11 @@ def _as_rows(model: Any, data: Any) -> Any:
         return data
     if unwrap_estimator(model) is model:
         raise TypeError(
-            "A report on a bare estimator takes Rows with targets, as linearly.dataset.rows.block.as_rows(X, y) "
-            "makes them; ly.fit gives a Model that takes data as they are."
+            "A report on a bare estimator requires Rows with targets. Make them with "
+            "linearly.dataset.rows.block.as_rows(X, y), or report on a Model returned by ly.fit."
         )
+    if not model.names:
+        raise ValueError("The model has only an intercept, but a report requires at least one term. Add a column.")
     return model.design_rows(data)
 
 

@@ -23,7 +23,7 @@ def rows_section(facts: Facts, texts: Texts, *predictions: str) -> list[Section]
     return [
         Section(
             "rows",
-            "Some of the rows",
+            "Sample of the rows",
             [
                 text(*texts.sentences("rows.lead", shown=n_shown, more=len(sample["names"]) - len(names))),
                 table(
@@ -43,8 +43,8 @@ def computed_section(facts: Facts, texts: Texts, rows: Sequence[Sequence[Any]]) 
     assignments = ", ".join(f"{name}={value!r}" for name, value in facts["parameters"].items())
     settings = texts.rows("computed.settings", assignments=assignments)
     rows = [*texts.rows("computed.estimator"), *rows, *settings]
-    part = table("How the model was computed", ["what", "value", "meaning"], rows, words=(1, 2))
-    return Section("computed", "How it was computed", [part])
+    part = table("Computation of the model", ["what", "value", "meaning"], rows, words=(1, 2))
+    return Section("computed", "Computation", [part])
 
 
 def _format_column(values: Sequence[Any]) -> list[str]:

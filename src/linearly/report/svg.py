@@ -20,7 +20,7 @@ from linearly.formatting import visible
 from linearly.plots import style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from matplotlib.figure import Figure
@@ -44,6 +44,7 @@ _NUMBERS = {"d", "x", "y", "transform", "points", "width", "height", "r", "cx", 
 _DEFAULTS = {("opacity", "1"), ("stroke-linejoin", "miter"), ("stroke-linejoin", "round"), ("stroke-linecap", "butt")}
 _SCALE = 4 / 3  # pixels to the point: as large as it would print
 _WIDE = 560  # pixels from which on a picture is not shrunk to a narrow screen
+_DOTS = "rows:"  # begins the identifier of dots whose rows are known
 _EMPTY = {"path", "use", "rect", "image", "line", "circle"}
 
 _SETTINGS: Any = {
@@ -73,10 +74,13 @@ def _with_settings(settings: AbstractContextManager[None]) -> Iterator[None]:
         yield
 
 
-def inline(figure: Figure, name: str, title: str, description: str) -> str:
-    """Return a figure as an <svg> element with a title and a description for screen readers."""
+def inline(figure: Figure, name: str, title: str, description: str, rows: Sequence[str] = ()) -> str:
+    """Return a figure as an <svg> element with a title and a description for screen readers.
+
+    `rows` are the names of rows that the page holds: dots of these rows refer to them.
+    """
     text = io.StringIO()
-    _join_dots(figure)
+    _join_dots(figure, {row: i for i, row in enumerate(rows)})
     layout = figure.get_layout_engine()
     if layout is not None:
         layout.execute(figure)  # once; savefig alone would draw everything twice for it
@@ -97,10 +101,12 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
     )
 
 
-def _join_dots(figure: Figure) -> None:
+def _join_dots(figure: Figure, rows: dict[str, int]) -> None:
     """Replace markers of `style.dots` by one path of lines that have no length and round ends: a tenth of the bytes.
 
     Browsers draw such lines as dots. Agg, which draws PNG, drops them, so figures themselves have ordinary markers.
+    The path knows the rows that its dots stand for, by their places among the rows of the page; none if they are all
+    of them in order.
     """
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -114,6 +120,10 @@ def _join_dots(figure: Figure) -> None:
             path.should_simplify = False
             drawn = PathPatch(path, fill=False, edgecolor=line.get_color(), linewidth=line.get_markersize())
             drawn.set(capstyle="round", alpha=line.get_alpha(), zorder=line.get_zorder())
+            names = style.DOT_NAMES.get(line)
+            if rows and names is not None:
+                at = [rows[style.row_name(name)] for name in names]
+                drawn.set_gid(_DOTS + ("" if at == list(range(len(at))) else " ".join(map(str, at))))
             ax.add_patch(drawn)
             line.remove()
 
@@ -143,6 +153,8 @@ def _attributes(element: ElementTree.Element, ids: dict[str, str]) -> Iterator[t
         key = key.rpartition("}")[2]
         if key == "id" and value in ids:
             yield "id", ids[value]
+        elif key == "id" and value.startswith(_DOTS):
+            yield "data-rows", value.removeprefix(_DOTS)
         elif key in ("href", "clip-path"):
             yield key, re.sub(r"#([^)]+)", lambda found: "#" + ids[found[1]], value)
         elif key not in ("id", "style") and (key, value) not in _DEFAULTS and not value.startswith("rotate(-0 "):

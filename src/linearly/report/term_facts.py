@@ -17,6 +17,13 @@ def level_columns(design: Any) -> list[str]:
     return [name for term in terms if any(hasattr(f, "reference") for f in term.factors) for name in term.names()]
 
 
+def term_groups(design: Any, names: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the terms of the design and their numbers of columns; the columns of a category belong together."""
+    if design is None:
+        return [(str(name), 1) for name in names]
+    return [(term.label, term.width) for term in design.terms]
+
+
 def references(design: Any) -> dict[str, Any]:
     """Return the reference level for each column that is a level of one category."""
     found: dict[str, Any] = {}

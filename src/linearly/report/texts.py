@@ -6,18 +6,19 @@ Each sentence is a Jinja template. Facts are its variables, and the formatters o
 from __future__ import annotations
 
 import tomllib
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from linearly.findings.sentences import describe_option
 from linearly.report import page_parts
-from linearly.report.page_parts import Facts, Finding
+from linearly.report.page_parts import Facts
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
 class Texts:
-    """Sentences about one model: those of its kind of page, and those of all pages.
+    """Sentences about one model: for its kind of page, and for all pages.
 
     Parameters
     ----------
@@ -29,33 +30,22 @@ class Texts:
 
     def __init__(self, facts: Facts, **more: Any) -> None:
         self._sources = _load_sources("common") | _load_sources(facts["kind"])
-        self.variables = {"commands": False, **facts, **more, "option": self._option}
-        for name in ("evaluate_call", "predict_call", "clustered_option", "held_out_rows"):
-            self.variables[name] = self(name)
+        self.variables = {"commands": False, **facts, **more}
+        self.variables["option"] = partial(describe_option, self.variables)
+        self.variables["held_out_rows"] = self("held_out_rows")
 
     def __call__(self, key: str, **more: Any) -> str:
         """Return the sentence of a key such as "fit.lead"."""
         return self._fill(self._find(key), more)
 
     def sentences(self, key: str, **more: Any) -> list[str]:
-        """Return a list of sentences without those that are empty."""
+        """Return a list of sentences without empty ones."""
         return [sentence for source in self._find(key) if (sentence := self._fill(source, more))]
 
     def rows(self, key: str, **more: Any) -> list[list[str]]:
-        """Return the rows of a table without those whose first cell is empty."""
+        """Return the rows of a table whose first cell is not empty."""
         filled = ([self._fill(source, more) for source in row] for row in self._find(key))
         return [row for row in filled if row[0]]
-
-    def finding(self, key: str, **more: Any) -> Finding:
-        """Return a finding: its mark, sentence, action and section."""
-        filled = {name: self._fill(source, more) for name, source in self._find(f"findings.{key}").items()}
-        return Finding(**filled, key=key)
-
-    def _option(self, name: str, value: Any) -> str:
-        """Return a model or a parameter as an option of the command line, or as an argument in Python."""
-        if not self.variables["commands"]:
-            return f'{name}="{value}"' if isinstance(value, str) else f"{name}={value!r}"
-        return f"--{name} {value}" if name in ("model", "alpha") else f"--param {name}={value}"
 
     def _find(self, key: str) -> Any:
         source: Any = self._sources

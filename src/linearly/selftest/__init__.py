@@ -5,13 +5,19 @@ network and no more than the core dependencies. A result that needs a missing op
 
 In reading order:
     nist             digits of NIST's reference data sets
-    extreme          hostile scales against rational arithmetic
-    splits           the same rows in any blocks, threads, files; clusters for Dask and Spark
+    extreme          extreme scales against rational arithmetic
+    splits           the same rows in any blocks, threads and files
+    clusters         the same rows on Dask and Spark; part of the area splits
+    reference_fits   the estimators that splits and clusters fit
     laws             what must not change a model, on random data
     digits           claimed digits after sums and differences, and of weighted fits
     separability     verdicts and proofs
-    files            damaged and hostile files; kill_tests for kills, full disks and Ctrl-C
-    server           what the lab's server refuses
+    verdicts         coverage of intervals, size and power of tests
+    cases            one simulated case: its draws and the bounds of its shares
+    finding_cases    false alarms and power of each finding; part of the area verdicts
+    files            damaged and hostile files
+    kill_tests       kills, full disks and Ctrl-C while a file is written; part of the area files
+    server           requests that the lab's server must refuse
     rationals        least squares in fractions
     hyperplanes      separability in fractions
     untrusted_files  model files with one thing changed
@@ -30,13 +36,14 @@ __all__ = ["AREAS", "ProgressCallback", "Result", "list_faults", "not_run", "run
 
 AREAS = {
     "nist": "NIST's reference data sets",
-    "extreme": "Hostile scales",
-    "splits": "The same rows in any blocks",
-    "laws": "Laws that every estimator obeys",
-    "digits": "Claimed digits against exact fractions",
+    "extreme": "Data of extreme scale",
+    "splits": "Same results for any blocks of rows",
+    "laws": "Invariances of every estimator",
+    "digits": "Reported digits, compared with rational arithmetic",
     "separability": "Verdicts on separability, and their proofs",
-    "files": "Files, kills and interruptions",
-    "server": "The lab's server",
+    "verdicts": "Coverage of intervals, size and power of tests",
+    "files": "Damaged files, killed processes and interruptions",
+    "server": "Server of the lab",
 }
 
 ProgressCallback = Callable[[int, int], None]  # steps done, steps in total
@@ -76,7 +83,7 @@ def run(
     """Yield each area and its results, one by one; `long` takes an hour instead of a minute."""
     for area in areas:
         if area not in AREAS:
-            raise ValueError(f"There is no area {area!r}: it is one of {', '.join(AREAS)}.")
+            raise ValueError(f"{area!r} is not an area of the selftest. Choose one of {', '.join(AREAS)}.")
         try:
             for result in importlib.import_module(f"linearly.selftest.{area}").results(long, progress):
                 yield area, result

@@ -45,20 +45,20 @@ def on_dask(X: Any, y: Any, labels: Any) -> Result:
             there = da.from_array(target, chunks=(chunks,))
             for model in models:
                 worst = max(worst, difference(fitted(model, away, there), fitted(model, X, target), X))
-    return Result(what, f"differ by {worst:.1e}", required, worst <= WITHIN)
+    return Result(what, f"largest difference {worst:.1e}", required, worst <= WITHIN)
 
 
-def killed_on_dask(kills: int = KILLS) -> Result:
+def killed_on_dask() -> Result:
     """Kill a worker during logistic regressions, each time in another pass."""
-    what, required = "kill -9 of a Dask worker in the middle of a fit", "the same bits, or an explicit failure"
+    what, required = "kill -9 of a Dask worker in the middle of a fit", "identical bits, or an error"
     if find_spec("distributed") is None or find_spec("dask") is None:
         return not_run(what, required, DASK)
     if not hasattr(signal, "SIGKILL"):
-        return not_run(what, required, "a system that has kill -9")
+        return not_run(what, required, "a system with kill -9")
     import distributed
 
     killed = same = failed = 0
-    for turn in range(kills):
+    for turn in range(KILLS):
         # A cluster for each: on a busy machine, Dask may give up the worker that takes the place of a killed one.
         with (
             tempfile.TemporaryDirectory(prefix="linearly-selftest-") as folder,
@@ -69,8 +69,8 @@ def killed_on_dask(kills: int = KILLS) -> Result:
         killed += pid is not None
         failed += isinstance(model, Exception)
         same += not isinstance(model, Exception) and same_fit(expected, model)
-    figure = f"{killed} kills: the same bits after {same}, an explicit failure after {failed}"
-    return Result(what, figure, required, killed == kills == same + failed)
+    figure = f"{killed} kills: identical bits after {same}, an error after {failed}"
+    return Result(what, figure, required, killed == KILLS == same + failed)
 
 
 def same_fit(a: Any, b: Any) -> bool:
@@ -163,14 +163,14 @@ def on_spark(X: Any, y: Any, labels: Any) -> Result:
             worst = _worst_on_spark(session, X, y, labels)
         finally:
             session.stop()
-    return Result(what, f"differ by {worst:.1e}", required, worst <= WITHIN)
+    return Result(what, f"largest difference {worst:.1e}", required, worst <= WITHIN)
 
 
 def _worst_on_spark(session: Any, X: Any, y: Any, labels: Any) -> float:
     records = [(*map(float, row), float(t), str(label)) for row, t, label in zip(X, y, labels, strict=True)]
     parts = [records[a:b] for a, b in pairwise(EDGES)]
-    dealt = session.sparkContext.parallelize(range(len(parts)), len(parts)).flatMap(lambda k: parts[k])
-    frame = session.createDataFrame(dealt, [*FEATURES, "y", "label"]).persist()
+    distributed = session.sparkContext.parallelize(range(len(parts)), len(parts)).flatMap(lambda k: parts[k])
+    frame = session.createDataFrame(distributed, [*FEATURES, "y", "label"]).persist()
     worst = 0.0
     for model in (*REGRESSION[:4], CLASSIFICATION[0], *CLASSIFICATION[3:]):
         column = "y" if model in REGRESSION else "label"

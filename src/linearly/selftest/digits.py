@@ -16,7 +16,7 @@ import numpy as np
 
 import linearly as ly
 from linearly.algorithm.least_squares.solver import digits_of_standard_errors
-from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.selftest import ProgressCallback, Result, list_faults
 from linearly.selftest.rationals import Exact, digits, inverse, least_squares, rational, worst_digits
 from linearly.selftest.splits import CutRows
@@ -48,7 +48,7 @@ class Tally:
             try:
                 found = claims(np.random.default_rng(seed))
             except ValueError as refusal:
-                if "Cannot remove" not in str(refusal):
+                if "cannot be removed" not in str(refusal):
                     raise
                 self.refused += 1
                 return
@@ -63,16 +63,16 @@ class Tally:
 
     def result(self) -> Result:
         """Return the tally in words."""
-        figure = f"{len(self.wrong)} overclaims in {self.cases:,} cases"
+        figure = f"{len(self.wrong)} fits with too many reported digits in {self.cases:,} cases"
         figure += f" ({self.refused:,} refused, {self.warned:,} warned)"
         if self.short:
-            figure += f"; largest excess {self.excess:.1f}, median of digits not claimed {np.median(self.short):.1f}"
+            figure += f"; largest excess {self.excess:.1f}, median shortfall {np.median(self.short):.1f}"
         figure += list_faults(self.wrong, 3, "; ")
         return Result(self.what, figure, f"0 by more than {SLACK:g} digit without a warning", not self.wrong)
 
 
 def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
-    """Yield the overclaims in chains of each model, and in weighted fits by each method."""
+    """Yield the fits with too many reported digits in chains of each model, and in weighted fits by each method."""
     chains = LONG if long else SHORT
     fits = chains * 5 // 4  # as many again without an intercept
     for first, cases, hunts in ((0, chains, CHAINS), (chains, fits, WEIGHTED)):
@@ -148,7 +148,7 @@ def _indicator_chain(rng: Any) -> list[Claim]:
     exact = least_squares(X, (y == 1).astype(float)).coef
     exact[0] -= Fraction(1, 2)
     found = np.append(model.intercept_, model.coef_)
-    return [(model._digits(), worst_digits(found[1:], exact[1:]))]
+    return [(model.correct_digits(), worst_digits(found[1:], exact[1:]))]
 
 
 def _lda_chain(rng: Any) -> list[Claim]:
@@ -158,12 +158,12 @@ def _lda_chain(rng: Any) -> list[Claim]:
     exact = _product(inverse(pooled), [b - a for a, b in zip(mean, other, strict=True)])
     size = [float(row[j]) ** 0.5 for j, row in enumerate(pooled)]  # a coefficient means as much as its column varies
     error = max(abs(float(rational(c) - e)) * s for c, e, s in zip(model.coef_[0], exact, size, strict=True))
-    return [(model._digits(), _digits(error, max(abs(float(e)) * s for e, s in zip(exact, size, strict=True))))]
+    return [(model.correct_digits(), _digits(error, max(abs(float(e)) * s for e, s in zip(exact, size, strict=True))))]
 
 
 def _qda_chain(rng: Any) -> list[Claim]:
     model, X, y = chained(rng, ly.QuadraticDiscriminantAnalysis, 2)
-    claimed, claims = model._digits(), []
+    claimed, claims = model.correct_digits(), []
     for k in (0, 1):
         mean, cross, n = _moments(X[y == k])
         covariance = [[v / (n - 1) for v in row] for row in cross]
@@ -237,14 +237,14 @@ def _weighted(method: str, alpha: float, intercept: bool) -> Callable[[Any], lis
 
 
 CHAINS: dict[str, Callable[[Any], list[Claim]]] = {
-    "chains of + and −, least squares": _least_squares_chain(0.0),
-    "chains of + and −, ridge": _least_squares_chain(0.7),
-    "chains of + and −, LDA": _lda_chain,
-    "chains of + and −, QDA": _qda_chain,
-    "chains of + and −, indicators": _indicator_chain,
+    "sums and differences of models, least squares": _least_squares_chain(0.0),
+    "sums and differences of models, ridge": _least_squares_chain(0.7),
+    "sums and differences of models, LDA": _lda_chain,
+    "sums and differences of models, QDA": _qda_chain,
+    "sums and differences of models, indicators": _indicator_chain,
 }
 WEIGHTED: dict[str, Callable[[Any], list[Claim]]] = {
-    f"weights 1e±12, no intercept, {method}{', ridge' if alpha else ''}": _weighted(method, alpha, False)
+    f"weights from 1e-12 to 1e12, no intercept, {method}{', ridge' if alpha else ''}": _weighted(method, alpha, False)
     for alpha in (0.0, 4.0)
     for method in ("auto", "gram", "qr", "extended")
-} | {f"weights 1e±12, intercept, {method}": _weighted(method, 0.0, True) for method in ("auto", "qr")}
+} | {f"weights from 1e-12 to 1e12, intercept, {method}": _weighted(method, 0.0, True) for method in ("auto", "qr")}

@@ -34,10 +34,10 @@ def late(size: float) -> Any:
     return column
 
 
-def with_column(column: Any, at: int = 1) -> Any:
-    """Return X with another column."""
+def with_column(column: Any) -> Any:
+    """Return X with another second column."""
     changed = X.copy()
-    changed[:, at] = column
+    changed[:, 1] = column
     return changed
 
 
@@ -100,8 +100,8 @@ class Tally:
     def result(self) -> Result:
         """Return the tally in words."""
         figure = f"{self.coef:.1f}, {self.std_error:.1f} digits in {self.fits - self.warned} fits; {self.warned} warned"
-        figure += list_faults(self.wrong, before="; wrong in silence: ")
-        return Result(self.what, figure, f"≥ {DIGITS:g}, ≥ {DIGITS_OF_ERRORS:g}, or a named warning", not self.wrong)
+        figure += list_faults(self.wrong, before="; wrong without a warning: ")
+        return Result(self.what, figure, f"≥ {DIGITS:g}, ≥ {DIGITS_OF_ERRORS:g}, or a warning", not self.wrong)
 
 
 def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
@@ -109,7 +109,7 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
     exact = {name: least_squares(np.asarray(Z, dtype=np.float64), y) for name, (Z, y) in HOSTILE.items()}
     progress(1, 3)
     for method in METHODS:
-        tally = Tally(f"{len(HOSTILE)} hostile sets, {method}: coefficients, errors")
+        tally = Tally(f"{len(HOSTILE)} ill-conditioned data sets, {method}: coefficients, standard errors")
         for name, (Z, y) in HOSTILE.items():
             tally.add(name, *fitted(ly.LinearRegression(method=method), Z, y), exact[name])
         yield tally.result()
@@ -129,7 +129,7 @@ def fitted(model: Any, Z: Any, y: Any = None, **more: Any) -> tuple[Any, set[typ
 
 
 def _in_blocks(exact: dict[str, Exact]) -> Result:
-    tally = Tally(f"{len(HOSTILE)} hostile sets, auto, in blocks of 7 rows")
+    tally = Tally(f"{len(HOSTILE)} ill-conditioned data sets, auto, in blocks of 7 rows")
     for name, (Z, y) in HOSTILE.items():
         rows = CutRows(np.asarray(Z, dtype=np.float64), y, cuts=range(7, N, 7))
         tally.add(name, *fitted(ly.LinearRegression(), rows), exact[name])
@@ -145,7 +145,7 @@ def _variants() -> Iterator[Result]:
         "sparse": ({}, {}, {}),
     }
     for kind, (params, more, known) in kinds.items():
-        tally = Tally(f"{len(HOSTILE)} hostile sets, four methods, {kind}")
+        tally = Tally(f"{len(HOSTILE)} ill-conditioned data sets, four methods, {kind}")
         for name, (hostile, y) in HOSTILE.items():
             Z: Any = np.asarray(hostile, dtype=np.float64)
             if kind == "sparse":
@@ -179,5 +179,5 @@ def _far_from_the_origin() -> Result:
                 said = named & {ly.PrecisionWarning, ConvergenceWarning, ly.SeparationWarning}
                 if not said and not np.array_equal(model.predict(near + offset), expected.predict(near)):
                     other.append(f"{make.__name__} at {offset:g}")
-    figure = f"other labels in {len(other)} of {fits} fits{list_faults(other, between=', ')}"
-    return Result("LDA, QDA, indicators, logistic at offsets 1e9 and 1e12", figure, "0, or a named warning", not other)
+    figure = f"{len(other)} of {fits} fits predict other labels{list_faults(other, between=', ')}"
+    return Result("LDA, QDA, indicators, logistic at offsets 1e9 and 1e12", figure, "0, or a warning", not other)

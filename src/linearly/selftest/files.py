@@ -71,7 +71,7 @@ def _hostile_models(folder: Path) -> Result:
     if os.listdir(folder) != ["m.json"]:
         wrong.append("something was written beside the file")
     figure = f"{len(files) - len(wrong)} of {len(files)} refused{list_faults(wrong, 5)}"
-    return Result("hostile model files", figure, "all, nothing run, < 10 MB", not wrong)
+    return Result("malicious model files", figure, "all refused, no code run, < 10 MB", not wrong)
 
 
 def _damaged_models(folder: Path, damages: int) -> Result:
@@ -90,7 +90,7 @@ def _damaged_models(folder: Path, damages: int) -> Result:
         if find_fault(folder / "m.json"):
             wrong.append(f"byte {at}")
     figure = f"{tried - len(wrong)} of {tried} refused{list_faults(wrong, 5, ': not ', ', ')}"
-    return Result("model files cut short, or with a digit changed", figure, "all", not wrong)
+    return Result("model files cut short, or with a digit changed", figure, "all refused", not wrong)
 
 
 def find_fault(path: Path, *, memory: bool = False) -> str:
@@ -117,7 +117,7 @@ def find_fault(path: Path, *, memory: bool = False) -> str:
         return f"ran {_events[0]}"
     if peak > MEMORY:
         return f"took {peak / 1e6:.0f} MB"
-    return "" if path.name in message and "\n" not in message and len(message) < 500 else "not said in one sentence"
+    return "" if path.name in message and "\n" not in message and len(message) < 500 else "not reported in one sentence"
 
 
 def _watch() -> None:
@@ -135,7 +135,7 @@ def _watch() -> None:
 
 
 def _damaged_tables(folder: Path) -> Result:
-    what, required = "tables cut short, or not what they seem", "all, with the name of the file"
+    what, required = "truncated tables, or files of another type", "all refused, with the name of the file"
     if find_spec("pyarrow") is None:
         return not_run(what, required, "pyarrow: pip install 'linearly[files]'")
     files = damaged_tables()
@@ -188,6 +188,6 @@ def damaged_tables() -> dict[str, bytes]:
         "t.csv: a gap": text(900, "1,,3"),
         "t.csv: infinity": text(900, "1,inf,3"),
         "t.csv: a quote that is never closed": text(900, '1,"2,3'),
-        "t.csv: two columns of one name": text().replace(b"a,b,y", b"a,a,y", 1),
+        "t.csv: two columns with the same name": text().replace(b"a,b,y", b"a,a,y", 1),
         "t.csv.gz: cut short": gzip.compress(text())[:-200],
     }

@@ -17,7 +17,7 @@ import numpy as np
 import linearly as ly
 from linearly.selftest import Result, not_run
 
-PATIENCE = 300.0  # seconds before a process that should have said something is given up
+PATIENCE = 300.0  # seconds to wait for the output of a process
 ROWS, OLD = 1_000_000, b"the old answers\n"
 TRIES = 3
 # -P: what lies in the current directory is not imported.
@@ -129,7 +129,7 @@ def killed_while_saving(folder: Path, kills: int, progress: Callable[[int], None
     yield Result(what, figure, "0 damaged", False if damaged else True if middle else None)
     ly.load(one).save(target)
     left = len(os.listdir(inside)) - 1
-    yield Result("what kills leave behind, after the next save", f"{left} files", "0", left == 0)
+    yield Result("temporary files left after kills and the next save", f"{left} files", "0", left == 0)
 
 
 def _is_complete(path: Path, known: list[bytes]) -> bool:
@@ -141,7 +141,7 @@ def _is_complete(path: Path, known: list[bytes]) -> bool:
 
 def disk_full(folder: Path) -> Result:
     """Check the old file after a save that the disk had no room for."""
-    what, required = "a full disk while a model is saved", "an error; the old file whole"
+    what, required = "a full disk while a model is saved", "an error, and an unchanged old file"
     if find_spec("resource") is None:
         return not_run(what, required, "a system with limits on the size of files")
     inside = folder / "full"
@@ -152,13 +152,13 @@ def disk_full(folder: Path) -> Result:
     done = subprocess.run([*PYTHON, "-c", FULL, str(path)], capture_output=True, timeout=PATIENCE, check=False)
     outcome = "an error" if done.returncode == 7 else f"exit code {done.returncode}"
     same = path.read_bytes() == before and os.listdir(inside) == ["m.json"]
-    figure = f"{outcome}; the old file {'whole' if same else 'damaged, or something left beside it'}"
+    figure = f"{outcome}; the old file is {'unchanged' if same else 'damaged, or a temporary file remains'}"
     return Result(what, figure, required, done.returncode == 7 and same)
 
 
 def interrupted(folder: Path, times: int) -> Result:
     """Press Ctrl-C during `linearly fit` and `linearly predict`; check that files are old, or complete."""
-    what, required = "Ctrl-C in fit and predict", "exit code 130; 0 half-written files"
+    what, required = "Ctrl-C in fit and predict", "exit code 130; 0 incomplete files"
     if os.name == "nt":
         return not_run(what, required, "a system with signals")
     if find_spec("click") is None or find_spec("pyarrow") is None:
@@ -177,7 +177,7 @@ def interrupted(folder: Path, times: int) -> Result:
                 if code != 0:  # 0: it had ended before the signal came
                     break
             codes.append(code)
-    figure = f"exit codes {', '.join(map(str, sorted(set(codes))))} in {len(codes)} runs; {broken} half-written files"
+    figure = f"exit codes {', '.join(map(str, sorted(set(codes))))} in {len(codes)} runs; {broken} incomplete files"
     return Result(what, figure, required, set(codes) == {130} and not broken)
 
 

@@ -16,10 +16,10 @@ SHORT, LONG = 280, 10_000
 LAWS = ("permutation", "duplicate", "absent", "scaling", "shift", "rotation", "relabelling")
 TITLES = {
     "permutation": "rows in another order",
-    "duplicate": "a row twice is a row of weight 2",
-    "absent": "a row of weight 0 is absent",
+    "duplicate": "a duplicated row equals a row with weight 2",
+    "absent": "a row with weight 0 has no effect",
     "scaling": "columns in other units",
-    "shift": "columns measured from elsewhere",
+    "shift": "columns with another origin",
     "rotation": "features rotated",
     "relabelling": "labels with other names, in another order",
 }

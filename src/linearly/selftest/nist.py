@@ -14,7 +14,7 @@ import numpy as np
 
 from linearly.dataset.features.polynomial import polynomial_features
 from linearly.exceptions import PrecisionWarning
-from linearly.inference.tidy import glance
+from linearly.inference.glance import glance
 from linearly.models.linear_regression import LinearRegression
 from linearly.selftest import ProgressCallback, Result, list_faults
 from linearly.selftest.rationals import digits, least_squares, rational, worst_digits
@@ -44,7 +44,7 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
     for name in SETS:
         exact[name] = found = fitted(name, "extended")
         yield Result(
-            f"{name}, extended: coefficients, errors",
+            f"{name}, extended: coefficients, standard errors",
             f"{found.coef:.1f}, {found.std_error:.1f} digits",
             f"≥ {COEFFICIENTS:g}, ≥ {ERRORS:g}",
             found.coef >= COEFFICIENTS and found.std_error >= ERRORS and not found.warned,
@@ -60,13 +60,18 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
         wrong += [f"{name} ({method})" for method in overclaiming_methods(name)]
         progress(len(SETS) + done, 2 * len(SETS))
     yield Result(
-        "digits claimed that are not there, in silence",
+        "fits that report too many digits without a warning",
         f"{len(wrong)} of {len(METHODS) * len(SETS)} fits{list_faults(wrong, between=', ')}",
         "0",
         not wrong,
     )
     agree = min(map(stored_digits, SETS))
-    yield Result("stored answers against exact fractions", f"≥ {agree} digits", f"≥ {CERTIFIED}", agree >= CERTIFIED)
+    yield Result(
+        "stored reference values, compared with rational arithmetic",
+        f"≥ {agree} digits",
+        f"≥ {CERTIFIED}",
+        agree >= CERTIFIED,
+    )
 
 
 def _worst(what: str, found: dict[str, float], least: float) -> Result:

@@ -27,7 +27,9 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
     random = ((*random_set(seed), seed) for seed in range(sets))
     close = ((*hairline(seed), True, seed) for seed in range(hairlines))
     yield from _check_verdicts("random sets", random, sets, show)
-    yield from _check_verdicts("sets within rounding of a hyperplane", close, hairlines, lambda done: show(sets + done))
+    yield from _check_verdicts(
+        "sets with rows within rounding of a hyperplane", close, hairlines, lambda done: show(sets + done)
+    )
 
 
 def _check_verdicts(what: str, drawn: Iterator[tuple[Any, Any, bool, int]], n: int, progress: Any) -> Iterator[Result]:
@@ -45,7 +47,7 @@ def _check_verdicts(what: str, drawn: Iterator[tuple[Any, Any, bool, int]], n: i
     yield Result(
         f"{what}: false verdicts", f"{_describe_seeds(false, n)} ({seen})", "0", not false and len(verdicts) == 3
     )
-    yield Result(f"{what}: proofs that fail in fractions", _describe_seeds(unproven, n), "0", not unproven)
+    yield Result(f"{what}: proofs that fail in rational arithmetic", _describe_seeds(unproven, n), "0", not unproven)
 
 
 def _describe_seeds(seeds: list[int], n: int) -> str:

@@ -84,10 +84,10 @@ UNKNOWN = {
     "plain text": Request((415,), {"Content-Type": "text/plain"}),
 }
 REFUSED = {
-    "foreign Host and Origin": FOREIGN,
-    "no token, or a file that is not the page's": WITHOUT_TOKEN,
-    "bodies that are too large": OVERSIZE,
-    "unknown fields, and what is no message": UNKNOWN,
+    "requests with a foreign Host or Origin": FOREIGN,
+    "requests without a token, or for a file outside the page": WITHOUT_TOKEN,
+    "request bodies that are too large": OVERSIZE,
+    "unknown fields, and request bodies that are not messages": UNKNOWN,
 }
 
 
@@ -110,7 +110,7 @@ def results(long: bool, progress: ProgressCallback) -> Iterator[Result]:
         if sys.platform != "win32":
             lab.process.send_signal(signal.SIGINT)
             code = lab.process.wait(PATIENCE)
-            yield Result("Ctrl-C ends it", f"exit code {code}", "0", code == 0)
+            yield Result("Ctrl-C ends the server", f"exit code {code}", "0", code == 0)
 
 
 @contextmanager
@@ -169,10 +169,10 @@ def _check_refusals(lab: Lab, what: str, requests: dict[str, Request]) -> Result
 
 def _check_other_address(lab: Lab) -> Result:
     """Check that the port is closed at other addresses of this machine than 127.0.0.1."""
-    what, required = "its port at this machine's other address", "closed"
+    what, required = "port of the lab at this machine's other address", "closed"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing: it asks which address would be used
+            probe.connect(("192.0.2.1", 9))  # sends nothing; determines which address would be used
             address = probe.getsockname()[0]
         except OSError:
             return not_run(what, required, "another address than 127.0.0.1")

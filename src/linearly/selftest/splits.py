@@ -138,7 +138,7 @@ def _depends_on_threads(model: Any, X: Any, *rows: Any) -> bool:
 
 
 def _bits_result(what: str, other: list[str], fits: int) -> Result:
-    figure = f"other bits in {len(other)} of {fits} fits{list_faults(other, between=', ')}"
+    figure = f"{len(other)} of {fits} fits differ in their bits{list_faults(other, between=', ')}"
     return Result(what, figure, "0", not other)
 
 
@@ -176,7 +176,7 @@ def _merged(X: Any, y: Any, labels: Any, times: int) -> Result:
 
 
 def _within(what: str, worst: float) -> Result:
-    return Result(what, f"differ by {worst:.1e}", f"≤ {WITHIN:g}", worst <= WITHIN)
+    return Result(what, f"largest difference {worst:.1e}", f"≤ {WITHIN:g}", worst <= WITHIN)
 
 
 def _files(X: Any, y: Any, labels: Any) -> Result:

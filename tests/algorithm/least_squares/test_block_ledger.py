@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -23,21 +24,25 @@ def some_rows(n=30, p=3, seed=7):
     return X, X @ [1.0, 0.5, -2.0][:p] + rng.standard_normal(n)
 
 
+def ledger_of(fingerprints):
+    return BlockLedger(Counter(fingerprints))
+
+
 def test_a_ledger_counts_blocks_and_refuses_what_was_or_was_not_there():
-    a, b = BlockLedger.of(["one", "two", "two"]), BlockLedger.of(["three"])
+    a, b = ledger_of(["one", "two", "two"]), ledger_of(["three"])
     assert (len(BlockLedger()), len(a), len(b), len(a + b)) == (0, 3, 1, 4)
     assert (a + b) - b == a
-    assert (a - BlockLedger.of(["two"])).blocks == {"one": 1, "two": 1}
+    assert (a - ledger_of(["two"])).blocks == {"one": 1, "two": 1}
     with pytest.raises(ValueError, match=r"^1 block of rows is in both"):
-        a + BlockLedger.of(["one", "four"])
+        a + ledger_of(["one", "four"])
     with pytest.raises(ValueError, match=r"^2 blocks of rows are in both"):
         a + a
     with pytest.raises(ValueError, match=r"^1 block of rows was never added"):
-        a - BlockLedger.of(["one", "one"])
-    with pytest.raises(ValueError, match="in another precision"):
-        BlockLedger.of(["0" * 16 + "float64"]) - BlockLedger.of(["0" * 16 + "doubled"])
+        a - ledger_of(["one", "one"])
+    with pytest.raises(ValueError, match="with another precision"):
+        ledger_of(["0" * 16 + "float64"]) - ledger_of(["0" * 16 + "doubled"])
     with pytest.raises(ValueError, match=r"^2 blocks of rows were never added"):
-        a - BlockLedger.of(["three", "four", "one"])
+        a - ledger_of(["three", "four", "one"])
 
 
 def test_a_fingerprint_is_that_of_the_rows():
@@ -87,9 +92,9 @@ def test_rows_with_a_ledger_write_down_what_a_summary_was_made_of():
     assert gram.n == 30
     blocks = [Block(X[a : a + 10], y[a : a + 10]) for a in (0, 10, 20)]
     parts = [fingerprint(Gram.of(block), block) for block in blocks]
-    assert rows.ledger == BlockLedger.of(parts)
+    assert rows.ledger == ledger_of(parts)
     rows.reduce(lambda block: float(block.y.sum()))
-    assert rows.ledger == BlockLedger.of(parts)
+    assert rows.ledger == ledger_of(parts)
     assert [len(block) for block in rows] == [10, 10, 10]
     assert (rows.classes, rows.one_shot, rows.n_partitions) == (None, False, None)
     assert AddFingerprint(Gram.of)(Block(X[:0], y[:0])).fingerprints == {}

@@ -52,7 +52,7 @@ def test_chain_of_differences_with_remaining_rounding_errors_raises(kind, step):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ly.PrecisionWarning)  # of the steps on the way
         rest = (a + b1 + b2 + b3) - b1
-        with pytest.raises(ValueError, match="too little variation to be known to ten digits"):
+        with pytest.raises(ValueError, match="too little variation for ten correct digits"):
             rest - b2 - b3
 
 
@@ -125,7 +125,7 @@ def test_model_file_cannot_claim_less_rounding_than_its_numbers_have(kind):
     summary = kind.of(Block(*regression_part(np.random.default_rng(0), 1.0)))
     plain = to_json(replace(summary, rounding=0 * summary.rounding))
     small = decode(plain, LEAST_SQUARES_SUMMARY, "it", {})
-    np.testing.assert_array_equal(small.rounding, summary.least_rounding())
+    np.testing.assert_array_equal(small.rounding, summary.single_rounding())
     del plain["rounding"]
     with pytest.raises(ValueError, match="missing required field `rounding`"):
         decode(plain, LEAST_SQUARES_SUMMARY, "it", {})
@@ -156,7 +156,7 @@ def test_fit_without_intercept_and_with_uneven_weights_is_accurate(name, method)
 @pytest.mark.parametrize("name", WIDE)
 def test_float64_method_with_uneven_weights_warns_about_its_digits(name, method):
     alpha, X, y, weight = WIDE[name]
-    with pytest.warns(ly.PrecisionWarning, match="digits can be trusted"):
+    with pytest.warns(ly.PrecisionWarning, match="digits of the coefficients are correct"):
         model = ly.LinearRegression(alpha, fit_intercept=False, method=method).fit(X, y, weight)
     right = worst_digits(model.coef_, least_squares(X, y, weight, intercept=False, alpha=alpha).coef)
     assert model.solution_.digits <= right + 1
@@ -225,10 +225,14 @@ def test_selftest_finds_no_false_claim(monkeypatch):
     assert len(results) == len(digits.CHAINS) + len(digits.WEIGHTED)
 
 
-@pytest.mark.parametrize("what", ["chains of + and −, least squares", "chains of + and −, LDA"])
+@pytest.mark.parametrize(
+    "what", ["sums and differences of models, least squares", "sums and differences of models, LDA"]
+)
 def test_selftest_detects_forgotten_rounding_errors(monkeypatch, what):
     # As it was: each summary claimed the rounding errors of its own numbers, whatever rows had been in it.
-    monkeypatch.setattr(Gram, "__post_init__", lambda self: object.__setattr__(self, "rounding", self.least_rounding()))
+    monkeypatch.setattr(
+        Gram, "__post_init__", lambda self: object.__setattr__(self, "rounding", self.single_rounding())
+    )
     monkeypatch.setattr("linearly.algorithm.least_squares.gram._check_downdate", lambda before, rest: None)
     tally = digits.Tally(what)
     for seed in range(40):

@@ -87,7 +87,7 @@ def test_the_indicator_s_summary_is_that_of_features_and_indicators():
         assert gram.p == 2
 
 
-def test_classes_are_learnt_together_and_forgotten():
+def test_sum_and_difference_of_class_grams_equal_fits_of_the_rows():
     X, codes, w = labelled(n=80)
     for exact in ((False, False), (True, True), (True, False), (False, True)):
         for cut in (40, 30):
@@ -139,7 +139,7 @@ def test_a_class_without_rows_has_no_mean_and_is_left_out_of_sums():
         np.testing.assert_allclose(more.means.to_float64()[3], X[0] + 1)
 
 
-def test_a_class_whose_squares_overflow_in_the_gauge_of_the_block_has_one_of_its_own():
+def test_class_whose_squares_overflow_in_the_scaling_of_the_block_has_a_separate_scaling():
     X, codes = np.random.default_rng(0).standard_normal((256, 2)), np.tile([0, 1], 128)
     X[1::2] *= 2.0**800  # every other row, of which a sample of the block may see none
     w = np.random.default_rng(1).uniform(0.5, 2, 256)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from conftest import require
 
+from linearly import kernels
 from linearly.algorithm.least_squares import column_scaling
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling, drop_zero_weight, power_of_two
-from linearly.dataset.rows.block import Block, ColumnMatrix
+from linearly.dataset.rows.block import Block
+from linearly.dataset.rows.column_matrix import ColumnMatrix
+from linearly.kernels import reference
 from linearly.kernels.double_double import DoubleDouble
 
 
@@ -144,11 +148,6 @@ def test_drop_zero_weight_removes_rows():
     assert drop_zero_weight(Block(X)).weight is None
 
 
-def test_max_abs_of_sparse_columns():
-    X = sp.csr_matrix(np.array([[0.0, -5.0, 0.0], [3.0, 4.0, 0.0]]))
-    assert column_scaling._max_abs_of_sparse(X).tolist() == [3.0, 5.0, 0.0]
-
-
 def test_empty_sparse_columns_are_not_sliced_one_by_one(monkeypatch):
     looked, column = [], column_scaling._column
     monkeypatch.setattr(column_scaling, "_column", lambda part, j: looked.append(j) or column(part, j))
@@ -180,3 +179,35 @@ def test_scaling_of_numbers_whose_difference_overflows_is_in_their_middle():
     scaling = ColumnScaling.of(Block(X, None), None, all_rows=True)
     assert scaling.shift[0] == pytest.approx(-0.45e308, rel=1e-12)
     assert np.isfinite(scaling.scale).all()
+
+
+@pytest.mark.parametrize("step", [1, 16])
+def test_power_of_two_compiled_has_the_bits_of_the_reference(step):
+    size = np.ldexp(
+        np.random.default_rng(0).uniform(0.5, 1, 4000), np.random.default_rng(1).integers(-1074, 1024, 4000)
+    )
+    size = np.concatenate([size, [0.0, np.inf, np.nan, 5e-324, 0.5, 1.0, 2.0]])
+    for sizes in (size, size[::-3], np.float32([0.0, 0.3, 3e38])):
+        assert power_of_two(sizes, step).tolist() == reference.power_of_two(sizes, step).tolist()
+    assert power_of_two(np.array(3.0)) == 4.0
+
+
+@pytest.mark.parametrize("coarse", [1, 16])
+def test_scaling_of_an_array_compiled_has_the_bits_of_numpy(monkeypatch, coarse):
+    require(kernels.kernels_in_use() != "NumPy reference", "the compiled kernels are not in use")
+    rng, compiled = np.random.default_rng(3), 0
+    for i in range(200):
+        n, p = int(rng.integers(1, 400)), int(rng.integers(1, 9))
+        X = rng.standard_normal((n, p)) * 10.0 ** rng.integers(-9, 9, p) + 10.0 ** rng.integers(-3, 9)
+        X[:, 0] = 7.0 if i % 5 == 0 else X[:, 0]
+        X = np.asfortranarray(X) if i % 2 else X
+        X = X.astype(np.float32) if i % 3 == 0 else X
+        block = Block(X, weight=rng.uniform(0.5, 2, n) if i % 7 == 0 else None)
+        compiled += kernels.column_scaling(X, None, coarse) is not None
+        found = ColumnScaling.of(block, None, coarse=coarse)
+        with monkeypatch.context() as numpy_only:
+            numpy_only.setattr(kernels, "column_scaling", lambda *_: None)
+            expected = ColumnScaling.of(block, None, coarse=coarse)
+        assert found.shift.tobytes() == expected.shift.tobytes()
+        assert found.scale.tobytes() == expected.scale.tobytes()
+    assert compiled > 120

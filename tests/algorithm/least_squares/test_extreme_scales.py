@@ -97,7 +97,7 @@ def test_fit_does_not_depend_on_the_scale_of_weights(factor):
 
 @pytest.mark.parametrize("factor", [1e-200, 1e200])
 def test_weights_whose_squares_leave_float64_raise(factor):
-    with pytest.raises(ValueError, match=r"sample_weight is .* in row 0.* Divide all of them by one constant"):
+    with pytest.raises(ValueError, match=r"sample_weight is .* in row 0.* Divide all weights by one constant"):
         LinearRegression().fit(X, Y, sample_weight=WEIGHT * factor)
 
 

@@ -100,12 +100,12 @@ def test_cv_error_does_not_depend_on_the_unit_of_columns(n, exponent, cv):
         np.testing.assert_allclose(far.coef_ * size, near.coef_, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("size", "told"), [(1e200, "large .* Divide X"), (1e-200, "small .* Multiply X")])
-def test_penalties_beyond_float64_raise(size, told):
+@pytest.mark.parametrize(("size", "message"), [(1e200, "large .* Divide X"), (1e-200, "small .* Multiply X")])
+def test_penalties_beyond_float64_raise(size, message):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     X[:, 1] *= 1e3
-    with pytest.raises(ValueError, match=f"Column 'x1' is so {told}"):
+    with pytest.raises(ValueError, match=f"Column 'x1' is so {message}"):
         ly.RidgeCV().fit(X * size, y)
 
 
@@ -114,7 +114,7 @@ def test_precision_warning_of_ridge_cv_names_an_available_remedy(cv):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 1))
     X = np.hstack([x, x + 1e-6 * rng.normal(size=(60, 1))])
-    with pytest.warns(ly.PrecisionWarning, match="Larger alphas, or fewer columns, give more") as told:
+    with pytest.warns(ly.PrecisionWarning, match="Use larger alphas or fewer columns for more digits") as told:
         ly.RidgeCV([0.0], cv=cv).fit(X, x[:, 0] + rng.normal(size=60))
     assert "extended" not in str(told[0].message)
 
@@ -122,5 +122,8 @@ def test_precision_warning_of_ridge_cv_names_an_available_remedy(cv):
 @pytest.mark.parametrize("cv", [5, "loo"])
 def test_cv_errors_beyond_float64_raise(cv):
     rng = np.random.default_rng(0)
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"No penalty has a prediction error .* Rescale y"):
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(ValueError, match=r"No penalty has a finite .* Rescale y"),
+    ):
         ly.RidgeCV([1.0], cv=cv).fit(rng.normal(size=(30, 2)), rng.normal(size=30) * 1e200)

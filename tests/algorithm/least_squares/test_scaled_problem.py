@@ -13,6 +13,7 @@ from least_squares_oracles import (
     solved,
 )
 
+import linearly as ly
 from linearly.algorithm.least_squares import scaled_problem
 from linearly.algorithm.least_squares.rounding_bounds import largest_ratio
 from linearly.algorithm.least_squares.scaled_problem import ScaledProblem
@@ -104,7 +105,7 @@ def test_digits_decrease_with_the_rounding_bounds():
 
 def test_solve_normal_with_impossible_products_raises():
     A = np.array([[1e-300, 1e300], [1e300, 1e-300]])
-    with pytest.raises(ValueError, match="not those of any rows"):
+    with pytest.raises(ValueError, match="The summary is invalid"):
         problem(np.zeros((5, 2)), np.ones((5, 1))).solve_normal(A, np.ones((2, 1)), np.ones(1), np.ones(3))
 
 
@@ -126,7 +127,7 @@ def test_solve_by_rows_and_by_columns_agree_with_fractions(n, penalty):
         assert found.kept.tolist() == [0, 1, 2, 3]
 
 
-def test_noise_adds_up_like_lengths():
+def test_noise_is_combined_as_root_of_sum_of_squares():
     T, b = np.array([[3.0, 4.0], [0.0, 2.0]]), np.array([[0.0, 0.0], [0.0, 4.0]])
     h, load = scaled_problem._noise(np.array([5.0, 1.0, 7.0, 3.0, 3.0]), np.array([1, 2]), b)
     assert (h.tolist(), load.tolist()) == ([1.0, 7.0], [3.0, 31.0])
@@ -149,3 +150,19 @@ def test_digits_of_coefs_are_of_the_weakest_and_of_the_weakest_relevant():
     assert trust(reach * 0, np.zeros((2, 1)), error, 0.0) == (16.0, 16.0)
     assert largest_ratio(np.array([[3.0], [1.0]]), np.array([[4.0], [0.0]])) == 0.75
     assert largest_ratio(np.zeros((0, 1)), np.zeros((0, 1))) == 0.0
+
+
+@pytest.mark.parametrize("near", [2.0**-18, 2.0**-26])
+@pytest.mark.parametrize("alpha", [1e-12, 1e-3, 1e12])
+def test_extended_ridge_of_nearly_equal_columns_has_the_exact_degrees_of_freedom_and_covariance(near, alpha):
+    rng = np.random.default_rng(3)
+    D = rng.integers(-99, 99, (9, 3)) / 64
+    D[:, 2] = D[:, 0] + D[:, 2] * near
+    y = rng.integers(-99, 99, 9) / 64
+    found = ly.LinearRegression(alpha, fit_intercept=False, method="extended").fit(D, y).solution_
+    A = fractions(D).T @ fractions(D)
+    inverse = solved(A + Fraction(alpha) * np.eye(3, dtype=int), fractions(np.eye(3)))
+    assert 9 - found.dof == pytest.approx(float(np.trace(inverse @ A)), rel=1e-9)
+    covariance = found.inverse_root @ found.shrinkage @ found.inverse_root.T
+    wanted = np.diagonal(inverse @ A @ inverse).astype(float)
+    np.testing.assert_allclose(np.diagonal(covariance), wanted, rtol=1e-6)

@@ -124,12 +124,12 @@ def test_is_accurate_enough_needs_ten_digits_and_a_certain_rank():
 
 def test_rows_without_weight_or_targets_raise():
     X = np.ones((3, 1))
-    with pytest.raises(ValueError, match="no rows of positive weight"):
+    with pytest.raises(ValueError, match="The data contain no rows to fit"):
         solver.check_has_rows_and_targets(Gram.of(Block(X, np.ones(3), np.zeros(3))))
     with pytest.raises(ValueError, match="no targets"):
         solver.check_has_rows_and_targets(Gram.of(Block(X)))
     solver.check_has_rows_and_targets(Gram.of(Block(X, np.ones(3))))
-    with pytest.raises(ValueError, match="no rows of positive weight"):
+    with pytest.raises(ValueError, match="The data contain no rows to fit"):
         solver.solve_adaptively(Few(Block(np.ones((20, 1)), np.ones(20), np.zeros(20))), RidgeProblem())
 
 
@@ -202,13 +202,13 @@ def test_warns_about_aliased_columns():
     assert warned(fine) == []
     [(kind, message)] = warned(replace(fine, aliased=(1, 3)))
     assert kind is np.exceptions.RankWarning
-    assert message.startswith("'c1', 'c3': constant or a combination of the columns before.")
+    assert message.startswith("Columns 'c1', 'c3' are constant or combinations of the preceding columns.")
     [(_, message)] = warned(replace(fine, aliased=(1,), rank_is_certain=False), "qr")
-    assert "(as far as method 'qr' can tell)" in message
+    assert "(according to method 'qr')" in message
     [(_, message)] = warned(replace(fine, aliased=tuple(range(8))))
-    assert message.startswith("'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7': constant")
+    assert message.startswith("Columns 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7' are constant")
     [(_, message)] = warned(replace(fine, aliased=tuple(range(10))))
-    assert "'c7' and 2 more: " in message
+    assert "'c7' and 2 more are constant" in message
     assert "'c8'" not in message
 
 
@@ -217,10 +217,12 @@ def test_warns_about_lost_digits():
     poor = replace(fine, digits=6.2, digits_of_relevant_coefs=7.0)
     [(kind, message)] = warned(poor)
     assert kind is PrecisionWarning
-    assert message.startswith("Only about 6 digits can be trusted")
-    assert message.endswith('method="extended" gives more.')
-    assert warned(poor, free=False)[0][1].endswith("Larger alphas, or fewer columns, give more.")
-    assert warned(poor, "extended")[0][1].endswith("Dropping or combining columns gives more.")
+    assert message.startswith("Only about 6 digits of the coefficients are correct")
+    assert message.endswith('Use method="extended" for more digits. See docs/warnings.md#precisionwarning.')
+    assert "Use larger alphas or fewer columns for more digits. See" in warned(poor, free=False)[0][1]
+    assert warned(poor, "extended")[0][1].endswith(
+        "Drop or combine columns for more digits. See docs/warnings.md#precisionwarning."
+    )
     assert warned(replace(fine, digits_of_relevant_coefs=10.0, digits=3.0)) == []
     # A perfect fit has no digits in its residuals, unless its columns are too close to each other.
     perfect = replace(poor, rss=poor.tss * 1e-29)
@@ -234,13 +236,13 @@ def test_warns_about_lost_digits_of_standard_errors():
     assert warned(replace(fine, error_digits=10.0), "extended") == []
     poor = replace(fine, error_digits=7.2)
     assert not solver.is_accurate_enough(poor)
-    for method, remedy in (("extended", "drop or combine columns."), ("qr", 'method="extended" gives more.')):
+    for method, remedy in (("extended", "drop or combine columns."), ("qr", 'Use method="extended" for more digits.')):
         [(kind, message)] = warned(poor, method)
         assert kind is PrecisionWarning
         assert message.startswith("Only about 7 digits of the standard errors")
-        assert message.endswith(remedy)
+        assert message.endswith(f"{remedy} See docs/warnings.md#precisionwarning.")
     assert warned(poor, errors=False) == []
-    assert warned(poor, free=False)[0][1].endswith("drop or combine columns.")
+    assert "drop or combine columns. See" in warned(poor, free=False)[0][1]
     # A model file written before says so by its condition only.
     older = replace(fine, error_digits=None, condition=1e12)
     assert solver.digits_of_standard_errors(older) == pytest.approx(-2 * math.log10(EPS * 1e12))
@@ -262,7 +264,7 @@ def test_warns_about_squares_that_leave_float64():
     ):
         assert solver._squares_overflow(lost)
         assert (PrecisionWarning, warned(lost)[-1][1]) == warned(lost)[-1]
-        assert warned(lost)[-1][1].startswith("The squares of y leave float64")
+        assert warned(lost)[-1][1].startswith("Squaring y exceeds the float64 range")
     for kept in (
         replace(fine, rss=none),
         replace(fine, tss=none, rss=none, coef=0 * fine.coef),
@@ -277,7 +279,7 @@ def test_check_coefficients_finite_names_the_column():
     solver.check_coefficients_finite(fine, "abc")
     coef = fine.coef.copy()
     coef[1, 1] = np.inf
-    with pytest.raises(ValueError, match="The coefficient of 'b' is beyond float64"):
+    with pytest.raises(ValueError, match="The coefficient of 'b' exceeds the float64 range"):
         solver.check_coefficients_finite(replace(fine, coef=coef), "abc")
-    with pytest.raises(ValueError, match="The intercept is beyond float64"):
+    with pytest.raises(ValueError, match="The intercept exceeds the float64 range"):
         solver.check_coefficients_finite(replace(fine, intercept=np.array([1.0, np.nan])), "abc")

@@ -50,7 +50,7 @@ def test_solve_triangular_leaves_its_arguments_unchanged():
 
 
 def test_solve_triangular_with_a_zero_on_the_diagonal_raises():
-    with pytest.raises(np.linalg.LinAlgError, match="1 on the diagonal"):
+    with pytest.raises(np.linalg.LinAlgError, match="diagonal entry 1 is zero"):
         solve_triangular(np.array([[1.0, 2.0], [0.0, 0.0]]), np.ones((2, 1)))
 
 
@@ -119,13 +119,13 @@ def test_pivoting_aliases_columns_that_are_combinations_of_those_before(name, wa
         found = pivot_triangle(R, c[: len(R)])
     assert found.kept.tolist() == kept
     assert found.aliased.tolist() == aliased
-    R, c, beside, T = (triangular.to_float64(t) for t in (found.R, found.c, found.beside, found.inverse_R))
+    R, c, aliased_R, T = (triangular.to_float64(t) for t in (found.R, found.c, found.aliased_R, found.inverse_R))
     assert R.shape == (len(kept), len(kept))
     np.testing.assert_array_equal(R, np.triu(R))
     within = {"rtol": 0, "atol": 1e-10}
     np.testing.assert_allclose(R.T @ R, D[:, kept].T @ D[:, kept], **within)
     np.testing.assert_allclose(R.T @ c, D[:, kept].T @ Y, **within)
-    np.testing.assert_allclose(R.T @ beside, D[:, kept].T @ D[:, aliased], **within)
+    np.testing.assert_allclose(R.T @ aliased_R, D[:, kept].T @ D[:, aliased], **within)
     np.testing.assert_allclose(R @ T, np.eye(len(kept)), **within)
     assert found.combinations.shape == (len(kept), len(aliased))
     np.testing.assert_allclose(D[:, kept] @ found.combinations, D[:, aliased], **within)
@@ -193,7 +193,7 @@ def test_least_norm_agrees_with_the_pseudo_inverse(kept):
     aliased = [j for j in range(5) if j not in kept]
     combinations = rng.standard_normal((len(kept), len(aliased)))
     R = upper(basis) if kept else np.zeros((0, 0))
-    found = triangular.least_norm(PivotedTriangle(R, R, kept, aliased, R @ combinations), unit)
+    found, _ = triangular.least_norm(PivotedTriangle(R, R, kept, aliased, R @ combinations), unit)
     D = np.zeros((len(kept), 5))
     D[:, kept], D[:, aliased] = R, R @ combinations
     D *= unit  # columns in the user's units
@@ -220,3 +220,15 @@ def test_factor_normal_keeps_the_products_and_the_residual(singular):
     assert not singular or not R[:, 0].any()
     _, _, none, _ = triangular.factor_normal(A, C, np.zeros(2))
     np.testing.assert_array_equal(none, 0.0)  # never below
+
+
+def test_pivot_triangle_fewer_rows_than_columns_same_bits_as_column_by_column(monkeypatch):
+    rng = np.random.default_rng(4)
+    R, c = np.triu(rng.standard_normal((40, 100))) + 3 * np.eye(40, 100), rng.standard_normal((40, 2))
+    at_once = triangular.pivot_triangle(R, c)
+    monkeypatch.setattr(triangular, "DOUBTFUL", np.inf)  # every column is looked at
+    one_by_one = triangular.pivot_triangle(R, c)
+    assert list(at_once.kept) == list(one_by_one.kept) == list(range(40))
+    assert list(at_once.aliased) == list(one_by_one.aliased) == list(range(40, 100))
+    for name in ("R", "c", "aliased_R", "inverse_R"):
+        np.testing.assert_array_equal(getattr(at_once, name), getattr(one_by_one, name))

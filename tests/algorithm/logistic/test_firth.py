@@ -14,6 +14,7 @@ from logistic_oracles import (
     close,
 )
 
+import linearly as ly
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling
 from linearly.algorithm.least_squares.whitening import whiten
 from linearly.algorithm.logistic.firth import _jeffreys, firth
@@ -99,3 +100,18 @@ def test_firth_does_not_move_an_aliased_column():
     assert found.converged
     alone = firth(rows, search.objective, search._evaluator(rows), np.zeros((4, 1)))
     close(found.history.loss[-1] - alone.history.loss[-1], found.history.loss[0] - alone.history.loss[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("closeness", [1e3, 3e3, 1e4])
+def test_firth_of_nearly_collinear_columns_takes_as_many_passes_as_of_others(closeness):
+    # Rounding errors of log |I| grow as the square of the condition number, so the loss cannot show the last steps.
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        Z = rng.normal(size=(80, 2))
+        X = np.column_stack([Z[:, 0], Z[:, 0] + Z[:, 1] / closeness])
+        y = Z[:, 0] + rng.logistic(size=80) > 0
+        model, apart = (ly.LogisticRegression(bias_reduction="firth").fit(columns, y) for columns in (X, Z))
+        assert model.converged_
+        assert model.n_passes_ <= apart.n_passes_ + 5
+        slope = apart.coef_[0, 1] * closeness
+        np.testing.assert_allclose(model.coef_[0], [apart.coef_[0, 0] - slope, slope], rtol=1e-7)

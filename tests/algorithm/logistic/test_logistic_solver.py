@@ -16,8 +16,11 @@ from logistic_oracles import (
     logistic_rows,
 )
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 
+import linearly as ly
 from linearly.algorithm.logistic import solver as solver_module
+from linearly.algorithm.logistic.objective import Logistic
 from linearly.algorithm.logistic.optimizers import (
     History,
     OptimizeResult,
@@ -59,7 +62,7 @@ def test_evaluator_names_the_row_of_a_nonfinite_loss():
     with pytest.raises(ValueError, match="NaN: row 31, column 2"):
         search._evaluator(rows)(np.ones((4, 1)), True)
     search, rows, *_ = a_solver(2)
-    with pytest.raises(ValueError, match="logits overflow"):
+    with pytest.raises(ValueError, match="logits exceed the float64 range"):
         search._evaluator(rows)(np.full((4, 1), 1e308), True)
 
 
@@ -286,3 +289,27 @@ def test_with_hessian_takes_the_newton_step_only_if_it_helps():
     look = penalised._evaluator(rows)
     moved = penalised._with_hessian(look, replace(near, separation_suspected=True, last=look(near.B, False)))
     close(moved.B, best, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 3.0])
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_search_with_few_hessians_ends_where_newton_does(K, alpha, sparse, monkeypatch):
+    rng = np.random.default_rng(K)
+    X = rng.standard_normal((600, 9)) * (rng.random((600, 9)) < 0.5)
+    y = (X[:, :K] + rng.gumbel(size=(600, K))).argmax(axis=1)
+    expected = ly.LogisticRegression(alpha, solver="newton").fit(X, y)
+    hessians = []
+    own = Logistic.evaluator
+    monkeypatch.setattr(
+        Logistic, "evaluator", lambda self, B, hessian: hessians.append(hessian) or own(self, B, hessian)
+    )
+    monkeypatch.setattr(solver_module, "_FEW_FLOPS", 0)
+    model = ly.LogisticRegression(alpha).fit(csr_array(X) if sparse else X, y)
+    assert 1 <= sum(hessians) <= 2 < len(hessians)
+    close(model.coef_, expected.coef_, 1e-9)
+    close(model.covariance_, expected.covariance_, 1e-6)
+    assert 6 < model.digits_ <= expected.digits_
+    monkeypatch.setattr(solver_module, "_FEW_PASSES", 2)  # too few: Newton does it all
+    again = ly.LogisticRegression(alpha).fit(X, y)
+    close(again.coef_, expected.coef_, 1e-12)

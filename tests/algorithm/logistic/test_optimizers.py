@@ -19,7 +19,7 @@ from linearly.algorithm.logistic.optimizers import (
     SATURATED_LOGIT,
     History,
     OptimizeResult,
-    SecantPair,
+    SecantPairs,
     class_preconditioner,
     diagonal_preconditioner,
     gradient_descent,
@@ -255,7 +255,8 @@ def dense_quasi_newton(look, B, P, memory, passes):
 
 
 @pytest.mark.parametrize("memory", [1, 2, 12])
-def test_quasi_newton_is_bfgs_of_the_last_pairs(memory):
+def test_quasi_newton_is_bfgs_of_the_last_pairs(memory, monkeypatch):
+    monkeypatch.setattr(optimizer_module, "_MEMORY", memory)
     X, y, weight = logistic_rows(3)
     objective = Logistic(3, 0, a_scaling(), True)
     look = lambda B, hessian: objective.evaluator(B, hessian)(Block(X, y, weight))  # noqa: E731
@@ -263,12 +264,12 @@ def test_quasi_newton_is_bfgs_of_the_last_pairs(memory):
     P = np.diag(np.linspace(0.05, 0.4, 8))
     trail = dense_quasi_newton(look, start, P, memory, 7)
     solve = lambda g: (P @ g.T.reshape(-1)).reshape(2, 4).T  # noqa: E731
-    found = quasi_newton(look, start, solve, memory=memory, passes=7, stop_when_separated=False)
+    found = quasi_newton(look, start, solve, passes=7, stop_when_separated=False)
     assert (found.converged, len(found.history)) == (False, 7)
     close(found.history.coef, trail[:-1], rtol=1e-7)
     close(found.B, trail[-1], rtol=1e-7)
     close(found.last.loss, look(found.B, False).loss)
-    far = quasi_newton(look, start, solve, memory=memory, stop_when_separated=False)
+    far = quasi_newton(look, start, solve, stop_when_separated=False)
     assert far.converged
     close(look(far.B, False).gradient, 0.0, atol=1e-6)
 
@@ -338,22 +339,39 @@ def test_backtrack_requires_the_armijo_decrease(half, taken):
     assert trial.loss == losses[taken]
 
 
-def test_two_loops_map_the_last_change_to_its_step():
+def by_two_loops(g, pairs, solve):
+    """The textbook form of L-BFGS, pair by pair."""
+    q, shares = g.copy(), []
+    for step, change, _ in reversed(pairs):
+        shares.append((step * q).sum() / (step * change).sum())
+        q -= shares[-1] * change
+    ratio = np.mean([(step * change).sum() / (change * guess).sum() for step, change, guess in pairs])
+    r = ratio * solve(q)
+    for (step, change, _), share in zip(pairs, reversed(shares), strict=True):
+        r += step * (share - (change * r).sum() / (step * change).sum())
+    return r
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 7, 8, 9, 20])
+def test_secant_pairs_give_the_direction_of_the_two_loops_over_the_last_four(n):
     rng = np.random.default_rng(0)
-    pairs = []
-    for _ in range(3):
+    pairs, given = SecantPairs(4, 8), []
+    for _ in range(n):
         step = rng.standard_normal((4, 2))
         change = 2 * step + 0.1 * rng.standard_normal((4, 2))
-        pairs.append(SecantPair(step, change, change / 3))
-    close(optimizer_module._two_loops(pairs[-1].change, pairs, lambda g: g / 3), pairs[-1].step)
+        pairs.append(step, change, change / 3)
+        given.append((step, change, change / 3))
+    assert len(pairs) == min(n, 4)
     g = rng.standard_normal((4, 2))
     kept = g.copy()
-    close(optimizer_module._two_loops(g, [], lambda g: g / 3), g / 3)
-    optimizer_module._two_loops(g, pairs, lambda g: g / 3)
+    close(pairs.direction(g, g / 3), by_two_loops(g, given[-4:], lambda g: g / 3))
     np.testing.assert_array_equal(g, kept)
-    pair = pairs[0]
-    close(pair.curvature, (pair.step * pair.change).sum())
-    close(pair.ratio, 3 * pair.curvature / (pair.change**2).sum())
+    close(pairs.direction(change, change / 3), step)  # the last change is mapped to its step
+    pairs.solve_anew(lambda g: g / 5, (4, 2))
+    fresh = [(step, change, change / 5) for step, change, _ in given[-4:]]
+    close(pairs.direction(g, g / 5), by_two_loops(g, fresh, lambda g: g / 5))
+    pairs.clear()
+    close(pairs.direction(g, g / 3), g / 3)
 
 
 def test_gradient_descent_takes_steps_of_one_over_the_curvature():

@@ -78,7 +78,7 @@ def test_votes_are_counted_one_by_one(K, started, sparse, p, monkeypatch):
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_the_best_of_a_log_is_the_first_with_the_fewest_errors(K):
+def test_best_weights_of_a_log_are_the_first_with_the_fewest_errors(K):
     X, y, book, learner = trained(K, started=True)
     weight = np.random.default_rng(3).integers(0, 4, len(X)).astype(float)
     for w in (None, weight):
@@ -89,7 +89,7 @@ def test_the_best_of_a_log_is_the_first_with_the_fewest_errors(K):
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_the_last_of_a_log_is_its_best_where_training_converged(K):
+def test_final_weights_of_a_converged_training_are_the_best(K):
     X, _ = whole_numbers(K)
     y = np.digitize(X @ [1.0, -2.0, 1.5], [0.2]) if K == 2 else np.argmax(X @ np.eye(3) + [0.1, 0.2, 0.3], axis=1)
     learner = Training(1 if K == 2 else K, 3)
@@ -131,7 +131,7 @@ def test_as_many_candidates_at_once_as_three_limits_allow(vectors, p):
     assert not allowed(m + 1)
 
 
-def test_a_log_takes_its_rows_from_the_data_it_was_made_on():
+def test_mistake_log_takes_missing_rows_from_the_training_data():
     X, _, book, learner = trained(2)
     log = learner.log()
     bare = replace(log, features=None, which=None)
@@ -141,7 +141,7 @@ def test_a_log_takes_its_rows_from_the_data_it_was_made_on():
         bare.with_rows(sp.csr_matrix(X)).averaged_weights()[0], log.averaged_weights()[0], rtol=1e-12
     )
     for wrong in (X[:last], X[:, :2]):
-        with pytest.raises(ValueError, match="not the rows of the log"):
+        with pytest.raises(ValueError, match="does not match the mistake log"):
             bare.with_rows(wrong)
     with pytest.raises(ValueError, match=r"more than 4 MB.*with_rows"):
         bare.final_weights()
@@ -151,7 +151,7 @@ def test_a_log_takes_its_rows_from_the_data_it_was_made_on():
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_rows_are_kept_as_long_as_there_is_room_for_each_once(sparse):
+def test_recorder_keeps_each_mistaken_row_once_while_there_is_room(sparse):
     X, y = whole_numbers(2)
     rows = SparseRows(sp.csr_matrix(X), y) if sparse else as_rows(X, y)
     book = Textbook(2, 3)
@@ -171,7 +171,7 @@ def test_rows_are_kept_as_long_as_there_is_room_for_each_once(sparse):
             np.testing.assert_array_equal(features[log.which], X[log.rows])
 
 
-def test_a_recorder_goes_on_after_it_was_read():
+def test_mistake_recorder_continues_after_it_was_read():
     X, y = whole_numbers(3)
     learner, book = Training(3, 3), Textbook(3, 3)
     empty = learner.log()
@@ -184,7 +184,7 @@ def test_a_recorder_goes_on_after_it_was_read():
         np.testing.assert_array_equal(log.features[log.which], X[log.rows])
 
 
-def test_a_recorder_counts_from_the_first_row_unless_told():
+def test_recorder_counts_from_the_first_row_by_default():
     X, y = whole_numbers(2)
     recorder, book = Recorder(), Textbook(2, 3).one_pass(X, y)
     for found in online_pass(as_rows(X, y), Weights.zeros(1, 3)):

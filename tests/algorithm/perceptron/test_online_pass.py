@@ -19,7 +19,7 @@ from linearly.dataset.rows.sparse import SparseRows
 from linearly.dataset.rows.views import MappedRows
 
 
-def test_weights_begin_at_zero_with_what_was_asked_for():
+def test_weights_begin_at_zero_with_the_requested_parts():
     for intercept in (True, False):
         for averaged in (True, False):
             weights = Weights.zeros(3, 2, intercept=intercept, averaged=averaged)
@@ -52,7 +52,7 @@ def test_weights_are_the_same_however_they_are_laid_out():
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("K", [2, 3])
-def test_a_scan_hands_out_its_mistakes_a_few_at_a_time(K, sparse, monkeypatch):
+def test_online_pass_yields_its_mistakes_a_few_at_a_time(K, sparse, monkeypatch):
     X, y = whole_numbers(K, n=600)
     rows = SparseRows(sp.csr_matrix(X), y) if sparse else as_rows(X, y)
     book = Textbook(K, 3).one_pass(X, y)
@@ -73,7 +73,7 @@ def test_a_scan_hands_out_its_mistakes_a_few_at_a_time(K, sparse, monkeypatch):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_scan_in_an_order_sees_the_rows_in_that_order(sparse, monkeypatch):
+def test_online_pass_in_an_order_visits_the_rows_in_that_order(sparse, monkeypatch):
     X, y = whole_numbers(3)
     order = np.random.default_rng(1).permutation(45)
     book = Textbook(3, 3).one_pass(X, y, order)
@@ -102,7 +102,7 @@ def test_stretches_of_rows_are_cut_by_their_numbers(monkeypatch):
     assert [len(block) for block in mistakes._blocks(nothing)] == [300]
 
 
-def test_a_scan_measures_where_it_is_asked_to():
+def test_online_pass_measures_the_largest_number_only_on_request():
     X, y = np.array([[1.0, -5.0], [2.0, 3.0]]), np.array([1, 0], dtype=np.int32)
     for measure, size in ((True, 5.0), (False, 0.0)):
         weights = Weights.zeros(1, 2)

@@ -53,11 +53,11 @@ def test_partitions_are_averaged_by_mistakes_and_rows_by_number(K, step, interce
     assert learner.updates == sum(counted)
     assert learner.weights.seen == seen
     assert learner.weights.largest == 3.0
-    with pytest.raises(AttributeError, match="no mistake log"):
+    with pytest.raises(AttributeError, match="mistake log is not available after training on a cluster"):
         learner.log()
 
 
-def test_one_partition_is_the_single_scan_with_its_log():
+def test_one_partition_gives_the_online_pass_with_its_log():
     X, y = whole_numbers(2)
     rows, book = Partitioned(X, y, 45), Textbook(2, 3)
     learner = Training(1, 3, averaged=True, mixes=True)
@@ -85,7 +85,7 @@ def test_a_model_that_keeps_its_log_or_shuffles_walks_partitions_in_order():
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_shard_leaves_the_weights_it_starts_from_alone(sparse):
+def test_training_of_a_partition_leaves_its_initial_weights_unchanged(sparse):
     X, y = whole_numbers(3)
     start = a_start(3, 3)
     weights = Weights(start[0].copy(), start[1].copy(), np.ones((3, 3)), np.ones(3), seen=8)
@@ -126,7 +126,7 @@ def test_a_mixture_of_weights_without_averages_has_none():
     assert (without.seen, without.largest) == (10, 1.0)
 
 
-def test_who_made_no_mistake_has_no_say_in_a_mixture():
+def test_mixture_with_a_partition_without_mistakes_is_that_of_the_others():
     third = np.array([[1 / 3, 0.1]])
     learnt = Mixture(third, third[:, 0], 0 * third, np.zeros(1), 3, 5, 1.0)
     idle = Mixture(7 * third, 7 * third[:, 0], 0 * third, np.zeros(1), 0, 5, 1.0)
@@ -140,7 +140,7 @@ def test_who_made_no_mistake_has_no_say_in_a_mixture():
 
 
 @pytest.mark.parametrize(("sizes", "fits"), [((1.0, 1e-150), True), ((1e-150, 1e-150), False), ((1.0, 1e200), False)])
-def test_tiny_rows_may_stand_beside_ordinary_ones_and_huge_ones_may_not(sizes, fits):
+def test_parameter_mixing_accepts_tiny_rows_beside_ordinary_ones_and_refuses_huge_ones(sizes, fits):
     X = np.vstack([size * np.array([[1.0], [-2.0]]) for size in sizes])
     y = np.array([1, 0, 1, 0], dtype=np.int32)
     learner = Training(1, 1, mixes=True)

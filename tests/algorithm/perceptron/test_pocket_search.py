@@ -31,7 +31,7 @@ def followed_trail(X, y, K, *, most, sparse=False, started=False, passes=3, inte
 @pytest.mark.parametrize(("sparse", "started"), [(False, True), (True, False)])
 @pytest.mark.parametrize("at_a_time", [1, 4, 1000])
 @pytest.mark.parametrize("K", [2, 3])
-def test_a_trail_scores_every_update(K, at_a_time, sparse, started, monkeypatch):
+def test_pocket_search_scores_every_update(K, at_a_time, sparse, started, monkeypatch):
     monkeypatch.setattr(mistake_log, "CANDIDATES_PER_PASS", 6)
     X, y = whole_numbers(K)
     book = Textbook(K, 3, start=a_start(K, 3) if started else None)
@@ -57,7 +57,7 @@ def test_a_trail_scores_every_update(K, at_a_time, sparse, started, monkeypatch)
 
 
 @pytest.mark.parametrize("candidates", [1, 3, 64])
-def test_a_trail_ends_with_the_first_weights_without_errors(candidates, monkeypatch):
+def test_pocket_search_ends_with_the_first_weights_without_errors(candidates, monkeypatch):
     monkeypatch.setattr(mistake_log, "CANDIDATES_PER_PASS", candidates)
     X, _ = whole_numbers(2)
     y = (X @ [1.0, -2.0, 1.5] > 0.2).astype(np.int32)
@@ -73,7 +73,7 @@ def test_a_trail_ends_with_the_first_weights_without_errors(candidates, monkeypa
     same((trail.W, trail.b), book.trail[end])
 
 
-def test_a_trail_scores_as_soon_as_updates_fill_a_fold(monkeypatch):
+def test_pocket_search_scores_as_soon_as_updates_fill_a_reduction(monkeypatch):
     monkeypatch.setattr(mistake_log, "CANDIDATES_PER_PASS", 4)
     X, y = whole_numbers(2)
     trail = PocketSearch(as_rows(X, y), np.zeros((1, 3)), np.zeros(1), intercept=True, most=100)
@@ -91,7 +91,7 @@ def test_a_trail_scores_as_soon_as_updates_fill_a_fold(monkeypatch):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_trail_of_rows_in_another_unit_has_a_log_of_the_rows_themselves(sparse, monkeypatch):
+def test_pocket_search_of_scaled_rows_logs_the_unscaled_rows(sparse, monkeypatch):
     X, y = whole_numbers(2)
     X[0, 0] = 0.0
     trail = followed_trail(X, y, 2, most=20, sparse=sparse, started=True)
@@ -106,7 +106,7 @@ def test_a_trail_of_rows_in_another_unit_has_a_log_of_the_rows_themselves(sparse
         assert (trail.log(2).features is not None) == kept
 
 
-def test_a_start_without_errors_ends_a_trail_at_once():
+def test_pocket_search_from_a_start_without_errors_ends_at_once():
     X, y = np.array([[1.0], [-1.0]]), np.array([1, 0], dtype=np.int32)
     trail = PocketSearch(as_rows(X, y), np.ones((1, 1)), np.zeros(1), intercept=False, most=5)
     assert trail.ended

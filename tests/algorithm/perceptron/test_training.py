@@ -81,7 +81,7 @@ def test_rows_are_measured_in_the_first_pass_over_them():
 
 
 @pytest.mark.parametrize("mixes", [True, False])
-def test_a_log_of_rows_elsewhere_is_given_up_only_by_a_model_that_can_do_without(mixes, monkeypatch):
+def test_log_of_rows_not_in_memory_is_dropped_unless_predictions_need_it(mixes, monkeypatch):
     X, y = whole_numbers(2)
     book = Textbook(2, 3)
     for _ in range(2):
@@ -98,7 +98,7 @@ def test_a_log_of_rows_elsewhere_is_given_up_only_by_a_model_that_can_do_without
         same(learner.final_weights(), book.trail[-1])
         assert learner.updates == len(book.made)
         if gone:
-            with pytest.raises(AttributeError, match="no mistake log"):
+            with pytest.raises(AttributeError, match=f"not available after more than {limit:,} mistakes on files"):
                 learner.log()
         else:
             assert made(learner.log()) == book.made

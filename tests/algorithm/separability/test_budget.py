@@ -58,18 +58,18 @@ def test_separability_whose_budget_ends_is_undecided_and_claims_nothing_more():
     assert certificate.check()
     assert certificate.mistake_bound() == np.inf
     assert repr(certificate) == "Certificate(undecided, 300 rows × 4 columns, stopped after 1e+05 operations)"
-    assert "not decided whether" in str(certificate)
-    assert "stopped after 1e+05 operations. Allow more with budget=" in str(certificate)
+    assert "did not decide whether" in str(certificate)
+    assert "stopped after 1e+05 operations. Pass a larger budget=" in str(certificate)
     assert separability(X, THIRTY).verdict == "overlapping"
 
 
-def test_separability_whose_budget_ends_reports_the_contradiction_it_knows():
+def test_separability_beyond_its_budget_reports_the_contradiction_found_so_far():
     twins = np.vstack([X, X[:1]])
     certificate = separability(twins, np.append(THIRTY, 7), budget=1e5)
     assert certificate.verdict == "undecided"
     assert certificate.witness_rows.tolist() == [0, 300]
     assert certificate.check()
-    assert "are not linearly separable: rows 0 and 300 are the same point" in str(certificate)
+    assert "are not linearly separable, because rows 0 and 300 are the same point" in str(certificate)
 
 
 def test_separability_without_a_budget_comes_to_its_end():
@@ -80,7 +80,7 @@ def test_separability_without_a_budget_comes_to_its_end():
 @pytest.mark.parametrize("budget", [0, -1, True, "long", float("nan")])
 def test_a_budget_that_is_none_is_refused(budget):
     for prove in (separability, error_floor, ly.mistake_bound):
-        with pytest.raises(ValueError, match="budget must be a number of operations above 0, or None"):
+        with pytest.raises(ValueError, match="budget must be a positive number of operations, or None"):
             prove(X, THIRTY, budget=budget)
 
 
@@ -93,7 +93,7 @@ def test_logistic_regression_of_199_classes_of_200_rows_ends_with_its_proof_s_bu
 
     monkeypatch.setattr("linearly.models.separation.separability", small)
     y = np.minimum(np.arange(200), 198)
-    with pytest.warns(ly.SeparationWarning, match="too many rows, or classes, to tell"):
+    with pytest.warns(ly.SeparationWarning, match="too many rows or classes to decide"):
         model = ly.LogisticRegression().fit(X[:200, :1], y)
     assert model.separation_ is None
     assert [certificate.verdict for certificate in allowed] == ["undecided"]

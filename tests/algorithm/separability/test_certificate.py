@@ -46,7 +46,7 @@ def test_multipliers_add_up_to_one_in_each_hull_or_over_all():
     assert relation.ids(three).tolist() == ids
 
 
-def test_a_relation_speaks_of_rows_and_rivals_that_are_there():
+def test_relation_with_unknown_rows_or_rivals_does_not_hold():
     H = Halfspaces([[1.0], [1.0], [5.0]], ["a", "b", "c"])
     assert relation_of([0, 1], ["b", "a"], [1, 1]).ids(H).tolist() == [0, 2]
     assert relation_of([0, 1], ["c", "c"], [1, 1]).ids(H).tolist() == [1, 3]
@@ -85,7 +85,7 @@ def test_a_relation_holds_if_all_is_positive_and_adds_up_to_zero(multipliers, ho
     assert relation_of([0, 1, 2], [1, 1, 0], multipliers).holds(H) is holds
 
 
-def test_nothing_is_no_relation():
+def test_empty_relation_does_not_hold():
     H = Halfspaces([[0.0], [1.0]], [0, 1])
     assert Relation(np.array([], dtype=np.intp), np.array([], dtype=int), ()).holds(H) is False
 
@@ -95,8 +95,8 @@ def test_a_relation_spans_as_its_rank_says(seed):
     H = lattices(seed)
     A = vectors(H)
     rng = np.random.default_rng(seed)
-    for size in (1, 3, 6, H.N):
-        ids = rng.permutation(H.N)[:size]
+    for size in (1, 3, 6, H.n_inequalities):
+        ids = rng.permutation(H.n_inequalities)[:size]
         relation = Relation.of(H, dict.fromkeys(sorted(ids.tolist()), 1)) if H.K > 2 or not H.fit_intercept else None
         if relation is None:
             rows, rivals = H.pair(np.sort(ids))
@@ -119,7 +119,6 @@ def test_a_certificate_of_overlap_needs_both_its_relations():
     assert replace(c, spanning=other).check() is False
     assert replace(c, spanning=relation_of([0, 1, 2, 3], [1, 0, 1, 0], [1, 1, 1, 2])).check() is False
     assert c.witness_rows is c.witness.rows
-    assert c.spanning_rows is c.spanning.rows
     assert c.witness_weights is c.witness.witness_weights
 
 
@@ -134,7 +133,7 @@ def test_a_certificate_of_a_hyperplane_needs_its_floats_and_its_fractions():
     (w,) = c.hyperplane
     turned = replace(c, coef=-c.coef, intercept=-c.intercept, hyperplane=(tuple(-t for t in w),))
     assert turned.check() is False
-    assert (c.witness_rows, c.spanning_rows, c.witness_weights, c.common_hull_point) == (None, None, None, None)
+    assert (c.witness_rows, c.witness_weights, c.common_hull_point) == (None, None, None)
     bare = separability([[-1.0], [2.0]], [0, 1], fit_intercept=False)
     assert bare.check() is True
     assert bare.intercept == 0.0
@@ -236,7 +235,7 @@ def test_margins_are_least_values_over_norms(K, fit_intercept):
 
 
 @pytest.mark.parametrize("power", [-3000, -20, 0, 20, 3000])
-def test_a_quotient_by_a_norm_does_not_overflow_on_the_way(power):
+def test_margin_ratio_of_large_numbers_does_not_overflow(power):
     unit = Fraction(2) ** power
     assert margin_ratio(10 * unit, [3 * unit, -4 * unit]) == 2.0
     assert margin_ratio(-unit, [Fraction(0), unit / 2]) == -2.0
@@ -245,7 +244,7 @@ def test_a_quotient_by_a_norm_does_not_overflow_on_the_way(power):
     assert margin_ratio(unit, []) == math.inf
 
 
-def test_the_least_value_is_told_from_its_neighbours():
+def test_smallest_margin_is_distinguished_from_close_ones():
     # Floats see the same value in all rows; one is smaller by 2⁻⁵².
     for place in range(6):
         X = np.full((7, 2), [1.0, -1.0])
@@ -325,8 +324,16 @@ def test_a_sentence_without_a_rule_names_the_margin_or_the_columns():
 def test_a_sentence_about_three_classes_speaks_of_scores():
     parts = [
         ([[0.0], [1.0], [2.0]], "abc", "(linear scores, of which the largest wins, with margin "),
-        ([[0.0], [2.0], [1.0], [9.0]], "aabc", "no row has a rival's score above its own, but some tie, for 3 rows"),
-        ([[0.0], [1.0], [2.0], [3.0]], "abca", "linear scores that tell rows apart put a rival's above the own one"),
+        (
+            [[0.0], [2.0], [1.0], [9.0]],
+            "aabc",
+            "of its own class, but some tie, for 3 rows",
+        ),
+        (
+            [[0.0], [1.0], [2.0], [3.0]],
+            "abca",
+            "linear scores that separate some rows rank another",
+        ),
     ]
     for (X, y, words), verdict in zip(parts, ("separable", "quasi-separable", "overlapping"), strict=True):
         c = separability(X, list(y))

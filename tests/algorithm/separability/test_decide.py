@@ -36,10 +36,10 @@ from linearly.algorithm.separability.halfspaces import Halfspaces
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("s", [-2, 0, 5])
-def test_units_of_the_data_and_back(fit_intercept, s):
+def test_coefficients_in_scaled_units_convert_back_to_those_of_the_data(fit_intercept, s):
     H = uneven(2, fit_intercept)
     # Weights that matter in each column; powers of two, so that nothing is rounded away.
-    W = np.random.default_rng(0).integers(-4, 5, (H.m, 3)).astype(float)
+    W = np.random.default_rng(0).integers(-4, 5, (H.n_terms, 3)).astype(float)
     W[1] *= 2.0**690
     V = _from_data_units(H, W, s)
     Z = H.dense(slice(None))
@@ -179,10 +179,11 @@ def test_more_than_two_classes_have_no_single_columns():
     assert _single_columns(Halfspaces([[0.0], [1.0], [2.0]], [0, 1, 2]), strict=True) == []
 
 
-def test_a_rule_says_which_side_belongs_to_whom():
+def test_rule_of_a_hyperplane_names_the_class_of_each_side():
     H = Halfspaces([[0.0], [1.0]], ["no", "yes"], names=["dose"])
     assert SingleColumn(0, 1, 0.5, 0.0, 1.0, True).rule(H) == "dose ≥ 0.5 exactly for 'yes'"
     assert SingleColumn(0, 0, 0.5, 0.0, 1.0, True).rule(H) == "dose ≥ 0.5 exactly for 'no'"
+    assert SingleColumn(0, 0, -0.5, -1.0, 0.0, True).rule(H) == "dose ≥ −0.5 exactly for 'no'"
     assert SingleColumn(0, 1, 0.5, 0.5, 1.0, False).rule(H) == "dose > 0.5 only for 'yes'"
     assert SingleColumn(0, 1, 0.5, 0.0, 0.5, False).rule(H) == "dose < 0.5 only for 'no'"
     both = SingleColumn(0, 0, 0.5, 0.0, 1.0, False).rule(H)
@@ -210,7 +211,7 @@ def test_a_threshold_is_the_shortest_number_in_the_middle(low, high, expected):
     assert low < _between(low, high) <= high or low == high
 
 
-def test_a_threshold_always_tells_two_numbers_apart():
+def test_threshold_lies_between_any_two_numbers():
     rng = np.random.default_rng(0)
     for low, gap in zip(rng.standard_normal(200).tolist(), 10.0 ** rng.uniform(-17, 3, 200), strict=True):
         high = max(low + gap, np.nextafter(low, np.inf))

@@ -70,18 +70,17 @@ def test_different_rows_of_the_same_sparsity_do_not_contradict_each_other():
 @pytest.mark.parametrize("K", [2, 3])
 def test_ties_go_to_the_second_of_two_classes_and_to_the_first_of_more(K):
     H = uneven(K, fit_intercept=False)
-    ids = np.arange(H.N)
+    ids = np.arange(H.n_inequalities)
     rows, rivals = H.pair(ids)
     winners = [1 if K == 2 else min(own, rival) for own, rival in zip(H.codes[rows], rivals, strict=True)]
     assert _wins_ties(H, ids).tolist() == (rivals == winners).tolist()
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 13, 14])  # the others are separable
 def test_a_relation_is_reduced_to_a_minimal_one_that_keeps_a_row(seed):
     H = lattices(seed)
     span = decide(H).span
-    if not span.relation:
-        return
+    assert span.relation
     for keep in span.relation:
         found = _reduced(H, dict(span.relation), keep)
         assert keep in found

@@ -25,14 +25,15 @@ def sets(count):
         yield X, np.r_[np.arange(K), y[K:]], bool(seed % 5)
 
 
-def test_whatever_is_sure_is_so_and_most_of_what_is_so_is_sure():
+@pytest.mark.parametrize("n_sets", [120, pytest.param(600, marks=pytest.mark.slow)])
+def test_certified_overlap_is_true_and_most_overlap_is_certified(n_sets):
     verdicts = []
-    for X, y, intercept in sets(600):
+    for X, y, intercept in sets(n_sets):
         verdict = ly.separability(X, y, fit_intercept=intercept).verdict
         verdicts.append((verdict, certify_overlap(Halfspaces(X, y, fit_intercept=intercept))))
     assert all(verdict == "overlapping" for verdict, sure in verdicts if sure)
     overlapping = [sure for verdict, sure in verdicts if verdict == "overlapping"]
-    assert len(verdicts) - len(overlapping) > 100
+    assert len(verdicts) - len(overlapping) > n_sets / 6
     assert np.mean(overlapping) > 0.7
 
 
@@ -44,7 +45,7 @@ def exactly_positive(A):
 
 
 @pytest.mark.parametrize("p", [1, 2, 5, 12])
-def test_relations_are_judged_as_integers_judge_them_however_close_to_zero(p):
+def test_float_relations_are_certified_only_if_integers_confirm_them(p):
     sure = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -62,7 +63,7 @@ def test_relations_are_judged_as_integers_judge_them_however_close_to_zero(p):
     assert sure > 0
 
 
-def test_an_inverse_that_is_wrong_anywhere_proves_nothing(monkeypatch):
+def test_wrong_inverse_proves_no_positive_relation(monkeypatch):
     A = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
     inverse = np.linalg.inv
     for row in range(3):
@@ -78,7 +79,7 @@ def test_an_inverse_that_is_wrong_anywhere_proves_nothing(monkeypatch):
     assert positive_relation(A)
 
 
-def test_rows_that_span_less_prove_nothing():
+def test_relation_of_rows_that_span_less_proves_no_overlap():
     assert not positive_relation(np.zeros((3, 2)))
     assert not positive_relation(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]]))
     assert not positive_relation(np.array([[1.0, 1.0], [-1.0, -1.0], [2.0, 2.0]]))
@@ -93,7 +94,7 @@ def test_rows_that_span_less_prove_nothing():
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_what_some_rows_prove_holds_for_all(K, monkeypatch):
+def test_certify_overlap_tries_some_rows_before_all(K, monkeypatch):
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((900, 2)), rng.integers(0, K, 900)
     asked = []
@@ -110,7 +111,7 @@ def test_what_some_rows_prove_holds_for_all(K, monkeypatch):
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-def test_a_fit_of_large_logits_asks_for_no_certificate_where_overlap_is_sure(solver, monkeypatch):
+def test_fit_of_large_logits_computes_no_certificate_if_overlap_is_certified(solver, monkeypatch):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((4000, 3))
     y = (8 * X @ rng.standard_normal((3, 3)) + rng.gumbel(size=(4000, 3))).argmax(axis=1)

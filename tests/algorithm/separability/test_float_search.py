@@ -30,7 +30,7 @@ def test_whitened_rows_have_unit_covariance(shape, fit_intercept, layout):
     H = Halfspaces(layout(X), np.arange(n) % 2, fit_intercept=fit_intercept)
     T = whitening_matrix(H)
     white = H.dense(slice(None)) @ T
-    assert T.shape == (H.m, min(n, H.m))
+    assert T.shape == (H.n_terms, min(n, H.n_terms))
     np.testing.assert_allclose(white.T @ white / n, np.eye(T.shape[1]), atol=1e-6)
 
 
@@ -66,7 +66,7 @@ def test_the_first_guess_is_least_squares_on_class_indicators(K, fit_intercept):
 
 def logistic_loss(H: Halfspaces, v: np.ndarray) -> float:
     F = np.zeros((H.n, H.K))
-    F[:, 1:] = H.dense(slice(None)) @ v.reshape(H.K - 1, H.m).T
+    F[:, 1:] = H.dense(slice(None)) @ v.reshape(H.K - 1, H.n_terms).T
     return float((np.log(np.exp(F).sum(axis=1)) - F[np.arange(H.n), H.codes]).sum())
 
 
@@ -78,7 +78,7 @@ def test_descent_ends_at_the_smallest_logistic_loss(K, fit_intercept):
     y = np.argmax(X @ rng.standard_normal((2, K)) + 1.5 * rng.standard_normal((60, K)) + [0.5, *[0] * (K - 1)], axis=1)
     H = Halfspaces(X, y, fit_intercept=fit_intercept)
     v = logistic_guess(H, whitening_matrix(H))
-    best = minimize(lambda u: logistic_loss(H, u), np.zeros(H.M), method="BFGS")
+    best = minimize(lambda u: logistic_loss(H, u), np.zeros(H.n_unknowns), method="BFGS")
     assert H.scores(v).min() < 0
     assert logistic_loss(H, v) == pytest.approx(best.fun, abs=1e-6)
 
@@ -92,14 +92,16 @@ def test_descent_ends_where_classes_are_separated(K):
     assert H.scores(logistic_guess(H, whitening_matrix(H))).min() > 0
 
 
-@pytest.mark.parametrize("K", [2, 3, 5])
-def test_coordinates_of_classes_favour_none(K):
+def test_per_class_of_two_classes_is_the_coordinates_themselves():
+    T = np.random.default_rng(0).standard_normal((4, 3))
+    np.testing.assert_array_equal(per_class(2, T), T)
+
+
+@pytest.mark.parametrize("K", [3, 5])
+def test_per_class_of_several_classes_treats_all_alike(K):
     T = np.random.default_rng(0).standard_normal((4, 3))
     frame = per_class(K, T)
     assert frame.shape == ((K - 1) * 4, (K - 1) * 3)
-    if K == 2:
-        np.testing.assert_array_equal(frame, T)
-        return
     # ‖x‖ is the Frobenius norm of K centred columns of coordinates, of which v = frame·x holds the differences.
     x = np.random.default_rng(1).standard_normal(frame.shape[1])
     W = np.column_stack([np.zeros(4), (frame @ x).reshape(K - 1, 4).T])
@@ -110,7 +112,7 @@ def test_coordinates_of_classes_favour_none(K):
 
 
 @pytest.mark.parametrize("n", [50, 2000])
-def test_the_approach_ends_with_a_direction_that_no_asked_row_opposes(n):
+def test_min_norm_search_ends_with_a_direction_that_no_active_row_opposes(n):
     rng = np.random.default_rng(n)
     X = rng.standard_normal((n, 3))
     H = Halfspaces(X, X @ [1.0, -1.0, 0.5] > 0.2)
@@ -125,7 +127,7 @@ def test_the_approach_ends_with_a_direction_that_no_asked_row_opposes(n):
             assert len(hint.ids) == len(hint.weights)
 
 
-def test_a_guess_that_is_right_is_taken_as_it_is():
+def test_min_norm_search_accepts_a_correct_guess_unchanged():
     X = np.random.default_rng(0).standard_normal((500, 2))
     H = Halfspaces(X, X @ [1.0, 3.0] > 0)
     guess = np.array([1.0, 3.0, 0.0])
@@ -153,12 +155,12 @@ def test_the_approach_with_a_gap_ends_near_the_largest_margin(gap, n):
     X = rng.standard_normal((n, 3)) + 0.1
     X = X[np.abs(X @ [1.0, 2.0, -1.0]) > 0.1]
     H = Halfspaces(X, X @ [1.0, 2.0, -1.0] > 0)
-    A = np.array(vectors(H), dtype=float) if n < 100 else H.rows(np.arange(H.N))
+    A = np.array(vectors(H), dtype=float) if n < 100 else H.rows(np.arange(H.n_inequalities))
     largest = np.linalg.norm(nearest_point(A))
-    hint = search_min_norm_point(H, np.eye(4), np.ones(H.N, dtype=bool), gap=gap)
+    hint = search_min_norm_point(H, np.eye(4), np.ones(H.n_inequalities, dtype=bool), gap=gap)
     margin = (A @ hint.v).min() / np.linalg.norm(hint.v)
     assert (1 - 2.5 * gap) * largest <= margin <= largest * (1 + 1e-9)
-    short = search_min_norm_point(H, np.eye(4), np.ones(H.N, dtype=bool), gap=1e-12, steps=2)
+    short = search_min_norm_point(H, np.eye(4), np.ones(H.n_inequalities, dtype=bool), gap=1e-12, steps=2)
     assert short.v is not None
     assert np.linalg.norm(short.v) >= largest * (1 - 1e-9)
 

@@ -20,10 +20,10 @@ from linearly.algorithm.separability.halfspaces import Halfspaces, floats
 @pytest.mark.parametrize("K", [2, 3, 4])
 def test_every_row_is_held_against_every_class_but_its_own(K):
     H = uneven(K)
-    rows, rivals = H.pair(np.arange(H.N))
-    assert (H.n, H.p, H.m, H.M, H.N) == (13, 3, 4, 4 * (K - 1), 13 * (K - 1))
+    rows, rivals = H.pair(np.arange(H.n_inequalities))
+    assert (H.n, H.p, H.n_terms, H.n_unknowns, H.n_inequalities) == (13, 3, 4, 4 * (K - 1), 13 * (K - 1))
     assert list(zip(rows, rivals, strict=True)) == [(i, k) for i in range(13) for k in range(K) if k != H.codes[i]]
-    assert H.index(rows, rivals).tolist() == list(range(H.N))
+    assert H.index(rows, rivals).tolist() == list(range(H.n_inequalities))
     mask = np.arange(13) % 3 == 0
     assert H.of_rows(mask).tolist() == mask[rows].tolist()
 
@@ -34,24 +34,24 @@ def test_every_row_is_held_against_every_class_but_its_own(K):
 class TestInequalities:
     def test_are_exact_in_integers_and_in_floats(self, K, fit_intercept, layout):
         H = uneven(K, fit_intercept, layout)
-        A, ids = vectors(H), np.arange(H.N)
+        A, ids = vectors(H), np.arange(H.n_inequalities)
         N, e = H.lattice(ids)
         for i in ids:
             assert [Fraction(int(t)) * Fraction(2) ** int(s) for t, s in zip(N[i], e, strict=True)] == A[i]
         some = ids[::-2]
         assert [[Fraction(t) for t in row] for row in H.rows(some).tolist()] == [A[i] for i in some]
         Z = H.dense(slice(None))
-        assert Z.shape == (13, H.m)
+        assert Z.shape == (13, H.n_terms)
         np.testing.assert_array_equal(H.top, np.abs(Z).max(axis=0))
         assert H.top.max() < 4
 
     def test_have_the_scores_of_their_vectors(self, K, fit_intercept, layout):
         H = uneven(K, fit_intercept, layout)
         A = np.array(vectors(H), dtype=float)
-        V = np.random.default_rng(1).standard_normal((H.M, 5))
+        V = np.random.default_rng(1).standard_normal((H.n_unknowns, 5))
         np.testing.assert_allclose(H.scores(V), A @ V, atol=1e-12)
         np.testing.assert_allclose(H.scores(V[:, 0]), A @ V[:, 0], atol=1e-12)
-        np.testing.assert_allclose(values(H, V[: H.m]), H.dense(slice(None)) @ V[: H.m], atol=1e-12)
+        np.testing.assert_allclose(values(H, V[: H.n_terms]), H.dense(slice(None)) @ V[: H.n_terms], atol=1e-12)
 
     @pytest.mark.parametrize("bits", [5, 63, 90])
     def test_have_signs_without_rounding(self, K, fit_intercept, layout, bits):
@@ -62,7 +62,7 @@ class TestInequalities:
             v[:: 2 + seed % 3] = seed % 2
             expected = [int(np.sign(dot(a, v))) for a in A]
             np.testing.assert_array_equal(H.signs(v), expected)
-            among = np.arange(H.N) % 3 < 2
+            among = np.arange(H.n_inequalities) % 3 < 2
             np.testing.assert_array_equal(H.signs(v, among), np.where(among, expected, 0))
 
     def test_are_the_same_in_the_units_of_the_data(self, K, fit_intercept, layout):
@@ -76,7 +76,7 @@ class TestInequalities:
         ]
         if K == 2:
             scores = [[Fraction(0), s] for (s,) in scores]
-        rows, rivals = H.pair(np.arange(H.N))
+        rows, rivals = H.pair(np.arange(H.n_inequalities))
         own = [scores[i][H.codes[i]] - scores[i][k] for i, k in zip(rows, rivals, strict=True)]
         assert own == [dot(a, v) for a in vectors(H)]
         back = H.from_data(W)
@@ -115,7 +115,7 @@ def test_signs_that_floats_cannot_tell_are_computed(K, chunk, monkeypatch):
     expected = [int(np.sign(dot(a, v))) for a in vectors(H)]
     assert set(expected) == {-1, 0, 1}
     np.testing.assert_array_equal(H.signs(v), expected)
-    among = np.arange(H.N) % 4 > 0
+    among = np.arange(H.n_inequalities) % 4 > 0
     np.testing.assert_array_equal(H.signs(v, among), np.where(among, expected, 0))
 
 
@@ -123,7 +123,7 @@ def test_signs_that_floats_cannot_tell_are_computed(K, chunk, monkeypatch):
 def test_signs_that_floats_tell_need_no_integers(K, monkeypatch):
     X = np.random.default_rng(0).integers(-9, 10, (40, 2)) + 0.5
     H = Halfspaces(X, np.arange(40) % K)
-    v = whole(np.random.default_rng(1).integers(-999, 1000, H.M))
+    v = whole(np.random.default_rng(1).integers(-999, 1000, H.n_unknowns))
     expected = [int(np.sign(dot(a, v))) for a in vectors(H)]
     assert 0 not in expected
     monkeypatch.setattr(Halfspaces, "_integers", lambda *_: pytest.fail("integers were asked"))
@@ -137,10 +137,10 @@ def test_scores_are_wrong_by_less_than_the_bound_on_their_rounding(K, p):
     X = rng.standard_normal((60, p))
     X[:, -1] = -X[:, :-1].sum(axis=1) if p > 1 else X[:, 0]
     H = Halfspaces(X, np.arange(60) % K)
-    v = np.tile(1.0 + rng.integers(0, 9, H.m) * 2.0**-50, K - 1) * np.repeat(np.arange(1, K), H.m)
+    v = np.tile(1.0 + rng.integers(0, 9, H.n_terms) * 2.0**-50, K - 1) * np.repeat(np.arange(1, K), H.n_terms)
     exact = [dot(a, v.tolist()) for a in vectors(H)]
     error = np.array([float(abs(Fraction(t) - s)) for t, s in zip(H.scores(v).tolist(), exact, strict=True)])
-    V = np.abs(v).reshape(K - 1, H.m)
+    V = np.abs(v).reshape(K - 1, H.n_terms)
     everywhere = H._rounding(V, H.top[None, :], slice(None))
     each = H._rounding(V, np.abs(H.dense(slice(None))), slice(None))
     assert error.max() > 0
@@ -159,7 +159,7 @@ def test_some_columns_of_rows_are_integers_too():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_only_without_an_intercept_a_row_of_zeros_is_nowhere(layout):
+def test_nonzero_rows_leave_out_zeros_only_without_an_intercept(layout):
     X = layout([[0.0, 0.0], [0.0, 1.0], [1.0, 2.0], [2.0, 0.0]])
     assert Halfspaces(X, [0, 1, 0, 1], fit_intercept=False).nonzero_rows().tolist() == [False, True, True, True]
     assert Halfspaces(X, [0, 1, 0, 1]).nonzero_rows().tolist() == [True] * 4
@@ -269,7 +269,7 @@ def test_labels_may_be_a_column_and_of_any_one_type():
     known = np.array([1, 2, 5, 9])
     assert Halfspaces(X, [2, 9, 2], classes=known).codes.tolist() == [1, 3, 1]
     assert Halfspaces(X, [5, 5, 5], classes=known).K == 4
-    with pytest.raises(ValueError, match=r"none of the classes: \[3\]"):
+    with pytest.raises(ValueError, match=r"not among the classes: \[3\]"):
         Halfspaces(X, [2, 3, 2], classes=known)
 
 
@@ -280,12 +280,12 @@ def test_labels_may_be_a_column_and_of_any_one_type():
         (np.array(["a", None, "b"], dtype=object), "no label in row 1"),
         (np.array([1, 2, float("nan")], dtype=object), "no label in row 2"),
         (np.array([0, 1, "NaT"], dtype="m8[s]"), "no label in row 2"),
-        (np.zeros((3, 1, 1)), "one label a row"),
-        (np.zeros((1, 3)), "one label a row"),
-        ([0, 1], "3 rows and y has 2"),
-        ([4, 4, 4], "one class only, .*4"),
-        (["a", "b", 1], "mixes labels that are text"),
-        ((1, "b", "a"), "mixes labels that are text"),
+        (np.zeros((3, 1, 1)), "one label per row"),
+        (np.zeros((1, 3)), "one label per row"),
+        ([0, 1], "3 rows, but y has 2"),
+        ([4, 4, 4], "only one class, .*4"),
+        (["a", "b", 1], "mixes text labels"),
+        ((1, "b", "a"), "mixes text labels"),
         (np.array([1, "b", 2.0], dtype=object), r"different types \(float, int, str\)"),
     ],
 )

@@ -140,13 +140,15 @@ def test_rows_of_a_parquet_frame_have_the_numbers_that_they_have_here(files):
 def test_partitions_of_other_lengths_are_refused_by_name(files):
     X, y = lazy(dd.read_parquet(files), "y")
     model = ly.LinearRegression()
-    with pytest.raises(ValueError, match="y has 799 rows, X has 800"):
+    with pytest.raises(ValueError, match="y has 799 rows, but X has 800"):
         model.fit(X, dd.from_pandas(HERE["y"].iloc[:-1], npartitions=3))
-    with pytest.raises(ValueError, match=r"y and X are cut differently and their indexes differ, in partition [0-7]"):
+    with pytest.raises(ValueError, match=r"X have different partitions and different indexes in partition [0-7]"):
         model.fit(X, dd.from_pandas(HERE["y"].iloc[::-1], npartitions=3, sort=False))
-    with pytest.raises(ValueError, match="y has 100 rows in partition 0, X has 60"):
+    with pytest.raises(ValueError, match="y has 100 rows in partition 0, but X has 60"):
         model.fit(X, dd.from_pandas(HERE["y"], npartitions=PARTS))
-    with pytest.raises(ValueError, match="y has 3 partitions and X has 8: cut both the same way"):
+    with pytest.raises(
+        ValueError, match=r"y has 3 partitions, but X has 8. Repartition or rechunk both in the same way"
+    ):
         model.fit(X, y.values)
 
 
@@ -154,7 +156,9 @@ def test_partitions_that_dask_lost_are_named(files):
     X = dd.read_parquet(files)[COLUMNS].persist()
     with pytest.raises(TypeError):  # of Dask, for anybody who asks for the rows
         X.compute()
-    with pytest.raises(ValueError, match=r"lost when Dask persisted it\. Persist it within"):
+    with pytest.raises(
+        ValueError, match=r"Dask lost partitions of a data frame when it persisted it\. Persist it within"
+    ):
         ly.LinearRegression().fit(X, X["c0"])
 
 
@@ -230,7 +234,7 @@ def test_answers_on_spark_stay_with_their_rows_after_a_shuffle(spark):
     rows = ly.from_spark(shuffled, target="y", features=["c0", "c1"])
     bare = collected(ly.LinearRegression().fit(rows).predict(rows)).sort_values("id")
     np.testing.assert_allclose(bare["prediction"], linear.predict(here), rtol=1e-9)
-    with pytest.raises(ValueError, match="The column 'prediction' is in the DataFrame already"):
+    with pytest.raises(ValueError, match="Column 'prediction' already exists in the DataFrame"):
         model.predict(price.withColumnRenamed("id", "prediction"))
 
 
@@ -245,7 +249,7 @@ def test_evaluation_and_report_on_spark_are_those_of_the_rows_here(spark, tmp_pa
         assert away[metric] == pytest.approx(local[metric], rel=1e-9)
         assert away.n == N
         model.report(tmp_path / "away.html", frame)
-        assert f"{N:,}" in (tmp_path / "away.html").read_text() or str(N) in (tmp_path / "away.html").read_text()
+        assert f"{N} rows" in (tmp_path / "away.html").read_text()
 
 
 @pytest.mark.slow
@@ -254,8 +258,8 @@ def test_an_empty_spark_frame_is_named(spark):
     model = ly.fit(HERE[["c0", "y"]], target="y")
     for frame in (full.filter("c0 > 100"), spark.createDataFrame([], full.schema)):
         for columns in (["c0", "y"], ["c0", "label", "y"]):
-            with pytest.raises(ValueError, match="There are no rows in the Spark DataFrame"):
+            with pytest.raises(ValueError, match="The Spark DataFrame has column names but no rows"):
                 ly.fit(frame.select(*columns), target="y")
-        with pytest.raises(ValueError, match="There are no rows: nothing to evaluate on"):
+        with pytest.raises(ValueError, match="The data contain no rows to evaluate on"):
             model.evaluate(frame)
         assert model.predict(frame).count() == 0

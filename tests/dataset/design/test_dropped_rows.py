@@ -90,7 +90,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_the_true_row_is_named(case, source, tmp_path):
+def test_bad_number_of_a_thinned_source_names_its_original_row(case, source, tmp_path):
     target, changed, model, message = BAD[case]
     make, place = source
     data = make(columns(**changed), tmp_path)
@@ -118,7 +118,7 @@ def test_a_level_or_label_that_only_dropped_rows_have_is_none(source, tmp_path):
     data = make(columns(kind=np.where(GAPS, "a", kind), label=np.where(GAPS, "perhaps", label)), tmp_path)
     model = ly.fit(data, formula="y ~ kind + x", missing="drop")
     assert model.names == ("kind[v]", "x")
-    with pytest.raises(ValueError, match="level 'a' in row 0, which was not there in training"):
+    with pytest.raises(ValueError, match="level 'a' in row 0, which does not occur in the training rows"):
         model.predict({"kind": ["a"], "x": [0.0]})
     assert ly.fit(data, formula="label ~ x + z", missing="drop").classes == ("no", "yes")
 

@@ -36,7 +36,7 @@ def test_by_hand():
 
 
 @given(IMAGES)
-def test_mirror_images(images):
+def test_digit_features_of_mirror_images_are_the_same(images):
     features, mirrored, upside_down, turned = map(
         digit_features, (images, images[:, :, ::-1], images[:, ::-1], images.transpose(0, 2, 1))
     )
@@ -93,10 +93,10 @@ def test_many_images_in_parts(monkeypatch):
 @pytest.mark.parametrize(
     ("images", "shape", "message"),
     [
-        (np.zeros((2, 10)), None, "10 pixels make no square image: pass shape="),
+        (np.zeros((2, 10)), None, "10 pixels do not form a square image. Pass shape="),
         (np.zeros((2, 10)), (3, 3), "has 9 pixels, but the images have 10"),
-        (np.zeros((2, 3, 4)), (4, 3), r"shape=\(4, 3\), but the images are 3 × 4"),
-        (np.zeros(16), None, "got 1 dimension"),
+        (np.zeros((2, 3, 4)), (4, 3), r"shape=\(4, 3\) does not match the images, which have 3 × 4 pixels"),
+        (np.zeros(16), None, "not 1 dimension"),
         (np.zeros((2, 0, 4)), None, "at least one pixel"),
         (np.where(np.arange(18).reshape(2, 9) == 12, np.nan, 0.0), None, "Image 1 has a pixel that is NaN"),
         ([["a"] * 4], None, "Pixels must be numbers"),
@@ -120,11 +120,11 @@ def test_transformer():
     np.testing.assert_array_equal(cubes.transform(images.reshape(-1, 8, 8)), digit_features(images))
     with pytest.raises(ValueError, match="expecting 64 features"):
         transformer.transform(images[:, :16])
-    with pytest.raises(ValueError, match="Images are 4 × 16, but fit saw 8 × 8"):
+    with pytest.raises(ValueError, match="The images have 4 × 16 pixels, but fit had 8 × 8"):
         cubes.transform(images.reshape(-1, 4, 16))
 
 
-def test_one_against_five():
+def test_digit_features_tell_one_from_five():
     images, digit = load_digits(return_X_y=True)
     chosen = (digit == 1) | (digit == 5)
     sign = np.where(digit[chosen] == 1, 1.0, -1.0)

@@ -42,7 +42,7 @@ def test_the_example_of_the_note():
         ("", 0),
     ],
 )
-def test_a_word_is_a_whole_word_that_a_reader_sees(text, count):
+def test_words_of_an_html_message_are_the_visible_ones(text, count):
     assert spam_features([text], ["free"], structure=False).tolist() == [[count]]
 
 
@@ -128,7 +128,7 @@ def test_transformer():
 @pytest.mark.parametrize(
     ("texts", "words", "message"),
     [
-        ("one text", ["free"], "one string an e-mail"),
+        ("one text", ["free"], "one string per e-mail"),
         ([b"bytes"], ["free"], "Text 0 is bytes"),
         (["a", None], ["free"], "Text 1 is NoneType"),
         (["a"], "free", "words must be a sequence of words"),

@@ -51,7 +51,7 @@ def refused(source, match: str, **options) -> None:
 def test_truncated_parquet(cut, tmp_path):
     pq.write_table(numbers(), path := tmp_path / "t.parquet")
     path.write_bytes(path.read_bytes()[:cut])
-    refused(path, r"t\.parquet is not a Parquet file, or was cut short")
+    refused(path, r"t\.parquet is not a Parquet file, or is truncated")
 
 
 def test_not_parquet_at_all(tmp_path):
@@ -63,13 +63,13 @@ def test_not_parquet_at_all(tmp_path):
 
 def test_not_any_table(tmp_path):
     (tmp_path / "t.bin").write_bytes(bytes(range(256)) * 20)
-    refused(tmp_path / "t.bin", r"t\.bin is none of Parquet, Arrow and CSV")
+    refused(tmp_path / "t.bin", r"t\.bin is not Parquet, Arrow or CSV")
 
 
 def test_truncated_arrow(tmp_path):
     feather.write_feather(numbers(), path := tmp_path / "t.feather")
     path.write_bytes(path.read_bytes()[:-30])
-    refused(path, r"t\.feather is not an Arrow file, or was cut short")
+    refused(path, r"t\.feather is not an Arrow file, or is truncated")
 
 
 def test_damaged_pages_name_the_rows(tmp_path):
@@ -84,14 +84,14 @@ def test_damaged_pages_name_the_rows(tmp_path):
 def test_missing_column_in_the_second_file(tmp_path):
     pq.write_table(numbers(), tmp_path / "1.parquet")
     pq.write_table(numbers().drop_columns(["b"]), tmp_path / "2.parquet")
-    refused(tmp_path, r"2\.parquet: There is no column 'b'")
+    refused(tmp_path, r"2\.parquet: The column 'b' does not exist")
     ly.LinearRegression().fit(ly.scan(tmp_path, target="y", features=["a"]))
 
 
 def test_missing_column_in_the_second_csv(tmp_path):
     write(tmp_path / "1.csv", lines())
     write(tmp_path / "2.csv", ["a,y", "1,2"])
-    refused(tmp_path, r"2\.csv: There is no column 'b'")
+    refused(tmp_path, r"2\.csv: The column 'b' does not exist")
 
 
 def test_columns_in_another_order_are_the_same_columns(tmp_path):
@@ -120,7 +120,7 @@ def test_text_in_one_file_and_numbers_in_another(tmp_path):
     data = numbers()
     pq.write_table(data, tmp_path / "1.parquet")
     pq.write_table(data.set_column(1, "b", pa.array(["u"] * 3000)), tmp_path / "2.parquet")
-    refused(tmp_path, r"Column 'b' is double in .*1\.parquet and string in .*2\.parquet")
+    refused(tmp_path, r"Column 'b' is double in .*1\.parquet but string in .*2\.parquet")
     ly.LinearRegression().fit(ly.scan(tmp_path, target="y", features=["a"]))
 
 
@@ -135,7 +135,7 @@ def test_empty_partitions_are_no_rows(tmp_path):
     assert model.summary_.n == 3000
     for one in ("1.parquet", "4.csv"):
         (tmp_path / one).unlink()
-    refused(tmp_path, r"There are no rows in .*0\.parquet and 2 more files")
+    refused(tmp_path, r"0\.parquet and 2 more files contains column names but no rows")
 
 
 @pytest.mark.parametrize("value", [None, np.nan])
@@ -150,9 +150,9 @@ def test_gap_is_named_by_row(value, tmp_path):
 
 def test_two_columns_of_one_name(tmp_path):
     pq.write_table(pa.table([[1.0], [2.0], [3.0]], names=["a", "a", "y"]), tmp_path / "t.parquet")
-    refused(tmp_path / "t.parquet", r"t\.parquet has two columns called 'a'")
+    refused(tmp_path / "t.parquet", r"t\.parquet has two columns with the name 'a'")
     write(tmp_path / "t.csv", ["a,a,y", "1,2,3"])
-    refused(tmp_path / "t.csv", r"t\.csv has two columns called 'a'")
+    refused(tmp_path / "t.csv", r"t\.csv has two columns with the name 'a'")
 
 
 # --- CSV ------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_text_where_numbers_were(tmp_path):
     rows[1700] = "17,oops,3"
     refused(
         write(tmp_path / "t.csv", rows),
-        r"Line 1701 of .*t\.csv, column 'b': 'oops' does not fit, the rows before hold numbers",
+        r"Line 1701 of .*t\.csv, column 'b': 'oops' is not of the column's type. The rows above contain numbers",
     )
     ly.LinearRegression().fit(ly.scan(tmp_path / "t.csv", target="y", features=["a"]))
 
@@ -179,7 +179,7 @@ def test_text_where_numbers_were(tmp_path):
 def test_text_in_the_second_file_where_the_first_has_numbers(tmp_path):
     write(tmp_path / "1.csv", lines())
     write(tmp_path / "2.csv", ["y,b,a", "1,x,3"])
-    refused(tmp_path, r"Line 2 of .*2\.csv, column 'b': 'x' does not fit")
+    refused(tmp_path, r"Line 2 of .*2\.csv, column 'b': 'x' is not of the column's type")
 
 
 def test_whole_numbers_that_go_on_as_fractions(tmp_path):
@@ -230,26 +230,26 @@ def test_lines_are_those_of_an_editor(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"t\.csv is empty: it has not even a row of column names"),
+        (b"", r"t\.csv is empty and contains no column names"),
         (b"\n\n", r"t\.csv is empty"),
-        (b"a,b,y\n", r"There are no rows in .*t\.csv"),
-        (b"1.5,2,3\n4,5,6\n", "holds numbers: put a row of column names"),
+        (b"a,b,y\n", r"t\.csv contains column names but no rows"),
+        (b"1.5,2,3\n4,5,6\n", "contains numbers. Insert a row of column names"),
         (b"a,y\r1,2\r3,4\r", "carriage return alone"),
-        ("a,y\n1,2\n".encode("utf-16"), "UTF-16 text: save it as UTF-8"),
+        ("a,y\n1,2\n".encode("utf-16"), "UTF-16 text. Save it as UTF-8"),
         (b"a,y\nz\xe9ro,2\nun,3\n", r"Line 2 of .*column 'a'.*not UTF-8"),
         (b'a,y\n1,2\n"3,4\n5,6\n', r"Line 3 of .*t\.csv has a quote that is not closed"),
         ("größe,y\n1,2\n".encode("latin-1"), r"Line 1 of .*t\.csv, the row of column names, is not UTF-8"),
-        ("a,y\n1,2\n".encode("utf-16-le"), r"Line 1 of .*t\.csv holds zero bytes, as UTF-16 text does"),
-        (b'{"a": 1, "y": 2}\n{"a": 2, "y": 3}\n', r"t\.csv holds JSON: convert it"),
-        (b'[{"a": 1, "y": 2}, {"a": 2, "y": 3}]', r"t\.csv holds JSON: convert it"),
-        (b"<!DOCTYPE html>\n<html></html>\n", r"t\.csv is a page \(HTML or XML\)"),
-        (b"PK\x03\x04" + bytes(60), r"t\.csv is a zip archive or an Excel workbook: unpack it"),
-        (b"5,3,8\n1,2,3\n", "holds numbers: put a row of column names"),
-        (b"Report,,\na,b,y\n1,2,3\n", "names one of 3 columns: remove what stands above"),
-        (b"Sales\na,y\n1,2\n", "Line 2 of .* has 2 fields, but .* 1 column .*Remove what stands above"),
-        (b"# note\n# mm\na,y\n1,2\n", "Line 3 of .* has 2 fields, but the first row is a remark, '# note': remove"),
+        ("a,y\n1,2\n".encode("utf-16-le"), r"Line 1 of .*t\.csv contains zero bytes, so it may be UTF-16 text"),
+        (b'{"a": 1, "y": 2}\n{"a": 2, "y": 3}\n', r"t\.csv contains JSON. Convert it"),
+        (b'[{"a": 1, "y": 2}, {"a": 2, "y": 3}]', r"t\.csv contains JSON. Convert it"),
+        (b"<!DOCTYPE html>\n<html></html>\n", r"t\.csv is an HTML or XML page"),
+        (b"PK\x03\x04" + bytes(60), r"t\.csv is a zip archive or an Excel workbook. Unpack it"),
+        (b"5,3,8\n1,2,3\n", "contains numbers. Insert a row of column names"),
+        (b"Report,,\na,b,y\n1,2,3\n", "has a name for only one of 3 columns. Remove the lines above"),
+        (b"Sales\na,y\n1,2\n", "Line 2 of .* has 2 fields, but .* 1 column .*remove the lines above"),
+        (b"# note\n# mm\na,y\n1,2\n", "Line 3 of .* has 2 fields, but the first row is a comment, '# note'. Remove"),
         (b"#a,y\n1,2\n1,2,3\n", "Line 3 of .* has 3 fields, but the first row names 2 columns"),
-        (b"a,y\n1,2,\n3,4,\n", "Line 2 of .* ends with the delimiter ',', the row of column names does not"),
+        (b"a,y\n1,2,\n3,4,\n", "Line 2 of .* ends with the delimiter ',', but the row of column names does not"),
     ],
     ids=[
         "empty",

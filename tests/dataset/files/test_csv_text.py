@@ -29,9 +29,9 @@ def test_read_columns_returns_cells_as_written(data, columns):
     [
         ("", "^points.csv is empty"),
         ("a,b\n1,2\n1,2,3\n", "^Line 3 of points.csv has 3 fields"),
-        ("a,a\n1,2\n", "^points.csv has two columns called 'a'"),
-        ('{"a": 1}\n', "^points.csv holds JSON"),
-        ("1.5,2.5\n3,4\n", "^The first row of points.csv holds numbers"),
+        ("a,a\n1,2\n", "^points.csv has two columns with the name 'a'"),
+        ('{"a": 1}\n', "^points.csv contains JSON"),
+        ("1.5,2.5\n3,4\n", "^The first row of points.csv contains numbers"),
         ('a,b\n"1,2\n', "^Line 2 of points.csv has a quote that is not closed"),
         (b"a,\xff\n1,2\n", "is not UTF-8"),
     ],

@@ -1,5 +1,7 @@
 """Parquet pages that the kernels decode: the same bits as Arrow's reader gives, and Arrow's reader for all else."""
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -63,7 +65,7 @@ def assert_same(a, b):
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("dictionary", [True, False, ["three", "tenths"]])
 @pytest.mark.parametrize("packing", ["snappy", "none"])
-def test_the_bits_are_those_of_arrow(tmp_path, packing, dictionary, version, page, group, nullable):
+def test_decoded_parquet_pages_have_the_bits_of_arrow(tmp_path, packing, dictionary, version, page, group, nullable):
     rows = table(300 if group == 1 or page == 64 else ROWS)
     rows = rows.cast(pa.schema([field.with_nullable(nullable) for field in rows.schema]))
     path = tmp_path / "rows.parquet"
@@ -220,3 +222,15 @@ def test_a_fit_is_that_of_the_rows_in_memory(tmp_path):
         )
     model = ly.LinearRegression().fit(ly.scan(tmp_path, target="y"))
     np.testing.assert_allclose(model.coef_, ly.LinearRegression().fit(X, y).coef_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("missing", ["kernels", "pread"])
+def test_arrow_reads_a_local_file_without_kernels_or_without_pread(tmp_path, monkeypatch, missing):
+    path = tmp_path / "plain.parquet"
+    pq.write_table(table(3000), path)
+    if missing == "kernels":
+        monkeypatch.setattr(kernels, "_compiled", None)
+    monkeypatch.delattr(os, "pread")  # Windows has none
+    rows, plain = read(path)
+    assert plain == 0
+    assert_same(rows, pq.read_table(path))

@@ -152,12 +152,12 @@ def test_the_log_of_mistakes_does_not_fill_the_memory(estimator, tmp_path, monke
         assert len(short.mistake_log_) == short.n_updates_
     else:
         assert len(in_full.mistake_log_) == short.n_updates_
-        with pytest.raises(AttributeError, match="on files after 100 mistakes"):
+        with pytest.raises(AttributeError, match="after more than 100 mistakes on files"):
             _ = short.mistake_log_
 
 
 @pytest.mark.parametrize("missing", ["error", "drop"])
-def test_columns_are_read_where_they_lie_whatever_stands_between_them(missing, tmp_path, monkeypatch):
+def test_plain_columns_are_read_beside_other_columns_of_a_file(missing, tmp_path, monkeypatch):
     monkeypatch.setattr("linearly.dataset.files.read_units._FEWEST_ROWS", 64)
     monkeypatch.setattr("linearly.dataset.files.read_units._CELLS", 64)
     data = table().append_column("whole", pa.array(np.arange(N) % 7)).append_column("one", pa.array(np.ones(N)))
@@ -175,7 +175,7 @@ def test_columns_are_read_where_they_lie_whatever_stands_between_them(missing, t
     np.testing.assert_allclose(fit.covariance_, same.covariance_, rtol=1e-11)
 
 
-def test_chunks_come_in_pieces_that_know_their_rows():
+def test_pieces_of_a_chunk_keep_the_numbers_of_their_rows():
     chunk = Chunk(FrameTables(pa.table({"a": np.arange(10)})).frame, 5, RowOrigin("t", 2))
     pieces = list(chunk.rows(np.arange(10) % 3 > 0).pieces(4))
     assert [piece.frame["a"].to_list() for piece in pieces] == [[1, 2, 4, 5], [7, 8]]
@@ -183,7 +183,7 @@ def test_chunks_come_in_pieces_that_know_their_rows():
     assert list(chunk.pieces(10)) == [chunk]
 
 
-def test_pieces_of_a_text_with_long_rows_know_their_lines():
+def test_pieces_of_a_text_with_long_rows_have_the_right_line_numbers():
     piece = text.CsvPiece(b'1,"u\n"\n2,v\n\n3,w\n4,x\n', 2)
     chunk = Chunk(FrameTables(pa.table({"a": [1, 2, 3, 4]})).frame, 0, piece.place("t.csv"))
     assert [chunk.where(i) for i in range(4)] == [f"line {k} of t.csv" for k in (2, 4, 6, 7)]
@@ -370,8 +370,8 @@ def test_standard_input(kind, tmp_path):
     assert float(coef) == pytest.approx(expected, rel=1e-10)
 
 
-def test_what_is_no_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"There is no file .*nothing\.csv"):
+def test_scan_of_a_missing_or_unsuitable_file_raises(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"The file .*nothing\.csv does not exist"):
         ly.scan(tmp_path / "nothing.csv", target="y")
     with pytest.raises(FileNotFoundError, match=r"No file matches .*\*\.csv"):
         ly.scan(tmp_path / "*.csv", target="y")
@@ -398,16 +398,16 @@ def test_one_shot_stream_takes_the_triangle_at_once():
     expected = ly.LinearRegression(method="qr").fit(matrix(data), data["y"].to_numpy())
     assert (model.method_, model.n_passes_) == ("qr", 1)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
-    with pytest.raises(ValueError, match=r"the RecordBatchReader is a one-shot stream and was read already.*file"):
+    with pytest.raises(ValueError, match=r"the RecordBatchReader can be read only once, and has been read.*file"):
         ly.LinearRegression().fit(rows)
 
 
 def test_one_shot_stream_says_what_takes_another_pass():
-    with pytest.raises(ValueError, match=r"levels of 'kind' take a pass.*one-shot"):
+    with pytest.raises(ValueError, match=r"levels of 'kind' require a pass.*only once"):
         ly.scan(reader(table()), target="y", features=["f0", "kind"])
-    with pytest.raises(ValueError, match="one-shot stream and was read already"):
+    with pytest.raises(ValueError, match="can be read only once, and has been read"):
         ly.LinearRegression(covariance="HC1").fit(ly.scan(reader(table()), target="y", features=FEATURES))
-    with pytest.raises(ValueError, match="one-shot stream and was read already"):
+    with pytest.raises(ValueError, match="can be read only once, and has been read"):
         ly.LogisticRegression().fit(ly.scan(reader(table()), target="label", features=FEATURES))
 
 
@@ -422,12 +422,12 @@ class Pipe(io.RawIOBase):
         return self.inner.readinto(memoryview(buffer)[:1000])
 
 
-def test_a_file_read_once_gives_its_rows_once_as_text_too():
+def test_stream_with_text_is_read_once_and_a_second_read_raises():
     model = ly.fit(io.BytesIO(b"kind,y\n1,2\nX,3\n1,2.5\nX,3.5\n"), target="y")
     tables = file_tables(Pipe(b"kind,y\n1,2\n1,3\n"))
     assert tables.one_shot
     np.testing.assert_allclose(model.predict(tables), [2.25, 2.25])
-    with pytest.raises(ValueError, match="one-shot stream and was read already"):
+    with pytest.raises(ValueError, match="can be read only once, and has been read"):
         model.predict(tables)
 
 
@@ -438,10 +438,10 @@ def test_pipes_are_read_once():
     model = ly.LinearRegression().fit(rows)
     expected = ly.LinearRegression().fit(matrix(table()), table()["y"].to_numpy())
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
-    with pytest.raises(ValueError, match="one-shot"):
+    with pytest.raises(ValueError, match="can be read only once, and has been read"):
         ly.LinearRegression().fit(rows)
     pq.write_table(table(), sink := io.BytesIO())
-    with pytest.raises(ValueError, match="save it to a file first"):
+    with pytest.raises(ValueError, match="Save it to a file first"):
         ly.scan(Pipe(sink.getvalue()), target="y")
 
 
@@ -642,12 +642,15 @@ def test_a_pipe_is_written_to(name, tmp_path):
 def test_what_cannot_be_written(tmp_path):
     with pytest.raises(ValueError, match=r"\.parquet, \.csv or \.csv\.gz"):
         write_tables(tmp_path / "t.xlsx", [{"a": np.arange(3)}])
-    with pytest.raises(ValueError, match="not one chunk"):
+    with pytest.raises(ValueError, match="The sequence of chunks is empty"):
         write_tables(tmp_path / "t.csv", [])
-    with pytest.raises(ValueError, match="Column 'a' began as int64 and goes on as string"):
+    with pytest.raises(ValueError, match="Column 'a' is int64 in the first chunk and string in a later one"):
         write_tables(tmp_path / "t.csv", [{"a": np.arange(3)}, {"a": np.array(["x"], dtype=object)}])
     with pytest.raises(ValueError, match="A chunk has the columns"):
         write_tables(tmp_path / "t.csv", [{"a": np.arange(3)}, {"b": np.arange(3)}])
-    with pytest.raises(ValueError, match=r"t\.csv: there is no directory .*nowhere\.$"):
+    with pytest.raises(
+        ValueError,
+        match=r"t\.csv cannot be written, because the directory .*nowhere does not exist\. Create it first\.$",
+    ):
         write_tables(tmp_path / "nowhere" / "t.csv", [{"a": np.arange(3)}])
     assert os.listdir(tmp_path) == []

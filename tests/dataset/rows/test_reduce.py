@@ -99,7 +99,7 @@ def test_same_bits_on_real_blocks(monkeypatch):
     ("n", "tree"),
     [(1, "a"), (2, "(ab)"), (3, "((ab)c)"), (4, "((ab)(cd))"), (7, "((((ab)(cd))(ef))g)"), (5, "(((ab)(cd))e)")],
 )
-def test_the_tree(n, tree, n_threads):
+def test_reduce_merges_blocks_in_a_fixed_binary_tree(n, tree, n_threads):
     total = reduce_blocks(letters(n), Trace)
     assert total.text.replace("(", "").replace(")", "") == "abcdefg"[:n]
     if n != 7:
@@ -144,18 +144,18 @@ def test_blocks_come_from_a_generator_one_at_a_time(n_threads):
 
 @pytest.mark.parametrize("value", [(1, 2), [1, 2], "ab", b"ab"], ids=["tuple", "list", "str", "bytes"])
 @pytest.mark.parametrize("n", [1, 3])
-def test_what_joins_instead_of_adding_is_refused(value, n):
-    with pytest.raises(TypeError, match=r"joins instead of adding.*numbers, arrays or a class"):
+def test_reduce_of_a_function_that_returns_a_list_raises(value, n):
+    with pytest.raises(TypeError, match=r"concatenates.*numbers, arrays or a class"):
         reduce_blocks(letters(n), lambda _: value)
 
 
-def test_nothing_to_fold_over():
+def test_reduction_of_no_blocks_raises():
     with pytest.raises(ValueError, match="no rows"):
         reduce_blocks([], lambda block: block)
 
 
 @pytest.mark.parametrize("asked", ["0", "-1", "two", "1.5"])
-def test_a_bad_number_of_threads_is_said(asked, monkeypatch):
+def test_bad_number_of_threads_raises_by_name(asked, monkeypatch):
     monkeypatch.setenv("LINEARLY_NUM_THREADS", asked)
     with pytest.raises(ValueError, match="LINEARLY_NUM_THREADS"):
         reduce_module.n_threads()
@@ -199,7 +199,7 @@ def test_after_a_failure_no_new_block_is_begun(n_threads):
 
 
 @pytest.mark.parametrize("failing", ["bring", "source", "plus"])
-def test_wherever_it_fails(failing, n_threads):
+def test_failure_at_any_block_is_raised(failing, n_threads):
     class NoPlus:
         def __add__(self, other):
             raise RuntimeError("plus")
@@ -229,7 +229,7 @@ def test_bad_number_in_a_later_block_is_named(small_blocks, n_threads):
 # --- no way to hang -------------------------------------------------------------------------------
 
 
-def test_fold_inside_a_fold(n_threads):
+def test_reduction_inside_a_reduction(n_threads):
     def inner(i):
         return reduce_blocks((lambda j=j: j for j in range(10)), lambda j: i * j)
 
@@ -291,7 +291,7 @@ def test_a_forked_child_can_fit_after_its_parent_did(small_blocks, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_child_forked_in_the_middle_of_a_fold_can_fold():
+def test_child_forked_during_a_reduction_can_reduce():
     code = """
 import os, signal, threading, warnings
 warnings.simplefilter("ignore")

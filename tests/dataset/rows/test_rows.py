@@ -24,6 +24,7 @@ from linearly.dataset.rows.block import (
     names_of,
     rows_in_block,
 )
+from linearly.dataset.rows.views import PassCounter
 from linearly.kernels.double_double import DoubleDouble
 
 VALUES = np.random.default_rng(0).integers(-4, 5, size=(100, 3)).astype(np.float64)
@@ -107,7 +108,7 @@ def test_every_kind_gives_its_numbers(make, small_blocks):
     np.testing.assert_array_equal(total, expected.sum(axis=0))
 
 
-def test_blocks_know_their_place(small_blocks):
+def test_blocks_contain_the_origin_of_their_rows(small_blocks):
     y, weight = np.arange(100.0), np.arange(100.0) / 7
     blocks = list(as_rows(VALUES, y, weight))
     assert [block.start for block in blocks] == list(range(0, 100, 17))
@@ -122,7 +123,7 @@ def test_thinned_rows_are_named_by_the_rows_they_were():
     thin = as_rows(X).every_nth(7)
     np.testing.assert_array_equal(joined(thin), X[::7])
     with pytest.raises(ValueError, match="row 28, column 'x1'"):
-        check_finite(thin.with_targets(np.zeros(6)).block(2, 6))
+        check_finite(thin.block(2, 6))
 
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
@@ -140,7 +141,7 @@ def test_a_large_integer_is_named_by_its_row_in_the_whole_when_rows_are_thinned(
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_thinned_rows_stay_where_they_are_unless_their_numbers_lie_apart(order):
+def test_every_nth_row_is_a_view_if_its_numbers_are_contiguous(order):
     X = np.array(np.arange(120.0).reshape(40, 3), order=order)
     thin = as_rows(X, np.arange(40.0), np.arange(40.0)).every_nth(3)
     assert np.shares_memory(thin.block(0, 2).X, X) == (order == "C")
@@ -190,7 +191,7 @@ def test_no_rows_at_all():
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 2, 2), ()])
-def test_two_dimensions_are_asked_for(shape):
+def test_one_dimensional_x_raises(shape):
     with pytest.raises(ValueError, match="two dimensions"):
         as_rows(np.zeros(shape))
 
@@ -347,7 +348,7 @@ def test_a_column_that_is_not_numeric_is_named(make):
 def test_missing_values_are_named_by_row_and_column(make):
     (block,) = as_rows(make())
     assert np.isnan(block.X[1, 1])
-    with pytest.raises(ValueError, match=r"X contains NaN: row 1, column 'b'\. Drop the row or fill the gap"):
+    with pytest.raises(ValueError, match=r"X contains NaN: row 1, column 'b'\. Drop the row or fill in the value"):
         check_finite(block)
 
 
@@ -369,12 +370,12 @@ def test_bad_numbers_of_wide_sparse_rows_are_named_without_filling_them_in():
     X = sp.csr_matrix(([1.0, np.nan, 2.0], ([0, 2000, 2000], [7, 400_000, 3])), (4000, 10**7))
     with pytest.raises(ValueError, match=r"Input X contains NaN: row 2100, column 400000\."):
         check_finite(Block(X, start=100))
-    with pytest.raises(ValueError, match=r"The integer in row 5, column 400000 is beyond 2\*\*53"):
+    with pytest.raises(ValueError, match=r"The integer in row 5, column 400000 exceeds 2\*\*53"):
         list(as_rows(sp.csr_matrix(([2**60], ([5], [400_000])), (4000, 10**7)), names=()))
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "Arrow"])
-def test_the_names_of_a_frame_are_text_whatever_it_is(make):
+def test_names_of_a_frame_are_text_in_every_container(make):
     assert names_of(make({"a": [1.0, 2.0], "b": [0.0, 1.0]})) == ["a", "b"]
     assert names_of(np.ones((2, 2))) is None
 
@@ -401,14 +402,14 @@ def test_polynomial_takes_its_name_from_a_series():
 
 @pytest.mark.parametrize("degree", [0, -1, 1.5, "2", 101])
 def test_polynomial_degree(degree):
-    with pytest.raises(ValueError, match="degree must be a whole number from 1 to 100"):
+    with pytest.raises(ValueError, match="degree must be an integer from 1 to 100"):
         polynomial_features([1.0, 2.0], degree)
 
 
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (np.ones((3, 2)), "one column"),
+        (np.ones((3, 2)), "one numeric column"),
         ([1.0, np.nan, 2.0], "row 1"),
         ([1.0, 2.0, np.inf], "row 2"),
         ([1, 2**53 + 1], r"2\*\*53.* in row 1"),
@@ -435,3 +436,33 @@ def test_sparse_blocks_are_cut_by_entries_and_cover_all_rows(monkeypatch):
     assert [block.start for block in blocks] == np.cumsum([0, *map(len, blocks)])[:-1].tolist()
     np.testing.assert_array_equal(np.vstack([block.X.toarray() for block in blocks]), X.toarray())
     assert all(block.X[:-1].nnz <= 10 for block in blocks)  # at most a row beyond
+
+
+class _Partitions(Rows):
+    """Rows that declare everything that differs from the default, in one partition."""
+
+    names, one_shot, ordered, classes, n_partitions = ("a",), True, False, np.array(["u", "v"]), 1
+
+    def __iter__(self):
+        return iter([Block(np.ones((3, 1)))])
+
+    def reduce(self, f):
+        return f(next(iter(self)))
+
+    def column_blocks(self):
+        return iter([Block(np.ones((3, 1)), start=7)])
+
+    def reduce_partitions(self, f):
+        return f(iter(self))
+
+
+def test_pass_counter_declares_what_its_rows_declare_and_counts_every_pass():
+    rows = _Partitions()
+    counted = PassCounter(rows)
+    for name in ("names", "one_shot", "ordered", "classes", "n_partitions"):
+        assert getattr(counted, name) is getattr(rows, name), name
+    assert [len(block) for block in counted] == [3]
+    assert counted.reduce(len) == 3
+    assert [block.start for block in counted.column_blocks()] == [7]
+    assert counted.reduce_partitions(lambda blocks: len(list(blocks))) == 1
+    assert counted.passes == 4

@@ -22,7 +22,7 @@ from linearly.dataset.rows.safe_scaling import (
 )
 
 
-def test_sizes_are_ordinary_between_two_bounds_that_belong_to_them():
+def test_is_safe_magnitude_includes_both_bounds():
     for size in (0.0, SMALL, 1.0, LARGE):
         assert is_safe_magnitude(size)
         assert exponent(size) == 0
@@ -33,16 +33,16 @@ def test_sizes_are_ordinary_between_two_bounds_that_belong_to_them():
 
 
 @pytest.mark.parametrize("size", [1.5e200, 2.0**400, 3e-200, 2.0**-400])
-def test_a_size_in_its_unit_is_between_a_half_and_one(size):
+def test_exponent_scales_a_size_to_between_a_half_and_one(size):
     assert 0.5 <= np.ldexp(size, -exponent(size)) < 1
 
 
-def test_units_stay_where_weights_can_be_brought_back():
+def test_exponent_is_limited_to_1000():
     assert exponent(1.7e308) == 1000
     assert exponent(5e-324) == -1000
 
 
-def test_a_row_fits_a_unit_if_it_is_of_ordinary_size_there():
+def test_fits_scale_accepts_rows_of_safe_magnitude_in_the_scale():
     for e in (0, 500, -500):
         assert fits_scale(np.ldexp(LARGE, e), e)
         assert not fits_scale(np.ldexp(LARGE, e + 1), e)
@@ -50,7 +50,7 @@ def test_a_row_fits_a_unit_if_it_is_of_ordinary_size_there():
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_rows_in_a_unit_are_divided_by_it(kind):
+def test_scaled_rows_are_divided_by_their_power_of_two(kind):
     X = np.array([[1.0, 0.0, -3.0], [0.0, 2.0, 0.0]])
     rows, Z = as_rows(kind(X)), kind(X)
     assert scaled_rows(rows, 0) is rows
@@ -75,7 +75,7 @@ def test_the_largest_of_several_blocks_is_that_of_all_and_bad_numbers_are_named(
         max_abs(Streamed(X, np.zeros(20)))
 
 
-def test_what_is_too_large_is_learnt_in_its_own_unit():
+def test_with_safe_scaling_scales_rows_of_unsafe_magnitude():
     def learn(rows, e):
         size = max_abs(rows)
         if not is_safe_magnitude(size):

@@ -12,10 +12,9 @@ from typing import TypeGuard
 
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.qr import QRFactor
+from linearly.algorithm.least_squares.rounding_bounds import MAX_ALWAYS_GRAM_COLUMNS
 from linearly.dataset.rows.block import Block
-from linearly.dataset.rows.reduce import single_threaded_blas
-
-MAX_ALWAYS_GRAM_COLUMNS = 128  # up to this a Gram is fast to solve, even in double-double
+from linearly.kernels.blas_threads import single_threaded_blas
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +54,7 @@ def is_wide_qr(summary: Gram | QRFactor) -> TypeGuard[QRFactor]:
 
 @single_threaded_blas()
 def subtract(a: Gram | QRFactor, b: Gram | QRFactor) -> Gram | QRFactor:
-    """Return the summary of the rows of a without those of b: an R factor for few rows, otherwise a Gram."""
+    """Return the summary of a without the rows of b: an R factor for few rows, otherwise a Gram."""
     if is_wide_qr(a) and isinstance(b, QRFactor):
         return a - b
     return a.gram() - b.gram()

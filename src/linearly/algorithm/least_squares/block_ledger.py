@@ -21,7 +21,9 @@ from linearly.algorithm.least_squares.class_grams import ClassGrams
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.qr import QRFactor
 from linearly.algorithm.least_squares.ridge_cv import FoldSummaries
-from linearly.dataset.rows.block import Block, Rows, takes_columns
+from linearly.dataset.rows.block import Block, Rows
+from linearly.dataset.rows.column_matrix import takes_columns
+from linearly.dataset.rows.reduce import FieldwiseSum
 from linearly.kernels.double_double import DoubleDouble, Numbers, to_float64
 
 S = TypeVar("S")
@@ -36,20 +38,19 @@ class BlockLedger:
 
     blocks: Counter[str] = field(default_factory=Counter)
 
-    @staticmethod
-    def of(fingerprints: Iterable[str]) -> BlockLedger:
-        """Return the ledger of some fingerprints."""
-        return BlockLedger(Counter(fingerprints))
-
     def __len__(self) -> int:
         return self.blocks.total()
 
+    def shared_with(self, other: BlockLedger) -> set[str]:
+        """Return the fingerprints of the blocks that both contain."""
+        return {name[:_HALF] for name in self.blocks} & {name[:_HALF] for name in other.blocks}
+
     def __add__(self, other: BlockLedger) -> BlockLedger:
-        shared = {name[:_HALF] for name in self.blocks} & {name[:_HALF] for name in other.blocks}
+        shared = self.shared_with(other)
         if shared:
             raise ValueError(
                 f"{len(shared)} block{'s' * (len(shared) > 1)} of rows {'are' if len(shared) > 1 else 'is'} in both "
-                "models already: adding them would count those rows twice."
+                "models, so adding them would count those rows twice. Remove them from one model first."
             )
         return BlockLedger(self.blocks + other.blocks)
 
@@ -58,14 +59,14 @@ class BlockLedger:
         left = self.blocks - other.blocks
         if absent and {name[:_HALF] for name in absent} <= {name[:_HALF] for name in left}:
             raise ValueError(
-                "These rows were added to this model in another precision, or some of their features have changed "
-                'since. Fit them with the method that it was fitted with, such as method="extended".'
+                "These rows were added to this model with another precision, or some of their features have "
+                'changed since. Fit them with the same method, such as method="extended".'
             )
         if absent:
             blocks = "1 block of rows was" if absent.total() == 1 else f"{absent.total()} blocks of rows were"
             raise ValueError(
-                f"{blocks} never added to this model, and cannot be taken away. (A block is a file's row group or a "
-                "partition, as it was when it was learnt.)"
+                f"{blocks} never added to this model, so they cannot be removed. Subtract only blocks (row groups of "
+                "a file, or partitions) that the model was fitted to."
             )
         return BlockLedger(self.blocks - other.blocks)
 
@@ -74,7 +75,8 @@ class FingerprintingRows(Rows):
     """Rows that record the fingerprint of every block they are reduced to a summary from."""
 
     def __init__(self, rows: Rows) -> None:
-        self.rows, self.names, self.classes, self.one_shot = rows, rows.names, rows.classes, rows.one_shot
+        self.rows, self.names, self.classes = rows, rows.names, rows.classes
+        self.one_shot, self.ordered = rows.one_shot, rows.ordered
         self.ledger = BlockLedger()
 
     def __iter__(self) -> Iterator[Block]:
@@ -115,14 +117,11 @@ class AddFingerprint:
 
 
 @dataclass(frozen=True)
-class Fingerprinted:
+class Fingerprinted(FieldwiseSum):
     """A summary and the fingerprints of its blocks."""
 
     value: Any
     fingerprints: Counter[str]
-
-    def __add__(self, other: Fingerprinted) -> Fingerprinted:
-        return Fingerprinted(self.value + other.value, self.fingerprints + other.fingerprints)
 
 
 def fingerprint(summary: Any, block: Block) -> str | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add, sub
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +14,21 @@ from numpy.typing import NDArray
 from linearly import kernels
 from linearly.algorithm.least_squares.column_scaling import UNDERFLOW_SQUARES, ColumnScaling
 from linearly.algorithm.least_squares.gram import Gram, diagonal, outer, weight_statistics
+from linearly.algorithm.least_squares.whitening import Whitening, whiten
 from linearly.dataset.rows.block import Block, check_finite
 from linearly.kernels.double_double import EPS, Array, DoubleDouble, Numbers, map_parts, to_float64
 
 _UNCENTERED_TOL = 1e-6  # fraction of a square that centring must leave: less would lose more than six digits
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ClassGrams:
     """One Gram of the features per class. ``+`` merges two sets of rows, ``-`` removes rows that are in it."""
 
     parts: tuple[Gram, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClassGrams, (self.parts,)  # without what is computed from them
 
     @staticmethod
     def of(block: Block, K: int, extended: bool = False) -> ClassGrams:
@@ -57,7 +62,7 @@ class ClassGrams:
 
     @property
     def n(self) -> int:
-        """Return the number of rows of positive weight."""
+        """Return the number of rows with positive weight."""
         return sum(part.n for part in self.parts)
 
     @property
@@ -73,7 +78,7 @@ class ClassGrams:
 
     @property
     def counts(self) -> Array:
-        """Return the number of rows of positive weight in each class."""
+        """Return the number of rows with positive weight in each class."""
         return np.array([part.n for part in self.parts])
 
     @property
@@ -90,27 +95,45 @@ class ClassGrams:
     def with_common_scaling(self) -> ClassGrams:
         """Return the same summary with all classes in the scaling of the total."""
         scaling = self.total().scaling
+        if all(part.scaling is scaling for part in self.parts):
+            return self
         return ClassGrams(
             tuple(part.rescaled(scaling) if part.n else replace(part, scaling=scaling) for part in self.parts)
         )
 
     def total(self) -> Gram:
         """Return the Gram of all rows."""
+        return self._total
+
+    @cached_property
+    def _total(self) -> Gram:
         return reduce(add, self.parts)
+
+    @cached_property
+    def whitening_of_total(self) -> Whitening:
+        """The inverse root of the cross-products of all rows, with its rank and correct digits."""
+        return whiten(self._total.centered_crossprod, self._total.rounding[1:])
 
     def pooled(self) -> Gram:
         """Return the sum of the cross-products about the class means: (N − K) times the pooled covariance."""
-        total = self.total()
+        return self._pooled
+
+    @cached_property
+    def _pooled(self) -> Gram:
+        total = self._total
         parts = [part.rescaled(total.scaling) for part in self.parts if part.n]
-        pooled = replace(total, centered_crossprod=reduce(add, [part.centered_crossprod for part in parts]))
+        cross = reduce(add, [part.centered_crossprod for part in parts])
         known: Array = reduce(add, [part.rounding for part in parts])
         grain = EPS * (EPS if total.is_extended else 1.0)
-        known[1:] = np.hypot(known[1:], grain * to_float64(diagonal(pooled.centered_crossprod)))
-        return replace(pooled, rounding=known)
+        known[1:] = np.hypot(known[1:], grain * to_float64(diagonal(cross)))
+        return replace(total, centered_crossprod=cross, rounding=known)
 
-    @property
+    @cached_property
     def means(self) -> DoubleDouble:
-        """Return class means in the user's units, K × p, in double-double (NaN for an empty class)."""
+        """The class means in the user's units, K × p, in double-double (NaN for an empty class)."""
+        if self.shares_scaling:
+            scaling = self.parts[0].scaling
+            return DoubleDouble.of(np.stack([part.mean for part in self.parts])) * scaling.scale + scaling.shift
         rows = []
         for part in self.parts:
             mean = DoubleDouble.of(part.mean) * part.scaling.scale + part.scaling.shift

@@ -8,7 +8,7 @@ import numpy as np
 
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.solution import Solution
-from linearly.exceptions import warn_at_caller
+from linearly.exceptions import warn_not_converged
 from linearly.kernels.double_double import Array, DoubleDouble
 
 MAX_STEPS = 10_000
@@ -55,12 +55,10 @@ def gradient_descent(
             break
         b = b - rate * gradient
     else:
-        from sklearn.exceptions import ConvergenceWarning
-
-        warn_at_caller(
-            f"Gradient descent stopped after {steps} steps with its gradient at {norms[-1] / start:.1g} of the start: "
-            'the columns are too correlated for it. method="auto" solves this at once.',
-            ConvergenceWarning,
+        warn_not_converged(
+            f"Gradient descent stopped after {steps} steps with the gradient at {norms[-1] / start:.1g} of its "
+            'initial norm, because the columns are too correlated. Use method="auto", which solves the problem '
+            "directly.",
         )
     history = GradientDescentHistory(np.full(len(losses), rate), np.array(losses), np.array(norms), np.array(places))
     return _solution_at(solution, _min_norm(solution, places[-1]), cross * unit * unit[:, None]), history
@@ -89,4 +87,5 @@ def _solution_at(solution: Solution, coef: Array, cross: Array) -> Solution:
     elif solution.mean is not None:
         intercept = intercept - (solution.mean[:, None] * DoubleDouble.of(extra)).sum(axis=0).to_float64()
     extended = (DoubleDouble.of(coef), DoubleDouble.of(intercept))
-    return replace(solution, coef=coef, intercept=intercept, prediction_at_mean=at_mean, rss=rss, extended=extended)
+    moved = replace(solution, coef=coef, intercept=intercept, prediction_at_mean=at_mean, rss=rss, extended=extended)
+    return replace(moved, is_far=None)

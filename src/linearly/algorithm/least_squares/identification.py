@@ -30,13 +30,13 @@ _ESTIMABLE_TOL = 1e-7  # share of the size of a point along the null space that 
 
 
 def null_direction(solved: PivotedTriangle, unit: Array) -> Array:
-    """Return a random direction of the null space for columns in these units; 0 where every direction is 0."""
+    """Return a random direction of the null space for columns in these units; 0 if every direction is 0."""
     share = np.random.default_rng(0).uniform(1.0, 2.0, len(solved.aliased))
     share[1::2] *= -1
     null = np.zeros(len(unit))
     null[solved.aliased] = share
     if len(solved.kept):
-        combined = to_float64(solve_triangular(solved.R, product(solved.beside, share[:, None])))[:, 0]
+        combined = to_float64(solve_triangular(solved.R, product(solved.aliased_R, share[:, None])))[:, 0]
         noise = np.clip(ROUNDING * condition(to_float64(solved.R)), _MIN_NOISE, _MAX_NOISE) * np.sqrt(len(share))
         null[solved.kept] = np.where(np.abs(combined) > noise, -combined, 0.0)
     with np.errstate(over="ignore"):
@@ -45,7 +45,7 @@ def null_direction(solved: PivotedTriangle, unit: Array) -> Array:
 
 def constant_columns(solved: PivotedTriangle) -> NDArray[np.intp]:
     """Return the aliased columns that have no variation."""
-    return np.asarray(solved.aliased[~to_float64(solved.beside).any(axis=0)])
+    return np.asarray(solved.aliased[~to_float64(solved.aliased_R).any(axis=0)])
 
 
 def undetermined_coefs(X: Array, intercept: bool) -> NDArray[np.bool_]:

@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.ridge_cv import RidgePath, means, user_units
 from linearly.dataset.rows.block import as_rows
-
-Array = NDArray[np.float64]
+from linearly.kernels.double_double import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,20 +32,24 @@ class ModelFamily:
         """Return polynomials of each of the degrees, or ridge with each of the alphas, on X or on polynomials."""
         X = np.asarray(x, dtype=np.float64)
         if X.ndim not in (1, 2) or len(X) < 3:
-            raise ValueError(f"x must be one column or a matrix of at least three rows, not of shape {X.shape}.")
+            raise ValueError(
+                f"x must be one column or a matrix with at least three rows, not an array of shape {X.shape}."
+            )
         if not np.isfinite(X).all():
-            raise ValueError(f"x contains NaN or infinity: row {int(np.argwhere(~np.isfinite(X))[0][0])}.")
+            raise ValueError(
+                f"x contains NaN or infinity in row {int(np.argwhere(~np.isfinite(X))[0][0])}. Drop the row."
+            )
         if alphas is not None and degrees is not None:
-            raise ValueError("Pass degrees= or alphas=, not both: one complexity is varied at a time.")
+            raise ValueError("degrees= and alphas= cannot be combined. Pass one of the two.")
         if alphas is None:
             levels = np.asarray(list(range(11)) if degrees is None else list(degrees))
             if levels.ndim != 1 or len(levels) == 0 or levels.dtype.kind not in "iu" or (levels < 0).any():
-                raise ValueError(f"degrees must be whole numbers from 0 on, at least one, not {degrees!r}.")
+                raise ValueError(f"degrees must be one or more integers of at least 0, not {degrees!r}.")
             polynomial = PolynomialFamily.of(X, int(levels.max()), orthogonal=True)
             return ModelFamily("degree", levels, polynomial.evaluate(X), polynomial)
         levels = np.asarray(list(alphas), dtype=np.float64)
         if levels.ndim != 1 or len(levels) == 0 or not ((levels >= 0) & (levels < np.inf)).all():
-            raise ValueError(f"alphas must be numbers from 0 on, at least one, not {alphas!r}.")
+            raise ValueError(f"alphas must be one or more numbers of at least 0, not {alphas!r}.")
         if degree is None:
             return ModelFamily("alpha", levels, X if X.ndim == 2 else X[:, None], None)
         polynomial = PolynomialFamily.of(X, degree, orthogonal=False)
@@ -100,14 +102,17 @@ class PolynomialFamily:
 
     @staticmethod
     def of(X: Array, degree: int, *, orthogonal: bool) -> PolynomialFamily:
-        """Return Legendre's polynomials, or those that are orthogonal on these rows."""
+        """Return Legendre's polynomials, or the polynomials that are orthogonal on these rows."""
         if X.ndim == 2 and X.shape[1] != 1:
-            raise ValueError(f"Polynomials are of one column; x has {X.shape[1]}.")
+            raise ValueError(f"x has {X.shape[1]} columns, but a polynomial requires one. Pass one column.")
         if not isinstance(degree, (int, np.integer)) or degree < 1 - orthogonal:
-            raise ValueError(f"degree must be a whole number from 1 on, not {degree!r}.")
+            raise ValueError(f"degree must be an integer of at least 1, not {degree!r}.")
         distinct = len(np.unique(X))
         if degree >= distinct:
-            raise ValueError(f"Degree {degree} needs more than {degree} different x; there are {distinct}.")
+            raise ValueError(
+                f"Degree {degree} needs more than {degree} different values of x, but there are "
+                f"{distinct}. Choose a lower degree."
+            )
         low, high = float(X.min()), float(X.max())
         legendre = PolynomialFamily((low + high) / 2, (high - low) / 2 or 1.0, np.eye(degree + 1)[:, 1:])
         if not orthogonal:

@@ -17,7 +17,7 @@ from linearly.algorithm.least_squares.adaptive_summary import merge, subtract, s
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling
 from linearly.algorithm.least_squares.gram import Gram, outer, target_matrix
 from linearly.algorithm.least_squares.qr import QRFactor
-from linearly.dataset.rows.block import Block, Rows, check_finite
+from linearly.dataset.rows.block import Block, Rows, check_finite, row_weights
 from linearly.dataset.rows.row_hash import hash_rows
 from linearly.kernels.double_double import Array, to_float64
 from linearly.kernels.matrices import dense, dense_float64, drop_low_part
@@ -58,7 +58,7 @@ class FoldSummaries:
         return reduce(merge, self.parts)
 
     def training_summary(self, j: int) -> Gram | QRFactor:
-        """Return the summary of all rows except those of fold j: a new sum, since a difference would lose digits."""
+        """Return the summary of all rows outside fold j: a new sum, since a difference would lose digits."""
         return reduce(merge, self.parts[:j] + self.parts[j + 1 :])
 
 
@@ -132,14 +132,25 @@ def fold_errors(folds: FoldSummaries, alphas: Array, intercept: bool) -> Array:
             errors.append(np.full((len(alphas), len(part.scaling.scale) - part.p), np.nan))
             continue
         path = RidgePath.of(folds.training_summary(j), intercept, unit)
-        B = path.coefficients(alphas) * unit
-        mean, y_mean = means(part)
-        squares = _squares(part, B, intercept, unit)
-        weight = float(to_float64(part.weight))
-        if intercept:
-            squares += weight * (y_mean - path.y_mean - np.einsum("jat,j->at", B, (mean - path.mean) / unit)) ** 2
-        errors.append(np.maximum(squares, 0.0) / weight)
+        centre = (path.mean, path.y_mean) if intercept else None
+        errors.append(held_out_errors(part, path.coefficients(alphas), centre, unit))
     return np.stack(errors, axis=1)
+
+
+def held_out_errors(
+    part: Gram | QRFactor, coef: Array, centre: tuple[Array, Array] | None, unit: float | None = None
+) -> Array:
+    """Return the mean squared error on the rows of a summary, alphas × k, for coefficients p × alphas × k.
+
+    `centre` has the means of the features and of the targets of the training rows; it is None without an intercept.
+    """
+    unit = largest_unit(part) if unit is None else unit
+    B, weight = coef * unit, float(to_float64(part.weight))
+    squares = _squares(part, B, centre is not None, unit)
+    if centre is not None:
+        mean, y_mean = means(part)
+        squares += weight * (y_mean - centre[1] - np.einsum("jat,j->at", B, (mean - centre[0]) / unit)) ** 2
+    return np.asarray(np.maximum(squares, 0.0) / weight)
 
 
 def _squares(part: Gram | QRFactor, B: Array, intercept: bool, unit: float) -> Array:
@@ -166,7 +177,7 @@ def leave_one_out_errors(rows: Rows, summary: Gram | QRFactor, alphas: Array, in
         X = drop_low_part(dense(block.X))
         y = target_matrix(block)
         assert y is not None
-        w = np.ones(len(block)) if block.weight is None else block.weight
+        w = row_weights(block)
         Z = (X - path.mean) / path.unit @ path.V
         constant = 1 / path.weight if intercept else 0.0
         leverage = w[:, None] * (Z**2 @ factors.T + constant)
@@ -192,7 +203,7 @@ def _leave_one_out_errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool
 
     It is (Ay)ᵢ / Aᵢᵢ with A = (XX' + αI)⁻¹, on what is orthogonal to the constant.
     """
-    X, y, w = (np.concatenate(column) for column in zip(*(_dense_rows(block) for block in rows), strict=True))
+    X, y, w = (np.concatenate(column) for column in zip(*(dense_rows(block) for block in rows), strict=True))
     with np.errstate(over="ignore", under="ignore"):
         X, alphas = X / unit, np.minimum(alphas / unit / unit, 1e300)
     root = np.sqrt(w)[:, None]
@@ -213,12 +224,12 @@ def _leave_one_out_errors_of_few_rows(rows: Rows, alphas: Array, intercept: bool
     return np.asarray((errors**2).sum(axis=1) / w.sum())
 
 
-def _dense_rows(block: Block) -> tuple[Array, Array, Array]:
-    """Return X, Y and the weights of the rows of positive weight."""
+def dense_rows(block: Block) -> tuple[Array, Array, Array]:
+    """Return X, Y and the weights of the rows with positive weight."""
     X = dense_float64(block.X)
     y = target_matrix(block)
     assert y is not None
-    w = np.ones(len(block)) if block.weight is None else block.weight
+    w = row_weights(block)
     return X[w > 0], y[w > 0], w[w > 0]
 
 
@@ -240,7 +251,7 @@ def user_units(gram: Gram, intercept: bool, unit: float = 1.0) -> tuple[Array, A
 
 
 def rows_in_units(triangle: QRFactor, intercept: bool, unit: float) -> tuple[Array, Array]:
-    """Return rows of X and of Y, as many as R has, whose products are those of `user_units`."""
+    """Return rows of X and of Y, as many as in R, with the same products as `user_units`."""
     p, own = triangle.p, triangle.scaling.scale
     R = triangle.R[1:, 1:] if intercept else triangle.rescaled(ColumnScaling(np.zeros_like(own), own)).R[:, 1:]
     return R[:, :p] * (own[:p] / unit), R[:, p:] * own[p:]

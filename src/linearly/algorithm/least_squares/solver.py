@@ -22,21 +22,28 @@ from typing import Any
 import numpy as np
 
 from linearly import kernels
-from linearly.algorithm.least_squares.adaptive_summary import MAX_ALWAYS_GRAM_COLUMNS, AdaptiveSummary
+from linearly.algorithm.least_squares.adaptive_summary import AdaptiveSummary
 from linearly.algorithm.least_squares.column_scaling import drop_zero_weight
 from linearly.algorithm.least_squares.gram import Gram, high_low_parts, target_matrix
 from linearly.algorithm.least_squares.qr import QRFactor
-from linearly.algorithm.least_squares.rounding_bounds import SAFE, largest_ratio
+from linearly.algorithm.least_squares.rounding_bounds import (
+    MAX_ALWAYS_GRAM_COLUMNS,
+    MIN_DIGITS,
+    SAFE,
+    CorrectDigits,
+    are_enough,
+    largest_ratio,
+)
 from linearly.algorithm.least_squares.solution import INTERPOLATION_TOL, Solution
 from linearly.algorithm.least_squares.triangular import EPS, exact_rescale, product
-from linearly.dataset.rows.block import Block, Rows
-from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.dataset.rows.block import Block, InMemoryRows, Rows
 from linearly.exceptions import PrecisionWarning, warn_at_caller
+from linearly.formatting import describe_dependent, pluralize
+from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.kernels.double_double import DoubleDouble, concatenate
 
-MIN_DIGITS = 10.0  # of a solution that "auto" accepts
-_MAX_EXTENDED_COLUMNS = 1000  # columns up to which "auto" tries double-double: half a minute
-USE_EXTENDED = 'method="extended" gives more.'
+MAX_EXTENDED_COLUMNS = 1000  # columns up to which "auto" tries double-double: half a minute
+USE_EXTENDED = 'Use method="extended" for more digits.'
 MIN_EXTENDED_DIGITS = 13.0  # of a double-double solution that is not refined
 
 Summary = Any  # Gram or QRFactor: both have +, select and solve
@@ -71,7 +78,7 @@ class SolveResult:
 
 @dataclass(frozen=True, slots=True)
 class Summarize:
-    """Reduce a block to the summary of a method; that of ``auto`` is an `AdaptiveSummary`."""
+    """Reduce a block to the summary of a method; for ``auto``, an `AdaptiveSummary`."""
 
     method: str
 
@@ -79,6 +86,11 @@ class Summarize:
     def takes_columns(self) -> bool:
         """Return whether blocks may have separate columns: the Gram in float64 reads them without a copy."""
         return self.method in ("auto", "gram")
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Return whether sparse blocks may be large: the Gram in float64 makes no dense copy of all of a block."""
+        return self.method == "gram"
 
     def __call__(self, block: Block) -> Summary:
         if self.method == "qr":
@@ -90,7 +102,17 @@ class Summarize:
 
 def summarize(rows: Rows, method: str) -> Summary:
     """Return the summary of rows for a method."""
-    total = rows.reduce(Summarize(method))
+    reduced = Summarize(method)
+    if (
+        isinstance(rows, InMemoryRows)
+        and method in ("auto", "qr")
+        and MAX_ALWAYS_GRAM_COLUMNS < len(rows.names) >= rows.n
+    ):
+        # Their summary has as many numbers as the rows, so blocks would save no memory, and merging takes time.
+        with single_threaded_blas():
+            total = reduced(rows.block(0, rows.n))
+    else:
+        total = rows.reduce(reduced)
     return total.summary if isinstance(total, AdaptiveSummary) else total
 
 
@@ -129,9 +151,8 @@ def solve_adaptively(rows: Rows, problem: RidgeProblem, method: str = "auto") ->
         solution, used = problem.solve(summary), method_of_summary(summary)
         if is_accurate_enough(solution):
             break
-    finite = np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()
-    uncertain = method == "extended" or solution.digits < MIN_EXTENDED_DIGITS
-    if used == "extended" and problem.alpha == 0 and finite and uncertain:
+    can_refine = used == "extended" and problem.alpha == 0 and _is_finite(solution)
+    if can_refine and (method == "extended" or solution.digits < MIN_EXTENDED_DIGITS):
         return SolveResult(summary, refine(rows, summary, solution), used, passes + 1)
     return SolveResult(summary, solution, used, passes)
 
@@ -149,24 +170,28 @@ def candidate_methods(rows: Rows, method: str) -> tuple[str, ...]:
     first = "auto"
     if isinstance(rows, Sized):
         first = "gram" if len(rows) > p else "qr"
-    return (*dict.fromkeys((first, "qr")), *(("extended",) if p <= _MAX_EXTENDED_COLUMNS else ()))
+    return (*dict.fromkeys((first, "qr")), *(("extended",) if p <= MAX_EXTENDED_COLUMNS else ()))
 
 
 def is_accurate_enough(solution: Solution) -> bool:
     """Return whether a solution and its standard errors have `MIN_DIGITS` digits and its rank is certain."""
-    strict = solution.digits_of_relevant_coefs if solution.strict_digits is None else solution.strict_digits
-    known = min(solution.digits_of_relevant_coefs, strict, digits_of_standard_errors(solution))
-    return bool(known >= MIN_DIGITS and solution.rank_is_certain)
+    if solution.is_clearly_accurate:
+        return True
+    relevant = solution.digits_of_relevant_coefs
+    strict = relevant if solution.strict_digits is None else solution.strict_digits
+    found = CorrectDigits(solution.digits, relevant, strict, digits_of_standard_errors(solution))
+    return are_enough(found, len(solution.coef)) and solution.rank_is_certain
 
 
 def check_has_rows_and_targets(summary: Summary) -> None:
-    """Raise for a summary of no rows of positive weight, or of rows without targets."""
+    """Raise for a summary without rows with positive weight, or without targets."""
     if summary.n == 0:
         raise ValueError(
-            "Sample weights must contain at least one non-zero number: there are no rows of positive weight to fit."
+            "The data contain no rows to fit. Sample weights must contain at least one non-zero number; pass "
+            "rows with positive weight."
         )
     if len(summary.scaling.scale) == summary.p:
-        raise ValueError("These rows bring no targets: nothing can be learnt.")
+        raise ValueError("These rows contain no targets. Pass rows with a target.")
 
 
 def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
@@ -225,13 +250,15 @@ def refine(rows: Rows, gram: Gram, solution: Solution) -> Solution:
         rss = rss * y_unit * y_unit
     better = exact_rescale(better, y_unit, unit)
     digits = float(np.clip(-np.log10(error), 0.0, 16.0))
+    # Residuals do not show errors in directions that the rows do not determine.
+    certain = digits if solution.null is None else min(digits, solution.digits)
     return replace(
         solution,
         coef=better.to_float64(),
         intercept=constant.to_float64(),
         rss=rss,
         extended=(better, constant),
-        digits=digits,
+        digits=certain,
         digits_of_relevant_coefs=digits,
         strict_digits=digits,
     )
@@ -246,46 +273,64 @@ def warn_rank_and_precision(
     """
     if solution.aliased:
         n_shown = 8 if solution.n > len(names) else 3
-        shown = ", ".join(repr(names[j]) for j in solution.aliased[:n_shown])
-        more = f" and {len(solution.aliased) - n_shown} more" if len(solution.aliased) > n_shown else ""
-        caveat = "" if solution.rank_is_certain else f" (as far as method {method!r} can tell)"
-        what = f"{shown}{more}: constant or a combination of the columns before{caveat}."
-        remedy = "drop these columns, or set alpha > 0, for coefficients that mean something on their own."
+        dependent = describe_dependent([names[j] for j in solution.aliased], n_shown)
+        caveat = "" if solution.rank_is_certain else f" (according to method {method!r})"
+        what = f"{dependent}{caveat}."
+        drop = "Drop it" if len(solution.aliased) == 1 else "Drop these columns"
+        remedy = f"{drop}, or set alpha > 0, to make single coefficients interpretable."
+        if not solution.rank_is_certain and free and method != "extended":
+            remedy = f'Fit with method="extended" to see whether the dependence is exact. {remedy}'
         if solution.n <= len(names):  # which columns come last is arbitrary
-            what = f"{solution.n:,} rows for {len(names):,} columns: a fit is arbitrary. {what}"
-            remedy = f"use fewer columns, or a penalty, {'which RidgeCV chooses' if free else 'alpha > 0'}."
-        warn_at_caller(f"{what} The coefficients of smallest norm are given; {remedy}", np.exceptions.RankWarning)
-    if solution.digits_of_relevant_coefs < MIN_DIGITS and not _is_interpolating(solution):
-        remedy = USE_EXTENDED if free else "Larger alphas, or fewer columns, give more."
+            size = f"{pluralize(solution.n, 'row')} for {pluralize(len(names), 'column')}"
+            what = f"{size}, so the coefficients are not unique. {what}"
+            remedy = f"Use fewer columns, or a penalty{', which RidgeCV chooses' if free else ' (alpha > 0)'}."
+        warn_at_caller(f"{what} Coefficients of smallest norm are returned. {remedy}", np.exceptions.RankWarning)
+    if solution.is_clearly_accurate:
+        pass
+    elif solution.digits_of_relevant_coefs < MIN_DIGITS and not _is_interpolating(solution, method):
+        remedy = USE_EXTENDED if free else "Use larger alphas or fewer columns for more digits."
         if method == "extended":
-            remedy = "Dropping or combining columns gives more."
+            remedy = "Drop or combine columns for more digits."
         warn_at_caller(
-            f"Only about {min(solution.digits, 9):.0f} digits can be trusted (condition {solution.condition:.1g}, "
-            f"method {method!r}). {remedy}",
+            f"Only about {min(solution.digits, 9):.0f} digits of the coefficients are correct (condition "
+            f"{solution.condition:.1g}, method {method!r}). {remedy}",
             PrecisionWarning,
         )
-    elif errors and digits_of_standard_errors(solution) < MIN_DIGITS and not _is_interpolating(solution):
-        remedy = "Measure columns from a point near their values, or drop or combine columns."
+    elif errors:
+        warn_imprecise_errors(solution, method, free=free)
+    if not solution.is_ordinary and _squares_overflow(solution):
         warn_at_caller(
-            f"Only about {min(digits_of_standard_errors(solution), 9):.0f} digits of the standard errors can be "
-            f"trusted (condition {solution.condition:.1g}); the coefficients have more. "
-            f"{remedy if method == 'extended' or not free else USE_EXTENDED}",
+            "Squaring y exceeds the float64 range, so no digit of the standard errors and sums of squares is "
+            "correct. Rescale y.",
             PrecisionWarning,
         )
-    if _squares_overflow(solution):
-        warn_at_caller(
-            "The squares of y leave float64: no digit of the standard errors or the sums of squares can be trusted. "
-            "Rescale y.",
-            PrecisionWarning,
-        )
+
+
+def warn_imprecise_errors(solution: Solution, method: str, *, free: bool = True) -> None:
+    """Warn if fewer digits of the standard errors than `MIN_DIGITS` are correct."""
+    digits = digits_of_standard_errors(solution)
+    if digits >= MIN_DIGITS or _is_interpolating(solution, method):
+        return
+    remedy = "Subtract a typical value from each column, or drop or combine columns."
+    warn_at_caller(
+        f"Only about {min(digits, 9):.0f} digits of the standard errors are correct (condition "
+        f"{solution.condition:.1g}); the coefficients have more. "
+        f"{remedy if method == 'extended' or not free else USE_EXTENDED}",
+        PrecisionWarning,
+    )
 
 
 def check_coefficients_finite(solution: Solution, names: Sequence[str]) -> None:
     """Raise for coefficients that float64 cannot represent, by name."""
+    if solution.is_ordinary or _is_finite(solution):
+        return
     overflowed = np.flatnonzero(~np.isfinite(solution.coef).all(axis=1))
-    if len(overflowed) or not np.isfinite(solution.intercept).all():
-        who = f"The coefficient of {names[overflowed[0]]!r}" if len(overflowed) else "The intercept"
-        raise ValueError(f"{who} is beyond float64. Rescale the column or y.")
+    who = f"The coefficient of {names[overflowed[0]]!r}" if len(overflowed) else "The intercept"
+    raise ValueError(f"{who} exceeds the float64 range. Rescale the column or y.")
+
+
+def _is_finite(solution: Solution) -> bool:
+    return bool(np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all())
 
 
 def _squares_overflow(solution: Solution) -> bool:
@@ -302,6 +347,15 @@ def digits_of_standard_errors(solution: Solution) -> float:
     return float(np.clip(-2 * np.log10(EPS * max(solution.condition, 1.0)), 0.0, 16.0))
 
 
-def _is_interpolating(solution: Solution) -> bool:
-    # The residuals of a perfect fit are rounding errors. They have no digits, but the coefficients do.
-    return bool((solution.rss <= INTERPOLATION_TOL * solution.tss).all()) and solution.condition < 1e5
+def correct_digits(solution: Solution) -> float:
+    """Return the correct digits of coefficients and standard errors; 0 if an aliased column may not be aliased."""
+    if solution.aliased and not solution.rank_is_certain:
+        return 0.0
+    return min(solution.digits, digits_of_standard_errors(solution))
+
+
+def _is_interpolating(solution: Solution, method: str) -> bool:
+    # The residuals of a perfect fit are rounding errors. They have no digits. The coefficients have about ten, unless
+    # the condition is large. Cross-products lose digits as its square.
+    largest = 2e3 if method == "gram" else 1e5
+    return bool((solution.rss <= INTERPOLATION_TOL * solution.tss).all()) and solution.condition < largest

@@ -14,7 +14,7 @@ import numpy as np
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling
 from linearly.algorithm.least_squares.identification import constant_columns, intercept_of_direction, null_direction
 from linearly.algorithm.least_squares.triangular import PivotedTriangle, least_norm
-from linearly.algorithm.least_squares.whitening import whiten
+from linearly.algorithm.least_squares.whitening import CholeskyFactor, whiten
 from linearly.kernels.double_double import Array
 
 _ALIAS_TOL = 1e-7  # share of its length that rounding leaves of a constant column
@@ -33,14 +33,16 @@ class Aliasing:
     @classmethod
     def of(cls, design: Array, scaling: ColumnScaling, intercept: bool) -> Self | None:
         """Return the aliasing of D'WD for a design D = [1 | Z], or Z without an intercept; None at full rank."""
+        if CholeskyFactor.of(design) is not None:
+            return None
         white = whiten(design)
         if not white.aliased:
             return None
         first, solved, size = int(intercept), white.solved, white.size[int(intercept) :]
-        beside = solved.beside[first:].copy()  # below row 0, that of the ones, columns are centred
-        beside[:, np.linalg.norm(beside, axis=0) <= _ALIAS_TOL * np.linalg.norm(solved.beside, axis=0)] = 0.0
+        aliased_R = solved.aliased_R[first:].copy()  # below row 0, that of the ones, columns are centred
+        aliased_R[:, np.linalg.norm(aliased_R, axis=0) <= _ALIAS_TOL * np.linalg.norm(solved.aliased_R, axis=0)] = 0.0
         kept, aliased = solved.kept[first:] - first, solved.aliased - first
-        about = PivotedTriangle(solved.R[first:, first:], solved.c[first:], list(kept), list(aliased), beside)
+        about = PivotedTriangle(solved.R[first:, first:], solved.c[first:], list(kept), list(aliased), aliased_R)
         unit = scaling.scale * size
         null = null_direction(about, unit)
         mean = design[0, first:] / design[0, 0] if intercept else np.zeros(len(unit))
@@ -50,7 +52,7 @@ class Aliasing:
         return cls(
             aliased=tuple(map(int, aliased)),
             null=null,
-            spread=least_norm(about, unit) * scaling.scale[:, None] / scaling.scale[kept],
+            spread=least_norm(about, unit)[0] * scaling.scale[:, None] / scaling.scale[kept],
             combinations=about.combinations * size[aliased] / size[kept][:, None],
             mean=mean,
         )

@@ -12,7 +12,8 @@ from functools import partial
 import numpy as np
 
 from linearly.algorithm.least_squares.column_scaling import power_of_two
-from linearly.algorithm.least_squares.triangular import inverse
+from linearly.algorithm.least_squares.rounding_bounds import SAFE
+from linearly.algorithm.least_squares.triangular import EPS, condition, inverse
 from linearly.algorithm.logistic.objective import Logistic, LossDerivatives, row_slices
 from linearly.algorithm.logistic.optimizers import Evaluate, History, OptimizeResult, aliased_and_kept, quasi_newton
 from linearly.dataset.rows.block import Block, Rows
@@ -45,12 +46,12 @@ def firth(
         g = penalised.gradient(at)
         step = -at.solve(g)
         history.append(B, replace(at.derivatives, loss=at.loss, gradient=g), 1.0)
-        if -float((step * g).sum()) <= SCORING_STEP_TOL**2:
+        if -float((step * g).sum()) <= max(SCORING_STEP_TOL, at.rounding) ** 2:
             return OptimizeResult(B + step, at.derivatives, history, True, False, aliased, design)
         length = 1.0
         while True:
             trial = penalised.point_at(B + length * step)
-            if trial.loss <= at.loss + 1e-12 * abs(at.loss) or length < 1e-6:
+            if trial.loss <= at.loss + 1e-12 * abs(at.loss) + max(at.rounding, trial.rounding) or length < 1e-6:
                 break
             length /= 2
         history.step[-1] = length
@@ -63,7 +64,7 @@ def firth(
         at.solve,
         stop_when_separated=False,
         tolerance=0.0,
-        step_tol=GRADIENT_STEP_TOL,
+        step_tol=max(GRADIENT_STEP_TOL, at.rounding),
         refresh=lambda history, B: penalised.point_at(B).solve if len(history) % REFRESH_AFTER == 0 else None,
         passes=MAX_PASSES,
     )
@@ -80,6 +81,7 @@ class PenalizedPoint:
     derivatives: LossDerivatives
     root: Array
     fixed: tuple[int, int] | None = None
+    rounding: float = 0.0  # of log |I|, and of leverages: the loss and the gradient cannot show smaller steps
 
     def solve(self, g: Array) -> Array:
         """Return the inverse of the information of all coefficients except the fixed one, times g."""
@@ -123,9 +125,8 @@ class PenalizedObjective:
         except np.linalg.LinAlgError:
             return PenalizedPoint(B, np.inf, derivatives, root, self.fixed)
         root[self.kept] = inverse(R) / size[:, None]
-        return PenalizedPoint(
-            B, derivatives.loss - float(np.log(np.diagonal(R) * size).sum()), derivatives, root, self.fixed
-        )
+        loss = derivatives.loss - float(np.log(np.diagonal(R) * size).sum())
+        return PenalizedPoint(B, loss, derivatives, root, self.fixed, SAFE * EPS * condition(R) ** 2)
 
     def gradient(self, at: PenalizedPoint) -> Array:
         """Return the penalised gradient, by another pass."""
@@ -148,7 +149,7 @@ def _jeffreys(block: Block, objective: Logistic, B: Array, root: Array) -> Array
     total = np.zeros(q * c)
     for rows in row_slices(block):
         Z = objective.design(block.X[rows])
-        P, _ = objective.probabilities(Z @ B)
+        P, _ = objective.probabilities(objective.logits(Z, B, block, rows))
         U = [Z @ part for part in root.reshape(c, q, -1)]
         Q = np.empty((len(Z), c, c))
         for a in range(c):

@@ -21,7 +21,7 @@ from linearly.kernels.double_double import Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InformationQR:
-    """R with R'R the information of some rows. ``a + b`` is that of both sets of rows."""
+    """R with R'R the information of some rows. ``a + b`` is for both sets of rows."""
 
     R: Array
 
@@ -37,7 +37,8 @@ def information_qr(rows: Rows, objective: Logistic, B: Array, ridge: Array, kept
         for part in row_slices(block):
             Z = objective.design(block.X[part])
             weight = np.ones(len(Z)) if block.weight is None else block.weight[part]
-            total = total + InformationQR(_information_rows(Z, objective, Z @ B, weight)[:, kept])
+            logits = objective.logits(Z, B, block, part)
+            total = total + InformationQR(information_rows(Z, objective, logits, weight)[:, kept])
         return total
 
     found: InformationQR = rows.reduce(of)
@@ -45,7 +46,7 @@ def information_qr(rows: Rows, objective: Logistic, B: Array, ridge: Array, kept
     return (found + InformationQR(penalty)).R
 
 
-def _information_rows(Z: Array, objective: Logistic, logits: Array, weight: Array) -> Array:
+def information_rows(Z: Array, objective: Logistic, logits: Array, weight: Array) -> Array:
     """Return A for some rows. For two classes, whose rows of A are multiples of each other, it is √(w p(1 − p)) z."""
     if logits.shape[1] == 1:
         return np.asarray(np.sqrt(weight * expit(logits[:, 0]) * expit(-logits[:, 0]))[:, None] * Z)

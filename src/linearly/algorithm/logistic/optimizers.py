@@ -6,15 +6,13 @@ is q × c. It returns an `OptimizeResult` with the `History` of its passes. Newt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
-from numpy.linalg import LinAlgError
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import lapack
 
-from linearly.algorithm.least_squares.whitening import whiten
+from linearly.algorithm.least_squares.whitening import CholeskyFactor, whiten
 from linearly.algorithm.logistic.objective import LossDerivatives
 from linearly.kernels.double_double import Array
 
@@ -22,28 +20,73 @@ Evaluate = Callable[[Array, bool], LossDerivatives]
 Preconditioner = Callable[[Array], Array]
 
 MAX_PASSES = 100
+_MEMORY = 12  # secant pairs
 STEP_TOL_SE = 1e-10  # standard errors; a smaller Newton step is taken and ends the search
 STALLED_STEP_SE = 1e-6  # standard errors; after a smaller step the next must be much smaller still
 SATURATED_LOGIT = 15.0  # |logit| beyond which a probability is 0 or 1 for all practical purposes
 MIN_PASSES_FOR_SEPARATION = 12  # passes after which large logits indicate separation
 
 
-@dataclass(frozen=True, eq=False)
-class SecantPair:
-    """A step, the change of the gradient along it, and the preconditioner times that change."""
+class SecantPairs:
+    """The last steps of a search, the changes of the gradient along them, and the preconditioner times these changes.
 
-    step: Array
-    change: Array
-    guess: Array
+    They are rows of three matrices, oldest first, so that a direction takes a dozen calls of NumPy rather than several
+    per pair.
+    """
 
-    @cached_property
-    def curvature(self) -> float:
-        return float((self.step * self.change).sum())
+    def __init__(self, memory: int, size: int) -> None:
+        self.memory = memory
+        # Rows first … last − 1 are in use; there is room to move on before they are copied to the top.
+        self.first = self.last = 0
+        self._rows = np.empty((3, 2 * memory, size))
+        self._products = np.zeros((2 * memory, 2 * memory))  # steps times changes
 
-    @cached_property
-    def ratio(self) -> float:
-        """Return how much longer the step was than the preconditioner's guess of it."""
-        return self.curvature / max(float((self.change * self.guess).sum()), 1e-300)
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def append(self, step: Array, change: Array, guess: Array) -> None:
+        """Add a pair, and forget the oldest if there are too many."""
+        if len(self) == self.memory:
+            self.first += 1
+        if self.last == self._rows.shape[1]:
+            used, n = slice(self.first, self.last), len(self)
+            self._rows[:, :n], self._products[:n, :n] = self._rows[:, used], self._products[used, used]
+            self.first, self.last = 0, n
+        for rows, row in zip(self._rows, (step, change, guess), strict=True):
+            rows[self.last] = row.reshape(-1)
+        self.last += 1
+        used = slice(self.first, self.last)
+        steps, changes, _ = self._rows[:, used]
+        self._products[used, self.last - 1] = steps @ changes[-1]
+        self._products[self.last - 1, used] = changes @ steps[-1]
+
+    def clear(self) -> None:
+        """Forget all pairs."""
+        self.first = self.last = 0
+
+    def solve_anew(self, solve: Preconditioner, shape: tuple[int, ...]) -> None:
+        """Replace the guesses by those of another preconditioner."""
+        for i in range(self.first, self.last):
+            self._rows[2, i] = solve(self._rows[1, i].reshape(shape)).reshape(-1)
+
+    def direction(self, g: Array, solved: Array) -> Array:
+        """Return the L-BFGS product of the inverse Hessian and g (Nocedal 1980); `solved` is the preconditioner's.
+
+        The preconditioner is scaled by the mean ratio of the pairs, that is how much longer steps were than its guess.
+        One pair alone measures one direction only, and its ratio varies by a factor of two. The two loops over pairs
+        are solutions of triangular equations.
+        """
+        if not len(self):
+            return solved
+        used = slice(self.first, self.last)
+        steps, changes, guesses = self._rows[:, used]
+        products = self._products[used, used]
+        curvature = np.diagonal(products)
+        ratio = float((curvature / np.maximum((changes * guesses).sum(axis=1), 1e-300)).mean())
+        shares = lapack.dtrtrs(products, steps @ g.reshape(-1))[0]
+        r = ratio * (solved.reshape(-1) - shares @ guesses)
+        r += lapack.dtrtrs(products, curvature * shares - changes @ r, trans=1)[0] @ steps
+        return np.asarray(r.reshape(g.shape))
 
 
 @dataclass
@@ -94,6 +137,7 @@ class OptimizeResult:
     design: Array | None = (
         None  # D'WD of the columns in some weights, if it was computed; it identifies aliased columns
     )
+    factor: CholeskyFactor | None = None  # of the last Hessian, if it is well conditioned
 
 
 def newton(
@@ -113,16 +157,23 @@ def newton(
     best = evaluate(B, True)
     q, c = B.shape
     assert best.hessian is not None
-    aliased, kept = aliased_and_kept(best.hessian, q, c)
     design = best.hessian[:q, :q]
-    if fixed is not None:
+    factor = CholeskyFactor.of(best.hessian) if fixed is None else None
+    aliased: tuple[int, ...] = ()
+    kept: Array | None = None  # all
+    if factor is None:
+        aliased, kept = aliased_and_kept(best.hessian, q, c)
+    if fixed is not None and kept is not None:
         kept = kept[kept != fixed[1] * q + fixed[0]]
     before = np.inf
     for _ in range(MAX_PASSES):
         if stop_when_separated and best.mistakes == 0:
             history.append(B, best, 0.0)
             return OptimizeResult(B, best, history, False, True, aliased, design)
-        step, decrement = _newton_step(best, kept)
+        if kept is None and len(history):
+            assert best.hessian is not None
+            factor = CholeskyFactor.of(best.hessian)
+        step, decrement = _newton_step(best, kept, factor)
         # With tiny weights a standard error is too large a unit: the whole loss is smaller.
         weighty = min(1.0, best.loss)
         # After a step so small the next is about its square. Otherwise both are rounding errors of the gradient,
@@ -132,7 +183,7 @@ def newton(
         stalled = finite and before <= STALLED_STEP_SE**2 * weighty and decrement > before / 16
         if decrement <= step_tol**2 * weighty or stalled:
             history.append(B, best, 1.0)
-            return OptimizeResult(B + step, best, history, True, False, aliased, design)
+            return OptimizeResult(B + step, best, history, True, False, aliased, design, factor)
         before = decrement
         if stop_when_separated and len(history) >= MIN_PASSES_FOR_SEPARATION and best.largest > SATURATED_LOGIT:
             history.append(B, best, 0.0)
@@ -158,26 +209,29 @@ def quasi_newton(
     stop_when_separated: bool = True,
     tolerance: float = 1e-8,
     step_tol: float = 0.0,
+    early: tuple[int, float] | None = None,
     refresh: RefreshPreconditioner = lambda history, B: None,
     passes: int = 10 * MAX_PASSES,
-    memory: int = 12,
 ) -> OptimizeResult:
     """Minimise by preconditioned L-BFGS; `solve` applies the inverse of an approximate Hessian.
 
     The search ends after a step shorter than `tolerance` times the first or than `step_tol`, in standard errors as far
-    as the curvature is known. The secant pairs are kept when `refresh` returns a new preconditioner.
+    as the curvature is known. `early` is another `step_tol` for so many passes: a search that is fast goes on to more
+    digits. The secant pairs are kept when `refresh` returns a new preconditioner.
     """
     history = History()
     best = evaluate(B, False)
-    pairs: list[SecantPair] = []
+    pairs = SecantPairs(_MEMORY, B.size)
+    solved = solve(best.gradient)
     start: float | None = None
     for _ in range(passes):
         g = best.gradient
-        direction = -_two_loops(g, pairs, solve)
+        direction = -pairs.direction(g, solved)
         slope = float((direction * g).sum())
         size = float(np.sqrt(abs(slope)))
         start = size if start is None else start
-        if size <= max(tolerance * start, step_tol, 1e-300):
+        limit = early[1] if early is not None and len(history) < early[0] else max(tolerance * start, step_tol)
+        if size <= max(limit, 1e-300):
             history.append(B, best, float(slope < 0))
             # For separable classes steps become small because the slope vanishes, not because the minimum is near.
             return OptimizeResult(
@@ -187,29 +241,28 @@ def quasi_newton(
             break
         if slope >= 0:
             pairs.clear()
-            direction = -solve(g)
+            direction = -solved
             slope = float((direction * g).sum())
         length, trial = _backtrack(evaluate, B, best, direction, slope)
         history.append(B, best, length)
         if trial is None:
             break
-        change = trial.gradient - g
-        pair = SecantPair(length * direction, change, solve(change))
-        if pair.curvature > 0:
-            pairs.append(pair)
-            del pairs[:-memory]
-        B, best = B + pair.step, trial
+        step, change = length * direction, trial.gradient - g
+        solved_there = solve(trial.gradient)
+        if (step * change).sum() > 0:
+            pairs.append(step, change, solved_there - solved)
+        B, best, solved = B + step, trial, solved_there
         fresh = refresh(history, B)
         if fresh is not None:
-            solve = fresh
-            pairs = [replace(pair, guess=fresh(pair.change)) for pair in pairs]
+            solve, solved = fresh, fresh(best.gradient)
+            pairs.solve_anew(fresh, B.shape)
     return OptimizeResult(B, best, history, False, best.largest > SATURATED_LOGIT)
 
 
 def gradient_descent(
     evaluate: Evaluate, B: Array, curvature: float, *, steps: int = 2000, tolerance: float = 1e-6
 ) -> OptimizeResult:
-    """Minimise by steps of 1 / curvature against the gradient; `curvature` bounds that of the loss everywhere."""
+    """Minimise by steps of 1 / curvature against the gradient; `curvature` bounds the curvature of the loss."""
     history = History()
     first: float | None = None
     best = evaluate(B, False)
@@ -233,11 +286,11 @@ def diagonal_preconditioner(diagonal: Array) -> Preconditioner:
 def preconditioner(H: Array) -> Preconditioner:
     """Return the inverse of a positive matrix H (q × q) with a small ridge."""
     H = H + np.diag(np.full(len(H), 1e-12 * np.trace(H) / len(H)))
-    try:
-        factor = cho_factor(H)
-    except LinAlgError:  # H vanishes if all rows of a class are certain
+    # LAPACK directly: the checks of SciPy's `cho_solve` take longer than a small solution.
+    R, failed = lapack.dpotrf(H)
+    if failed:  # H vanishes if all rows of a class are certain
         return diagonal_preconditioner(np.diagonal(H))
-    return lambda g: np.asarray(cho_solve(factor, g))
+    return lambda g: np.asarray(lapack.dpotrs(R, g)[0])
 
 
 def class_preconditioner(curvatures: Array, columns: Array, reference: int) -> Preconditioner:
@@ -269,6 +322,8 @@ def newton_polish(found: OptimizeResult) -> OptimizeResult:
 
     Coefficients of aliased columns become 0, and the others take over their part.
     """
+    if found.factor is not None:
+        return replace(found, B=found.B + _newton_step(found.last, None, found.factor)[0], aliased=())
     b, g, H = found.B.T.reshape(-1), found.last.gradient.T.reshape(-1), found.last.hessian
     assert H is not None
     q, c = found.B.shape
@@ -287,35 +342,21 @@ def aliased_and_kept(H: Array, q: int, c: int) -> tuple[tuple[int, ...], Array]:
     return aliased, np.concatenate([a * q + np.setdiff1d(np.arange(q), aliased) for a in range(c)])
 
 
-def _newton_step(at: LossDerivatives, kept: Array) -> tuple[Array, float]:
+def _newton_step(at: LossDerivatives, kept: Array | None, factor: CholeskyFactor | None) -> tuple[Array, float]:
+    """Return the step for the coefficients in `kept` (all of them if None), and its squared length in errors."""
     assert at.hessian is not None
     q, c = at.gradient.shape
-    g = at.gradient.T.reshape(-1)[kept]
+    g = at.gradient.T.reshape(-1)
+    if factor is not None:
+        u = factor.solve_transposed(g)
+        return -factor.solve(u).reshape(c, q).T, float(u @ u)
+    kept = np.arange(q * c) if kept is None else kept
+    g = g[kept]
     root = whiten(at.hessian[np.ix_(kept, kept)]).root
     u = root.T @ g
     step = np.zeros(q * c)
     step[kept] = -(root @ u)
     return step.reshape(c, q).T, float(u @ u)
-
-
-def _two_loops(g: Array, pairs: Sequence[SecantPair], solve: Preconditioner) -> Array:
-    """Return the L-BFGS product of the inverse Hessian and g (Nocedal 1980), starting from the preconditioner.
-
-    The preconditioner is scaled by the mean ratio of the pairs. One pair alone measures one direction only, and its
-    ratio varies by a factor of two.
-    """
-    q = g.copy()
-    shares = []
-    for pair in reversed(pairs):
-        share = float((pair.step * q).sum()) / pair.curvature
-        shares.append(share)
-        q -= share * pair.change
-    r = solve(q)
-    if pairs:
-        r = r * (sum(pair.ratio for pair in pairs) / len(pairs))
-    for pair, share in zip(pairs, reversed(shares), strict=True):
-        r += pair.step * (share - float((pair.change * r).sum()) / pair.curvature)
-    return r
 
 
 def _backtrack(

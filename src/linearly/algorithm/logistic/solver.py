@@ -6,25 +6,32 @@ A subsample of the rows locates the maximum approximately, so that all rows are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from linearly.algorithm.least_squares.gram import Gram
 from linearly.algorithm.least_squares.identification import null_direction
-from linearly.algorithm.least_squares.whitening import Whitening, whiten, whiten_triangle
+from linearly.algorithm.least_squares.whitening import CholeskyFactor, Whitening, whiten, whiten_triangle
 from linearly.algorithm.logistic import optimizers
 from linearly.algorithm.logistic.firth import firth
 from linearly.algorithm.logistic.information import information_qr
 from linearly.algorithm.logistic.objective import Logistic, LossDerivatives
 from linearly.algorithm.logistic.optimizers import Evaluate, History, OptimizeResult, Preconditioner
-from linearly.dataset.rows.block import Block, InMemoryRows, Rows, check_finite
-from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.algorithm.logistic.proximal_newton import proximal_newton
+from linearly.dataset.rows.block import Block, InMemoryRows, Rows, check_finite, row_weights
+from linearly.dataset.rows.column_matrix import taking_columns
+from linearly.dataset.rows.sparse import SparseRows
+from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.kernels.double_double import Array
 
 GRAM_SIZE = 3000  # columns up to which X'X is the preconditioner; beyond, its diagonal
 _MAX_NEWTON_SIZE = 300  # coefficients up to which a Hessian is cheaper than the passes it saves
+_FEW_FLOPS = 2e7  # multiplications for a Hessian, about a millisecond; beyond, passes without it are cheaper
+_FEW_PASSES = 40  # of such passes; a search that needs more is left to Newton
 _MAX_CURVATURE_CELLS = 2**24  # numbers in the curvatures of all classes (128 MB); beyond, only diagonals
 _FIRST_REFRESH = 2  # passes of L-BFGS before a subsample gives a better preconditioner
 _FAST_DECREASE = 1 / 16  # of the first gradient; if less is left then, the preconditioner is good enough
@@ -42,25 +49,46 @@ _MIN_ROWS_PER_COLUMN = 20  # in a subsample, at least: fewer rows might be separ
 _WARM_START_TOL = 1.0  # on a subsample, whose maximum differs by several of these
 _GRADIENT_TOL = 2e-3  # by L-BFGS, before a Hessian
 _NEWTON_TOL = 1e-4  # by Newton afterwards: the error of its step is quadratic, and the rows are many
+_FEW_TOL = 1e-7  # by L-BFGS before the only Hessian, so that it has seven digits
+_AFTER_FEW_TOL = 1e-6  # by Newton afterwards
 _NO_HESSIAN_TOL = 2e-5  # by L-BFGS without a Hessian, times √(coefficients): on average for each
 _MIN_HESSIAN_DIGITS = 8.0  # of standard errors; with fewer, the information is computed by QR
+_CLEAR_PENALTY = 1e-5  # share of a diagonal element, above which no pivot is doubtful: ten times DOUBTFUL²
 _SAFE = 4.0  # how much larger than average leverages are assumed to be
 _NO_HESSIAN_TOL_ONE_ROW = 2e-6  # and of the standard error from one row: with few rows it is large
 
 
 @dataclass(frozen=True, eq=False)
+class Information:
+    """A well-conditioned information matrix, whose root is computed when it is first used."""
+
+    matrix: Array
+    condition: float
+    digits: float
+
+    @cached_property
+    def root(self) -> Array:
+        """The inverse root."""
+        return whiten(self.matrix).root
+
+
+@dataclass(frozen=True, eq=False)
 class LogisticSolver:
-    """Fits an objective with a ridge penalty. `class_weights` are Σ w of each class."""
+    """Fits an objective with a penalty. `class_weights` are Σ w of each class.
+
+    The penalty is Σ l1|w| + ½ Σ alpha w² for coefficients w in the user's units, without the intercepts.
+    """
 
     objective: Logistic
     alpha: float
     class_weights: Array
+    l1: float = 0.0
 
     @single_threaded_blas()
     def solve(
         self, rows: Rows, solver: str, *, subsample_source: Rows | None = None, bias_reduction: str | None = None
     ) -> OptimizeResult:
-        """Return the coefficients by a solver, or with "auto" the one that suits.
+        """Return the coefficients from a solver; "auto" chooses a suitable one.
 
         `subsample_source` are the rows to take a warm start from, if they are in memory.
         """
@@ -69,7 +97,18 @@ class LogisticSolver:
         evaluate = self._evaluator(rows)
         if bias_reduction == "firth":
             return firth(rows, self.objective, evaluate, B)
+        if self.l1 > 0:
+            if q * c > GRAM_SIZE:
+                raise ValueError(
+                    f"l1_ratio > 0 supports at most {GRAM_SIZE:,} coefficients, but the model has {q * c:,}. "
+                    "Use fewer columns."
+                )
+            with np.errstate(over="ignore"):
+                lam = np.minimum(self.l1 / self.objective.scaling.scale, 1e300)
+            return proximal_newton(evaluate, B, np.concatenate([np.zeros(q - len(lam)), lam]))
         auto = solver == "auto"
+        in_memory = isinstance(subsample_source, InMemoryRows | SparseRows)
+        with_hessian = auto and (float(self.class_weights.sum()) + q * c) * (q * c) ** 2 <= _MAX_HESSIAN_FLOPS
         if auto:
             solver = "newton" if q * c <= _MAX_NEWTON_SIZE else "lbfgs"
         if solver == "newton":
@@ -78,20 +117,51 @@ class LogisticSolver:
                 guess = optimizers.newton(self._evaluator(thin, 1 / step), B, step_tol=_WARM_START_TOL)
                 if guess.converged:
                     return self._continue_from_subsample(evaluate, guess, step)
+            found = self._with_few_hessians(rows, subsample_source, evaluate, B) if auto and in_memory else None
+            if found is not None:
+                return found
             return optimizers.newton(evaluate, B, stop_when_separated=self.alpha == 0)
         if solver == "gradient_descent" and q > GRAM_SIZE:
-            raise ValueError(f"gradient_descent is for teaching: at most {GRAM_SIZE} columns.")
-        products = self._products(rows)
+            raise ValueError(
+                f'solver="gradient_descent" supports at most {GRAM_SIZE} columns. Use solver="newton" or "lbfgs".'
+            )
+        gram = not (auto and self.alpha > 0 and isinstance(subsample_source, SparseRows))
+        products = self._products(rows, gram=gram)
         fixed_columns = self._aliased_columns(products)
         if solver == "gradient_descent":
             steepest = float(np.linalg.eigvalsh(products)[-1]) / (4 if c == 1 else 2)
             found = optimizers.gradient_descent(_with_fixed(evaluate, fixed_columns), B, steepest + self._ridge().max())
             return self._with_design(replace(found, aliased=fixed_columns), products)
-        found = self._minimize_by_gradients(rows, subsample_source, evaluate, B, products, fixed_columns)
+        early = (_FEW_PASSES, _FEW_TOL) if with_hessian and in_memory else None
+        found = self._minimize_by_gradients(rows, subsample_source, evaluate, B, products, fixed_columns, early)
         found = self._with_design(replace(found, aliased=fixed_columns), products)
-        if auto and (float(self.class_weights.sum()) + q * c) * (q * c) ** 2 <= _MAX_HESSIAN_FLOPS:
+        if with_hessian:
             return self._with_hessian(evaluate, found)
         return found
+
+    def _with_few_hessians(
+        self, rows: Rows, source: Rows | None, evaluate: Evaluate, B: Array
+    ) -> OptimizeResult | None:
+        """Return the maximum by L-BFGS and one or two steps of Newton; None for few rows, or if it is not found.
+
+        Each pass of Newton would compute a Hessian, and a pass without it costs a small part. X'X is the
+        preconditioner. For sparse rows with a penalty its diagonal serves as well.
+        """
+        if float(self.class_weights.sum()) * B.size**2 < _FEW_FLOPS:
+            return None
+        products = self._products(rows, gram=not (self.alpha > 0 and isinstance(source, SparseRows)))
+        if self.alpha == 0 and (products.ndim == 1 or CholeskyFactor.of(products) is None):
+            return None  # aliased columns, perhaps
+        solve, stop = self._initial_preconditioner(products), self.alpha == 0
+        near = optimizers.quasi_newton(
+            evaluate, B, solve, stop_when_separated=stop, tolerance=0.0, step_tol=_FEW_TOL, passes=_FEW_PASSES
+        )
+        if not near.converged or (near.separation_suspected and stop):
+            return None
+        found = optimizers.newton(evaluate, near.B, stop_when_separated=stop, step_tol=_AFTER_FEW_TOL)
+        if stop and found.factor is None:
+            return None
+        return replace(found, history=near.history.followed_by(found.history))
 
     def resume_newton(self, rows: Rows, found: OptimizeResult) -> OptimizeResult:
         """Continue by Newton a search that stopped because it suspected separation, if there is a maximum."""
@@ -115,7 +185,7 @@ class LogisticSolver:
 
     def information(
         self, rows: Rows, found: OptimizeResult, dropped: Sequence[int], bias_reduction: str | None = None
-    ) -> tuple[Whitening, Array]:
+    ) -> tuple[Whitening | Information, Array]:
         """Return the inverse root of the information at the result, and a direction in which it is flat.
 
         The rows of coefficients in `dropped` are aliased and have no part in it. The information is the Hessian of the
@@ -126,6 +196,12 @@ class LogisticSolver:
         """
         assert found.last.hessian is not None
         q, c = found.B.shape
+        if found.factor is not None and not dropped and found.converged and bias_reduction is None:
+            digits = found.factor.digits
+            if digits >= _MIN_HESSIAN_DIGITS:
+                step = found.factor.solve_transposed(found.last.gradient.T.reshape(-1))
+                digits = self._digits_after_step(step, q * c, digits)
+                return Information(found.last.hessian, found.factor.condition, digits), np.zeros(q * c)
         known = np.setdiff1d(np.arange(q * c), [a * q + j for a in range(c) for j in dropped])
         white = whiten(found.last.hessian[np.ix_(known, known)])
         flat = np.zeros(q * c)
@@ -137,9 +213,8 @@ class LogisticSolver:
         if white.digits >= _MIN_HESSIAN_DIGITS or not found.converged:
             if bias_reduction is not None:
                 return white, flat
-            step = np.linalg.norm(white.root.T @ found.last.gradient.T.reshape(-1))
-            moved = _SAFE * float(step) * np.sqrt(white.root.shape[1] / max(self.class_weights.sum(), 1.0))
-            return replace(white, digits=float(np.clip(-np.log10(max(moved, 1e-16)), 0.0, white.digits))), flat
+            step = white.root.T @ found.last.gradient.T.reshape(-1)
+            return replace(white, digits=self._digits_after_step(step, white.root.shape[1], white.digits)), flat
         kept = np.flatnonzero(white.root.any(axis=1))
         better = whiten_triangle(information_qr(rows, self.objective, found.B, self._ridge(), kept))
         root = np.zeros((len(white.root), better.root.shape[1]))
@@ -147,15 +222,26 @@ class LogisticSolver:
         digits = better.digits if bias_reduction is None else white.digits
         return replace(better, root=root, aliased=white.aliased, digits=digits), flat
 
+    def _digits_after_step(self, step: Array, rank: int, digits: float) -> float:
+        """Return the digits of an information from before the last step, which is in standard errors."""
+        moved = _SAFE * math.sqrt(step @ step) * math.sqrt(rank / max(float(self.class_weights.sum()), 1.0))
+        return min(max(-math.log10(max(moved, 1e-16)), 0.0), digits)
+
     def _aliased_columns(self, products: Array) -> tuple[int, ...]:
         """Return the aliased columns, by the Hessian at zero, which is a multiple of X'X plus the penalty.
 
-        With more columns than `GRAM_SIZE` only the diagonal of X'X is available, and none is reported.
+        With more columns than `GRAM_SIZE` only the diagonal of X'X is available, and none is reported. A pivot of a
+        column is at least its penalty, so an ordinary penalty leaves no column doubtful.
         """
         if products.ndim == 1:
             return ()
-        K = self.objective.K
-        return whiten(products * ((K - 1) / K**2) + np.diag(self._ridge())).aliased
+        K, ridge = self.objective.K, self._ridge()
+        at_zero = products * ((K - 1) / K**2)
+        penalized = slice(int(self.objective.intercept), None)
+        if (ridge[penalized] > _CLEAR_PENALTY * (np.diagonal(at_zero) + ridge)[penalized]).all():
+            return ()
+        at_zero += np.diag(ridge)
+        return () if CholeskyFactor.of(at_zero) is not None else whiten(at_zero).aliased
 
     def _minimize_by_gradients(
         self,
@@ -165,6 +251,7 @@ class LogisticSolver:
         B: Array,
         products: Array,
         fixed_columns: tuple[int, ...],
+        early: tuple[int, float] | None,
     ) -> OptimizeResult:
         """Minimise by L-BFGS with a preconditioner that is computed anew on the way.
 
@@ -186,6 +273,7 @@ class LogisticSolver:
             step_tol=min(
                 _NO_HESSIAN_TOL * np.sqrt(B.size), _NO_HESSIAN_TOL_ONE_ROW * np.sqrt(self.class_weights.sum())
             ),
+            early=early,
             refresh=refresh,
             passes=_MAX_PASSES,
         )
@@ -203,11 +291,17 @@ class LogisticSolver:
         found = replace(found, last=there)
         if not found.converged or (found.separation_suspected and self.alpha == 0):
             return found
-        # If nearly all rows are certain of their class, a step that seems small may be a bad one.
+        assert there.hessian is not None
+        found = replace(found, factor=CholeskyFactor.of(there.hessian))
         step = optimizers.newton_polish(found)
+        if found.factor is not None:
+            length = np.linalg.norm(found.factor.solve_transposed(there.gradient.T.reshape(-1)))
+            if length <= _AFTER_FEW_TOL:  # the Hessian there would be the same to seven digits
+                return step
+        # If nearly all rows are certain of their class, a step that seems small may be a bad one.
         there = evaluate(step.B, True)  # the Hessian before the step agrees with it to five digits
         closer = np.linalg.norm(there.gradient) <= np.linalg.norm(found.last.gradient)
-        return replace(step, last=there) if closer else found
+        return replace(step, last=there, factor=None) if closer else found
 
     def _preconditioner_at(self, rows: Rows, B: Array, fixed_columns: tuple[int, ...] = ()) -> Preconditioner:
         """Return the inverse of an approximate Hessian at B, from all rows."""
@@ -251,14 +345,15 @@ class LogisticSolver:
     def _shares(self) -> Array:
         return np.asarray(self.class_weights / self.class_weights.sum())
 
-    def _products(self, rows: Rows) -> Array:
-        """Return X'X, or its diagonal if that would be large."""
-        subsample_source = int(self.objective.intercept) + len(self.objective.scaling.scale) <= GRAM_SIZE
-        return self._cross_products(rows) if subsample_source else rows.reduce(self._squares)
+    def _products(self, rows: Rows, gram: bool = True) -> Array:
+        """Return X'X, or its diagonal if that would be large or suffices."""
+        small = int(self.objective.intercept) + len(self.objective.scaling.scale) <= GRAM_SIZE
+        return self._cross_products(rows) if gram and small else rows.reduce(self._squares)
 
     def _cross_products(self, rows: Rows) -> Array:
         """Return [1 | X]'W[1 | X] in the scaling of the objective."""
-        gram: Gram = rows.reduce(lambda block: Gram.of(replace(block, y=None))).rescaled(self.objective.scaling)
+        of_features = taking_columns(lambda block: Gram.of(replace(block, y=None)))
+        gram: Gram = rows.reduce(of_features).rescaled(self.objective.scaling)
         mean, weight = gram.mean, gram.weight
         second = gram.centered_crossprod + weight * np.outer(mean, mean)
         if not self.objective.intercept:
@@ -266,7 +361,7 @@ class LogisticSolver:
         return np.block([[np.array([[weight]]), weight * mean[None, :]], [weight * mean[:, None], second]])
 
     def _squares(self, block: Block) -> Array:
-        weight = np.ones(len(block)) if block.weight is None else block.weight
+        weight = row_weights(block)
         return np.asarray(self.objective.squares(block.X, weight[:, None])[0])
 
     def _ridge(self) -> Array:
@@ -277,17 +372,24 @@ class LogisticSolver:
 
     def _evaluator(self, rows: Rows, share: float = 1.0) -> Evaluate:
         """Return the function that evaluates the penalised loss; `share` is that of the rows in all rows."""
-        penalty = share * self._ridge()[:, None]
+        ridge = share * self._ridge()
+        penalty, tiled = ridge[:, None], np.tile(ridge, self.objective.K - 1)
 
         def evaluate(B: Array, hessian: bool) -> LossDerivatives:
             at = rows.reduce(self.objective.evaluator(B, hessian))
-            if not np.isfinite(at.loss):
+            # A compiled exponential may turn NaN into a finite loss, depending on the processor; the gradient keeps it.
+            if not math.isfinite(at.loss + float(at.gradient.sum())):
                 for block in rows:
                     check_finite(block)
-                raise ValueError("The logits overflow: scale the columns down, or remove outliers from X.")
+                raise ValueError(
+                    "The logits exceed the float64 range. Scale the columns down, or remove outliers from X."
+                )
             if self.alpha == 0:
                 return at
-            H = None if at.hessian is None else at.hessian + np.diag(np.tile(penalty[:, 0], B.shape[1]))
+            H = at.hessian
+            if H is not None:
+                H = H.copy()
+                H.reshape(-1)[:: len(H) + 1] += tiled
             loss = at.loss + 0.5 * float((penalty * B**2).sum())
             return LossDerivatives(loss, at.gradient + penalty * B, H, at.mistakes, at.largest)
 

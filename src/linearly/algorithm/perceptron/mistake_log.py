@@ -11,9 +11,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from linearly.algorithm.perceptron.error_counts import argmax_first, count_errors
-from linearly.algorithm.perceptron.online_pass import Array, Codes, Integers, Mistakes
+from linearly.algorithm.perceptron.online_pass import Codes, Integers, Mistakes
 from linearly.dataset.rows.block import Rows
 from linearly.dataset.rows.safe_scaling import times_power
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense, is_sparse
 
 MAX_LOG_BYTES = 2**22  # mistaken rows that a log keeps by default
@@ -80,7 +81,7 @@ class MistakeLog:
     def signs(self) -> NDArray[np.int64]:
         """Return y = ±1 of each mistake, for two classes."""
         if self.vectors > 1:
-            raise ValueError("Signs are for two classes; codes and rivals say what K classes were mistaken for.")
+            raise ValueError("signs requires two classes. Use codes and rivals instead.")
         return 2 * self.codes.astype(np.int64) - 1
 
     @property
@@ -92,7 +93,10 @@ class MistakeLog:
         """Return the log with the mistaken rows taken from X, the array or CSR matrix of the training data."""
         distinct, which = np.unique(self.rows, return_inverse=True)
         if len(distinct) and (X.shape[1] != self.p or X.shape[0] <= distinct[-1]):
-            raise ValueError(f"These are not the rows of the log: it has {self.p} columns and row {distinct[-1]}.")
+            raise ValueError(
+                f"X does not match the mistake log, which has {self.p} columns and includes row "
+                f"{distinct[-1]}. Pass the training rows."
+            )
         return replace(self, features=X[distinct], which=which.astype(np.int64))
 
     # --- readings
@@ -216,8 +220,8 @@ class MistakeLog:
     def _mistaken_rows(self) -> tuple[Any, Integers]:
         if self.features is None or self.which is None:
             raise ValueError(
-                "This log keeps which rows were mistaken, not the rows themselves: they take more than "
-                f"{MAX_LOG_BYTES // 2**20} MB. log.with_rows(X) adds them."
+                "This log contains row numbers but not the rows, which need more than "
+                f"{MAX_LOG_BYTES // 2**20} MB. Add them with log.with_rows(X)."
             )
         return self.features, self.which
 
@@ -268,7 +272,7 @@ class Recorder:
         return other
 
     def forget_rows_known(self) -> None:
-        """Declare that the next data set has other rows than those seen before."""
+        """Declare that the next data set has different rows from earlier ones."""
         self._known = {}
 
     def log(self, seen: int, vectors: int, p: int, intercept: bool) -> MistakeLog:

@@ -17,9 +17,9 @@ from linearly.dataset.rows.block import Block, InMemoryRows, Rows, check_finite
 from linearly.dataset.rows.safe_scaling import UnsafeMagnitude, is_safe_magnitude
 from linearly.dataset.rows.sparse import SparseRows, part
 from linearly.dataset.rows.views import MappedRows
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import is_sparse
 
-Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
@@ -68,7 +68,7 @@ class Weights:
     def averaged_weights(self) -> tuple[Array, Array]:
         """Return the mean, over all rows seen, of the weights and intercepts after each row."""
         if self.U is None:
-            raise ValueError("These weights were not averaged on the way.")
+            raise ValueError("These weights were not averaged during training. Use AveragedPerceptron.")
         T = max(self.seen, 1)
         W = self.W - self.U / T
         b = self.intercept if self.b is None or self.c is None else self.b - self.c / T
@@ -119,7 +119,7 @@ def online_pass(
     for block in _blocks(rows) if order is None else (in_one_array(rows),):
         if block.weight is not None:
             raise ValueError(
-                "These rows have weights, and a perceptron that learns row by row takes none: leave them out, or use "
+                "These rows have weights, which an online perceptron does not accept. Leave them out, or use "
                 "BatchPerceptron."
             )
         steps = len(block) if order is None else len(order)
@@ -144,7 +144,7 @@ def in_one_array(rows: Rows) -> Block:
     if isinstance(rows, MappedRows):
         return rows.change(in_one_array(rows.rows))
     if not isinstance(rows, InMemoryRows | SparseRows):
-        raise ValueError("Rows that come one block at a time cannot be shuffled: use shuffle=False.")
+        raise ValueError("Rows that are read block by block cannot be shuffled. Use shuffle=False.")
     return rows.block(0, len(rows))
 
 

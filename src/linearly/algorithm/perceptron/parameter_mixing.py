@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from linearly.algorithm.perceptron.online_pass import Array, Weights, online_pass
+from linearly.algorithm.perceptron.online_pass import Weights, online_pass
 from linearly.dataset.rows.block import Block, Rows
 from linearly.dataset.rows.safe_scaling import SMALL, UnsafeMagnitude
+from linearly.kernels.double_double import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

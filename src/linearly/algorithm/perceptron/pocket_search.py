@@ -1,4 +1,4 @@
-"""The pocket algorithm's search: score the weights after each update on all rows, many at a time."""
+"""Score the weights after each update on all rows, many updates at a time, for the pocket algorithm."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from linearly.algorithm.perceptron.mistake_log import (
     better_of,
     candidates_at_once,
 )
-from linearly.algorithm.perceptron.online_pass import Array, Codes, Integers, Mistakes
+from linearly.algorithm.perceptron.online_pass import Codes, Integers, Mistakes
 from linearly.dataset.rows.block import Rows
 from linearly.dataset.rows.safe_scaling import times_power
+from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import is_sparse
 
 
@@ -54,7 +55,7 @@ class Updates(NamedTuple):
 class PocketSearch:
     """The weights after each update, and the first of them with the fewest errors on all rows: the pocket.
 
-    ``path`` holds the errors of the initial weights and after each update. One reduction scores up to 64 weight
+    ``path`` contains the errors of the initial weights and after each update. One reduction scores up to 64 weight
     vectors, so the search costs a matrix product, not a pass over the rows per update.
     """
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from linearly.algorithm.perceptron.mistake_log import MAX_LOG_BYTES, MistakeLog, Recorder
-from linearly.algorithm.perceptron.online_pass import Array, Weights, in_memory, in_one_array, online_pass
+from linearly.algorithm.perceptron.online_pass import Weights, in_memory, in_one_array, online_pass
 from linearly.algorithm.perceptron.parameter_mixing import Mixture, Shard
 from linearly.dataset.rows.block import Rows
 from linearly.dataset.rows.safe_scaling import UnsafeMagnitude, is_safe_magnitude
+from linearly.kernels.double_double import Array
 
 _MAX_LOGGED = 2**21  # mistakes on rows that are not in memory: 50 MB of log
 
@@ -47,6 +48,7 @@ class Training:
             self.weights.W[:], self.weights.intercept[:] = start
             start = np.ldexp(start[0], -exponent), start[1].copy()
         self.record: Recorder | None = Recorder(start, room)
+        self._why_no_record = "after loading or unpickling a model"
         self._before = 0  # rows of the stream before these
         self._measured = False
 
@@ -68,14 +70,14 @@ class Training:
             if self.record is not None:
                 self.record.add(found, before=self._before, exponent=self.exponent)
                 if self.mixes and self.updates + made > _MAX_LOGGED and not in_memory(rows):
-                    self.record = None
+                    self.drop_record(f"after more than {_MAX_LOGGED:,} mistakes on files")
         self._measured = True
         self.mistakes.append(made)
         self.updates += made
         return made
 
     def _mixed_pass(self, rows: Any) -> int:
-        self.record = None
+        self.drop_record("after training on a cluster")
         mixture: Mixture = rows.reduce_partitions(Shard(self.weights))
         if not is_safe_magnitude(max(self.weights.largest, mixture.largest)):
             raise UnsafeMagnitude
@@ -84,6 +86,11 @@ class Training:
         self.mistakes.append(mixture.mistakes)
         self.updates += mixture.mistakes
         return mixture.mistakes
+
+    def drop_record(self, why: str) -> None:
+        """Stop recording mistakes, and forget those recorded. `why` is the cause that errors about the log name."""
+        if self.record is not None:
+            self.record, self._why_no_record = None, why
 
     def new_rows(self) -> None:
         """Declare that the next pass is over other rows, which follow those seen so far."""
@@ -107,9 +114,7 @@ class Training:
         """Return the mistakes so far."""
         if self.record is None:
             raise AttributeError(
-                "There is no mistake log: partial_fit keeps none, as memory would grow with the stream, and neither "
-                f"does a model file, or training on the partitions of a cluster, or on files after {_MAX_LOGGED} "
-                "mistakes."
+                f"The mistake log is not available {self._why_no_record}. Call fit() on rows in memory to record one."
             )
         k, p = self.weights.coef.shape
         return self.record.log(self.weights.seen, k, p, self.weights.b is not None)

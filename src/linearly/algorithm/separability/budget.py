@@ -29,7 +29,7 @@ class BudgetExceeded(Exception):
 
 
 def is_affordable(purpose: str, n: int, p: int, n_rivals: int = 1) -> bool:
-    """Return whether a proof about n rows and p columns is quick enough for a purpose that did not ask for it."""
+    """Return whether a proof about n rows and p columns is quick enough if it was not requested."""
     return n * p * n_rivals <= _AFFORDABLE[purpose]
 
 
@@ -59,5 +59,5 @@ def check_budget(budget: Any) -> float | None:
     if budget is None:
         return None
     if isinstance(budget, bool) or not isinstance(budget, (int, float, np.integer, np.floating)) or not budget > 0:
-        raise ValueError(f"budget must be a number of operations above 0, or None for no limit, not {budget!r}.")
+        raise ValueError(f"budget must be a positive number of operations, or None for no limit, not {budget!r}.")
     return float(budget)

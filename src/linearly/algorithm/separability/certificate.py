@@ -91,7 +91,7 @@ class Certificate:
         "overlapping": every hyperplane has rows strictly on the wrong side, unless all rows lie on it. No perceptron
         converges; the estimate exists.
         "undecided": the search used up its budget. A witness, if present, proves that the classes are not separable.
-        With K > 2 classes, "on its own side" means that the own score is the largest, "on it" means a tie.
+        With K > 2 classes, "on its own side" means that the score of its own class is the largest, "on it" means a tie.
     classes : ndarray of shape (K,)
         The labels, sorted.
     names : tuple of str
@@ -106,9 +106,9 @@ class Certificate:
         If separable: min y(w·x + b)/‖w‖, the distance of the nearest row.
     augmented_margin : float or None
         If separable: min y(w·x + b)/‖(w, b)‖, the γ of Novikoff's bound, which treats the intercept as one more weight.
-        For K > 2, y(w·x + b) is the own score minus the best rival's, and the norm is the Frobenius norm of the centred
-        weights. If the largest |x| lies outside 1e±100, perceptrons with an intercept measure x in the power of two
-        2^e above it, and the norm is ‖(w·2^e, b)‖.
+        For K > 2, y(w·x + b) is the score of the row's class minus the best other score, and the norm is the
+        Frobenius norm of the centred weights. If the largest ``|x|`` lies outside 1e±100, perceptrons with an intercept
+        measure x in the power of two 2^e above it, and the norm is ‖(w·2^e, b)‖.
     witness : Relation or None
         Unless separable: at most p + 2 rows (K > 2: (K − 1)(p + 1) + 1 pairs of row and rival) that prove that no
         hyperplane separates strictly.
@@ -116,14 +116,14 @@ class Certificate:
         If overlapping: at most 2(K − 1)(p + 1) pairs that span all rows. They prove that no hyperplane separates some
         rows and has all others on it.
     separating_columns : tuple of (str, float)
-        Unless overlapping: the columns that take part and their weights (K > 2: norms of weights), ordered by weight
-        times spread. If single columns suffice, only those.
+        Unless overlapping: the columns that the hyperplane uses and their weights (K > 2: norms of weights), ordered by
+        weight times spread. If single columns suffice, only those.
     rules : tuple of str
         The single columns that (quasi-)separate two classes alone, in words.
     stopped_after : float or None
-        If undecided: the budget in operations.
+        If undecided: the budget, in operations.
     index : ndarray or None
-        If X and y are a subset of more rows: the index of each among those, used to name rows.
+        If X and y are a subset of the rows: the index of each row in the full data, used to name rows.
 
     See Also
     --------
@@ -177,11 +177,6 @@ class Certificate:
         return None if self.witness is None else self.witness.witness_weights
 
     @property
-    def spanning_rows(self) -> NDArray[np.intp] | None:
-        """Return the rows of the relation that spans all rows."""
-        return None if self.spanning is None else self.spanning.rows
-
-    @property
     def common_hull_point(self) -> Floats | None:
         """Return a point in the convex hulls of both classes (two classes with an intercept, not separable)."""
         if self.witness is None or len(self.classes) > 2 or not self.fit_intercept:
@@ -195,21 +190,21 @@ class Certificate:
     def check(self, X: Any = None, y: Any = None) -> bool:
         """Verify the proof without rounding.
 
-        A sign that floating point decides beyond its rounding error is accepted. Everything else is computed in
+        The sign of a float is accepted if its magnitude exceeds its rounding error. Everything else is computed in
         integers.
 
         Parameters
         ----------
         X, y : array-like, optional
-            Data to check the claims against. By default the data that the certificate was made from.
+            Data to check the claims against. By default, the data from which the certificate was computed.
 
         Returns
         -------
         bool
-            True if every claim of the certificate holds.
+            True if every claim of the certificate is correct.
         """
         if (X is None) != (y is None):
-            raise ValueError("check() needs both X and y, or neither.")
+            raise ValueError("check() requires both X and y, or neither. Pass both.")
         H = self._halfspaces(self.X if X is None else X, self.y if y is None else y)
         if H.p != len(self.names):
             return False
@@ -264,12 +259,13 @@ class Certificate:
         two = len(self.classes) == 2  # K > 2 classes have scores instead of sides of a hyperplane
         by = "a hyperplane" if two else "linear scores, of which the largest wins,"
         if self.verdict == "undecided":
-            stopped = f"the search stopped after {self.stopped_after:.3g} operations. Allow more with budget="
+            stopped = f"it stopped after {self.stopped_after:.3g} operations. Pass a larger budget= to continue"
             if self.witness is None:
-                return f"It is not decided whether the classes {who} are linearly separable: {stopped}."
+                return f"The search did not decide whether the classes {who} are linearly separable, because {stopped}."
             return (
-                f"The classes {who} are not linearly separable: {self._why_not_strictly()}. No perceptron converges. "
-                f"It is not decided whether the logistic maximum likelihood estimate exists: {stopped}."
+                f"The classes {who} are not linearly separable, because {self._why_not_strictly()}. No "
+                "perceptron converges. The search did not decide whether the logistic maximum likelihood "
+                f"estimate exists, because {stopped}."
             )
         if self.verdict == "separable":
             how = "; ".join(self.rules[:3]) or f"{by} with margin {self.margin:.3g}"
@@ -281,19 +277,23 @@ class Certificate:
         if self.verdict == "quasi-separable":
             columns = ", ".join(name for name, _ in self.separating_columns[:5])
             how = "; ".join(self.rules[:3]) or f"{by} in {columns}"
-            none = "no row lies on the wrong side" if two else "no row has a rival's score above its own, but some tie"
+            none = (
+                "no row lies on the wrong side"
+                if two
+                else ("no row has another class's score above that of its own class, but some tie")
+            )
             return (
                 f"The classes {who} are quasi-separable ({how}): {none}{', but' if two else ', for'} {why}. "
                 "No perceptron converges; the logistic maximum likelihood estimate does not exist."
             )
         some = (
-            "a hyperplane that tells rows apart has some on the wrong side"
+            "every hyperplane that separates some rows has others on the wrong side"
             if two
-            else "linear scores that tell rows apart put a rival's above the own one of some"
+            else "linear scores that separate some rows rank another class first in others"
         )
         return (
-            f"The classes {who} overlap: {why}, and {some}. "
-            "No perceptron converges; the logistic maximum likelihood estimate exists."
+            f"The classes {who} overlap, because {why}, and {some}. No perceptron converges; the logistic "
+            "maximum likelihood estimate exists."
         )
 
     def _why_not_strictly(self) -> str:
@@ -359,7 +359,7 @@ def _least(H: Halfspaces, v: Integers) -> Fraction:
     weight = np.tile(H.top, H.K - 1)
     f, _ = floats(v, weight)
     value = H.scores(f)
-    error = 4.0 * (H.m + 4) * 2.0**-53 * float(weight @ np.abs(f)) + 2.0**-590
+    error = 4.0 * (H.n_terms + 4) * 2.0**-53 * float(weight @ np.abs(f)) + 2.0**-590
     ids = np.flatnonzero(value <= value.min() + 2 * error)
     best = None
     for start in range(0, len(ids), 4096):

@@ -23,7 +23,8 @@ from linearly.algorithm.separability.exact_search import Decision, Multipliers, 
 from linearly.algorithm.separability.float_search import per_class, search_min_norm_point
 from linearly.algorithm.separability.halfspaces import Floats, Halfspaces, floats
 from linearly.algorithm.separability.integer_algebra import Integers, as_integers
-from linearly.dataset.rows.reduce import single_threaded_blas
+from linearly.formatting import typeset_number
+from linearly.kernels.blas_threads import single_threaded_blas
 
 __all__ = ["Certificate", "ErrorFloor", "error_floor", "mistake_bound", "separability"]
 
@@ -44,10 +45,10 @@ def separability(
     X : array, sparse matrix or data frame of shape (n_rows, n_features)
         Numeric features.
     y : array-like of shape (n_rows,)
-        Two or more labels of any type. With K > 2 classes, separable means that K scores, linear in x, exist of which
-        the true class always has the largest.
+        Two or more labels of any type. With K > 2 classes, separable means that K linear scores exist such that the
+        true class always has the largest.
     fit_intercept : bool, default=True
-        Whether hyperplanes may have an intercept.
+        If True, hyperplanes may have an intercept.
     names : sequence of str, optional
         Names of the columns. By default those of the data frame, or x0, x1, …
     budget : float or None, default=1e10
@@ -115,15 +116,15 @@ def mistake_bound(X: Any, y: ArrayLike, *, fit_intercept: bool = True, budget: f
     y : array-like of shape (n_rows,)
         Two or more labels.
     fit_intercept : bool, default=True
-        Whether the perceptron has an intercept.
+        If True, the perceptron has an intercept.
     budget : float or None, default=1e10
         Largest number of operations; see `separability`.
 
     Returns
     -------
     float
-        The bound. It is infinite if the classes are not separable or if the budget does not decide it. γ is the
-        augmented margin of the certificate's hyperplane, within a few percent of the largest.
+        The bound. It is infinite if the classes are not separable or if the budget does not suffice. γ is the augmented
+        margin of the certificate's hyperplane, within a few percent of the largest.
 
     References
     ----------
@@ -139,10 +140,10 @@ def mistake_bound(X: Any, y: ArrayLike, *, fit_intercept: bool = True, budget: f
 
 def _shortest(H: Halfspaces, found: Multipliers | None) -> Relation | None:
     """Return the relation to show: two equal rows with different labels if there are any, else the one found."""
-    twins = next(duplicate_rows_with_different_labels(H), None)
-    if twins is None:
+    duplicates = next(duplicate_rows_with_different_labels(H), None)
+    if duplicates is None:
         return Relation.of(H, found) if found else None
-    return Relation.of(H, {int(i): 1 for i in twins})
+    return Relation.of(H, {int(i): 1 for i in duplicates})
 
 
 def tied_rows(certificate: Certificate) -> NDArray[np.intp]:
@@ -162,17 +163,17 @@ def tied_rows(certificate: Certificate) -> NDArray[np.intp]:
 
 
 def _widest(H: Halfspaces, v: Integers) -> Integers:
-    """A separator with a nearly largest augmented margin in a perceptron's units; v itself if none better is found."""
+    """Return a separator of nearly the largest augmented margin, in a perceptron's units; v if none better is found."""
     largest = np.ldexp(max(np.abs(H.low).max(), np.abs(H.high).max()), -H.unit)
     s = int(np.frexp(max(largest, float(H.fit_intercept)))[1])
-    units = np.eye(H.m) if H.m <= H.n else np.linalg.qr(_in_data_units(H, H.dense(slice(None)), s).T)[0]
+    units = np.eye(H.n_terms) if H.n_terms <= H.n else np.linalg.qr(_in_data_units(H, H.dense(slice(None)), s).T)[0]
     frame = per_class(H.K, _from_data_units(H, units, s))
     # A step costs about 6 d² operations: some seconds at most.
     steps = 100 + 10**9 // (6 * frame.shape[1] ** 2)
     start = floats(v, np.tile(H.top, H.K - 1))[0]
     try:
         with work_limit(DEFAULT_BUDGET):
-            hint = search_min_norm_point(H, frame, np.ones(H.N, dtype=bool), start, gap=0.02, steps=steps)
+            hint = search_min_norm_point(H, frame, np.ones(H.n_inequalities, dtype=bool), start, gap=0.02, steps=steps)
     except BudgetExceeded:
         return v
     if hint.v is None or not np.isfinite(hint.v).all() or not hint.v.any():
@@ -184,7 +185,7 @@ def _widest(H: Halfspaces, v: Integers) -> Integers:
 
 
 def _from_data_units(H: Halfspaces, W: Floats, s: int) -> Floats:
-    """Columns (w, b) of W in a perceptron's units, times 2^−s, in those of z: w·x·2^−unit + b = v·z."""
+    """Return columns (w, b) of W, in a perceptron's units times 2^−s, in the units of z: w·x·2^−unit + b = v·z."""
     V = np.ldexp(W, -s)
     V[: H.p] = np.ldexp(V[: H.p], -H.unit)
     if H.fit_intercept:
@@ -251,16 +252,16 @@ class SingleColumn:
         """Return the rule in words."""
         up, down = (repr(H.classes.tolist()[k]) for k in (self.above, 1 - self.above))
         name = H.names[self.j]
+        t = typeset_number(f"{self.threshold:.15g}")
         if self.strict:
-            return f"{name} ≥ {self.threshold:.15g} exactly for {up}"
-        t = f"{self.threshold:.15g}"
+            return f"{name} ≥ {t} exactly for {up}"
         only = [f"{name} > {t} only for {up}"] if self.high > self.threshold else []
         only += [f"{name} < {t} only for {down}"] if self.low < self.threshold else []
         return " and ".join(only)
 
     def hyperplane(self, H: Halfspaces) -> Integers:
         """Return the rule as a hyperplane."""
-        w = [Fraction(0)] * H.m
+        w = [Fraction(0)] * H.n_terms
         side = 1 if self.above == 1 else -1
         w[self.j] = Fraction(side)
         if H.fit_intercept:

@@ -24,8 +24,8 @@ from linearly.algorithm.separability.certificate import Relation
 from linearly.algorithm.separability.exact_search import Mask, Multipliers, RelationSpan, SeparatorSearch, outside
 from linearly.algorithm.separability.halfspaces import Halfspaces, Ids
 from linearly.algorithm.separability.integer_algebra import divide_by_gcd, null_space
-from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.row_hash import hash_rows
+from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.kernels.matrices import dense
 
 
@@ -76,9 +76,27 @@ class ErrorFloor:
         return "" if self.stopped_after is None else f"; the search stopped after {self.stopped_after:.3g} operations"
 
     def check(self, X: Any = None, y: Any = None) -> bool:
-        """Return whether every witness holds in integers, implies an error, and shares no row with another."""
+        """Verify that every witness holds in integers, implies an error, and shares no row with another.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), optional
+            Rows to check the witnesses against; by default those that `error_floor` was given.
+        y : array-like of shape (n_rows,), optional
+            Their labels.
+
+        Returns
+        -------
+        bool
+            True if the number of errors is proven.
+
+        Raises
+        ------
+        ValueError
+            If only one of X and y is given.
+        """
         if (X is None) != (y is None):
-            raise ValueError("check() needs both X and y, or neither.")
+            raise ValueError("check() requires both X and y, or neither. Pass both.")
         X, y = (self.X, self.y) if X is None else (X, y)
         H = Halfspaces(X, y, fit_intercept=self.fit_intercept, classes=self.classes)
         rows = [int(i) for witness in self.witnesses for i in np.unique(witness.rows)]
@@ -93,7 +111,7 @@ def error_floor(
 ) -> ErrorFloor:
     """Prove a lower bound on the training errors of any hyperplane.
 
-    The bound is proven but seldom the best possible: each witness uses up to p + 2 rows and proves one error.
+    The bound is proven but seldom the best possible, because each witness uses up to p + 2 rows and proves one error.
 
     Parameters
     ----------
@@ -102,7 +120,7 @@ def error_floor(
     y : array-like of shape (n_rows,)
         Two or more labels.
     fit_intercept : bool, default=True
-        Whether hyperplanes may have an intercept.
+        If True, hyperplanes may have an intercept.
     limit : int, optional
         Stop after this many witnesses.
     budget : float or None, default=1e10
@@ -149,9 +167,9 @@ def _witnesses(H: Halfspaces, alive: Mask) -> Iterator[Multipliers]:
             yield {int(ids[_wins_ties(H, ids)][0]): 1}
         else:
             alive[i] = False  # always right
-    for twins in duplicate_rows_with_different_labels(H):
-        if alive[H.pair(twins)[0]].all():
-            yield {int(i): 1 for i in twins}
+    for duplicates in duplicate_rows_with_different_labels(H):
+        if alive[H.pair(duplicates)[0]].all():
+            yield {int(i): 1 for i in duplicates}
     search = SeparatorSearch(H)
     # A row that a good hyperplane gets wrong, with rows that it gets right, makes a witness that spends one error only.
     value = H.scores(search.first_guess).reshape(H.n, -1).min(axis=1)
@@ -173,7 +191,7 @@ def _witnesses(H: Halfspaces, alive: Mask) -> Iterator[Multipliers]:
 def _witness(search: SeparatorSearch, active: Mask) -> Multipliers | None:
     """Return a minimal relation among active inequalities that proves an error, or None if there is none."""
     H = search.H
-    ties = _wins_ties(H, np.arange(H.N))
+    ties = _wins_ties(H, np.arange(H.n_inequalities))
     span = RelationSpan(H)
     remaining = active.copy()
     while remaining.any():
@@ -241,14 +259,14 @@ def duplicate_rows_with_different_labels(H: Halfspaces) -> Iterator[Ids]:
             continue
         values = dense(H.X[group])
         while len(group):  # two different rows may share a hash
-            twins = (values == values[0]).all(axis=1)
-            yield from _pairs(H, group[twins])
-            group, values = group[~twins], values[~twins]
+            duplicates = (values == values[0]).all(axis=1)
+            yield from _pairs(H, group[duplicates])
+            group, values = group[~duplicates], values[~duplicates]
 
 
-def _pairs(H: Halfspaces, twins: NDArray[np.intp]) -> Iterator[Ids]:
+def _pairs(H: Halfspaces, duplicates: NDArray[np.intp]) -> Iterator[Ids]:
     """Yield as many disjoint pairs of different labels as these equal rows can form."""
-    waiting = {k: twins[H.codes[twins] == k].tolist() for k in np.unique(H.codes[twins])}
+    waiting = {k: duplicates[H.codes[duplicates] == k].tolist() for k in np.unique(H.codes[duplicates])}
     while True:
         a, b = sorted(waiting, key=lambda k: len(waiting[k]))[-2:] if len(waiting) > 1 else (0, 0)
         if a == b or not waiting[a]:

@@ -1,4 +1,4 @@
-"""Prove overlap in floating point, for a fit that needs to know it and needs no certificate.
+"""Prove overlap in floating point, for a fit that needs no certificate.
 
 A relation Σ λ a = 0 among one row more than there are unknowns is the solution of a linear system. An approximate
 inverse bounds the distance of the exact solution from the one in floating point (Rump 2010, "Verification methods"). If
@@ -21,7 +21,7 @@ _UNDERFLOW = 2.0**-900  # more than all numbers below float64 can add up to
 
 def certify_overlap(H: Halfspaces) -> bool:
     """Return True if overlap is certified in floating point; False is inconclusive."""
-    some = max(_SOME_ROWS, _ROWS_EACH * H.m * H.K)
+    some = max(_SOME_ROWS, _ROWS_EACH * H.n_terms * H.K)
     if H.n >= 2 * some:  # what some rows prove holds for all
         step = H.n // some
         part = Halfspaces(
@@ -47,7 +47,7 @@ def _two_overlap(H: Halfspaces) -> bool | None:
         return None
     search = SeparatorSearch(H)
     hint = search_min_norm_point(H, search.coordinates, active, search.good_guess)
-    if hint.v is not None or len(hint.ids) != H.M + 1:
+    if hint.v is not None or len(hint.ids) != H.n_unknowns + 1:
         return None
     size = np.ldexp(1.0, -np.frexp(H.top)[1])
     return True if positive_relation(H.rows(np.array(hint.ids)) * size) else None

@@ -54,9 +54,9 @@ class Halfspaces:
         self.classes, self.codes = _labels(y, self.n, classes)
         self.K = len(self.classes)
         self.fit_intercept = fit_intercept
-        self.m = self.p + fit_intercept
-        self.M = (self.K - 1) * self.m
-        self.N = self.n * (self.K - 1)
+        self.n_terms = self.p + fit_intercept
+        self.n_unknowns = (self.K - 1) * self.n_terms
+        self.n_inequalities = self.n * (self.K - 1)
         self.sparse = is_sparse(self.X)
         self.low, self.high = _extent(self.X, self.names)
         # Perceptrons with an intercept divide rows of extreme magnitude by this power of two.
@@ -131,18 +131,18 @@ class Halfspaces:
     def _signed(self, ids: Ids, Z: NDArray[Any]) -> NDArray[Any]:
         rows, rival = self.pair(ids)
         own = self.codes[rows]
-        spend_work(len(ids) * self.M)
-        A = np.zeros((len(ids), self.K - 1, self.m), dtype=Z.dtype)
+        spend_work(len(ids) * self.n_unknowns)
+        A = np.zeros((len(ids), self.K - 1, self.n_terms), dtype=Z.dtype)
         t = np.flatnonzero(own > 0)
         A[t, own[t] - 1] = Z[t]
         t = np.flatnonzero(rival > 0)
         A[t, rival[t] - 1] = -Z[t]
-        return A.reshape(len(ids), self.M)
+        return A.reshape(len(ids), self.n_unknowns)
 
     def _integers(self, rows: Any, columns: Ids | None = None) -> tuple[Integers, NDArray[np.int64]]:
         """Return z of some rows (and columns) as integers and column exponents."""
         if columns is None:
-            columns = np.arange(self.m)
+            columns = np.arange(self.n_terms)
         some = columns[columns < self.p]
         X = self.X[rows]
         U = X[:, some].toarray() if self.sparse else X[:, some] - self.shift[some]
@@ -162,12 +162,12 @@ class Halfspaces:
 
     def scores(self, v: Floats) -> Floats:
         """Return a·v for every inequality in floating point; for each column of v if it is a matrix."""
-        V = v.reshape(self.K - 1, self.m, -1)
+        V = v.reshape(self.K - 1, self.n_terms, -1)
         spend_work(self.n * V.size + 8 * self.n * self.K * V.shape[2] + 50_000)
         F = np.stack([self.Z @ W[: self.p] for W in V], axis=1)
         if self.fit_intercept:
             F += V[:, self.p]
-        return self._against_rivals(F, slice(None)).reshape(self.N, *v.shape[1:])
+        return self._against_rivals(F, slice(None)).reshape(self.n_inequalities, *v.shape[1:])
 
     def _against_rivals(self, F: NDArray[Any], rows: Any) -> NDArray[Any]:
         """Return the own score minus each rival's along axis 1, from the scores F of all classes but the first."""
@@ -190,7 +190,7 @@ class Halfspaces:
         """
         f, _ = floats(v, self._weights())
         value = self.scores(f)
-        error = self._rounding(np.abs(f).reshape(self.K - 1, self.m), self.top[None, :], slice(None))
+        error = self._rounding(np.abs(f).reshape(self.K - 1, self.n_terms), self.top[None, :], slice(None))
         sign = np.sign(value).astype(np.int8)
         unclear = np.abs(value) <= error.ravel()
         if among is not None:
@@ -208,8 +208,8 @@ class Halfspaces:
 
     def _rounding(self, V: Floats, Z: Floats, rows: Any) -> Floats:
         """Return a bound on the rounding error of scores: |fl(z·v) − z·v| ≤ γ |z|·|v| in any order of summation."""
-        gamma = 1.01 * (self.m + 4) * UNIT
-        E = gamma * (Z @ V.T) + (self.m + 4) * 2.0**-600
+        gamma = 1.01 * (self.n_terms + 4) * UNIT
+        E = gamma * (Z @ V.T) + (self.n_terms + 4) * 2.0**-600
         if self.K == 2:
             return np.asarray(E)
         E = np.hstack([np.zeros((len(E), 1)), E])
@@ -220,14 +220,14 @@ class Halfspaces:
 
     def _sharper_signs(self, rows: Ids, v: Integers, f: Floats) -> NDArray[np.int8]:
         """Return the signs of the inequalities of some rows: by each row's own error bound, else in integers."""
-        F = f.reshape(self.K - 1, self.m)
+        F = f.reshape(self.K - 1, self.n_terms)
         Z = self.dense(rows)
         value = self._against_rivals(Z @ F.T, rows)
         sign: NDArray[np.int8] = np.sign(value).astype(np.int8)
         unclear = (np.abs(value) <= self._rounding(np.abs(F), np.abs(Z), rows)).any(axis=1)
         if unclear.any():
             rows = rows[unclear]
-            V = v.reshape(self.K - 1, self.m)
+            V = v.reshape(self.K - 1, self.n_terms)
             used = np.flatnonzero(V.any(axis=0))
             N, e = self._integers(rows, used)
             V = to_python_ints(V[:, used], e - e.min(initial=0))
@@ -241,7 +241,7 @@ class Halfspaces:
 
     def to_data(self, v: Integers) -> list[list[Fraction]]:
         """Return exact (w, b) in the units of X: one row for two classes, K rows that sum to zero for K classes."""
-        V = [[Fraction(int(t)) for t in row] for row in v.reshape(self.K - 1, self.m)]
+        V = [[Fraction(int(t)) for t in row] for row in v.reshape(self.K - 1, self.n_terms)]
         for row in V:
             for j in range(self.p):
                 row[j] /= Fraction(2) ** int(self.exponent[j])
@@ -249,7 +249,7 @@ class Halfspaces:
                 row[-1] -= sum(row[j] * Fraction(float(self.shift[j])) for j in np.flatnonzero(self.shift))
         if self.K == 2:
             return V
-        V.insert(0, [Fraction(0)] * self.m)
+        V.insert(0, [Fraction(0)] * self.n_terms)
         mean = [sum(column, Fraction(0)) / self.K for column in zip(*V, strict=True)]
         return [[t - c for t, c in zip(row, mean, strict=True)] for row in V]
 
@@ -288,17 +288,17 @@ def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
         raise ValueError(f"X must have two dimensions (rows, columns), not {X.ndim}. Reshape your data.")
     n, p = X.shape
     if not n or not p:
-        raise ValueError(f"X holds no data: {n} rows, {p} columns.")
+        raise ValueError(f"X contains no data: {n} rows, {p} columns. Pass at least one row and one column.")
     names = tuple(names) if names is not None else tuple(f"x{j}" for j in range(p))
     if len(names) != p:
-        raise ValueError(f"names has {len(names)} entries and X has {p} columns. Give one name a column.")
+        raise ValueError(f"names has {len(names)} entries, but X has {p} columns. Pass one name per column.")
     if has_inexact_integers(values):
         at = int(np.argmax(beyond_float64(values)))
         i, j = divmod(at, p)
         if is_sparse(X):
             i, j = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
         raise ValueError(
-            f"X holds an integer beyond 2⁵³, which float64 cannot tell from its neighbours: row {i}, column "
+            f"X contains an integer beyond 2⁵³, which float64 cannot represent exactly, in row {i}, column "
             f"{names[j]!r}. Subtract an offset from the column first."
         )
     if values.dtype != np.float64:
@@ -310,14 +310,14 @@ def _matrix(X: Any, names: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
 
 def _labels(y: ArrayLike, n: int, classes: NDArray[Any] | None) -> tuple[NDArray[Any], Ids]:
     if isinstance(y, list | tuple) and len({isinstance(t, str) for t in y}) == 2:  # NumPy would make all text
-        raise ValueError("y mixes labels that are text with labels that are not. Use one type.")
+        raise ValueError("y mixes text labels with others. Use one type.")
     labels = as_array(y, "y")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim != 1:
-        raise ValueError(f"y must be one label a row, not an array of shape {labels.shape}.")
+        raise ValueError(f"y must have one label per row, not the shape {labels.shape}.")
     if len(labels) != n:
-        raise ValueError(f"X has {n} rows and y has {len(labels)}. Each row needs one label.")
+        raise ValueError(f"X has {n} rows, but y has {len(labels)} labels. Pass one label per row.")
     gap = first_missing(labels)
     if gap is not None:
         raise ValueError(f"y has no label in row {gap}. Drop the row.")
@@ -325,10 +325,13 @@ def _labels(y: ArrayLike, n: int, classes: NDArray[Any] | None) -> tuple[NDArray
     if classes is not None:
         unknown = set(found.tolist()) - set(classes.tolist())
         if unknown:
-            raise ValueError(f"y holds labels that are none of the classes: {sorted(unknown)}.")
+            raise ValueError(
+                f"y contains labels that are not among the classes: {sorted(unknown)}. Drop these rows, "
+                "or add the labels to the classes."
+            )
         return classes, np.searchsorted(classes, found)[codes].astype(np.intp)
     if len(found) == 1:
-        raise ValueError(f"y holds one class only, {found[0]!r}. Separating needs at least two classes.")
+        raise ValueError(f"y has only one class, {found[:1].tolist()[0]!r}. Pass rows from at least two classes.")
     return found, codes.astype(np.intp)
 
 
@@ -344,5 +347,5 @@ def _extent(X: Any, names: Sequence[str]) -> tuple[Floats, Floats]:
         column = X[:, [j]].toarray().ravel() if is_sparse(X) else X[:, j]
         i = int(np.flatnonzero(~np.isfinite(column))[0])
         what = "NaN" if np.isnan(column[i]) else "infinity"
-        raise ValueError(f"X contains {what}: row {i}, column {names[j]!r}. Drop the row or fill the gap first.")
+        raise ValueError(f"X contains {what}: row {i}, column {names[j]!r}. Drop the row or fill in the value first.")
     return low, high

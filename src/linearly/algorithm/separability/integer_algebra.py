@@ -83,7 +83,10 @@ def null_space(R: Integers) -> tuple[Integers, NDArray[np.intp]]:
             B = np.column_stack([divide_by_gcd(b) for b in B.T])
         if not product(R, B).any():
             return B, pivots
-    raise ArithmeticError("Exact elimination met six primes in a row that divide a pivot.")  # pragma: no cover
+    raise ArithmeticError(
+        "The rational elimination failed, because each of six primes divides a pivot. Multiply a column by another "
+        "constant, and try again."
+    )  # pragma: no cover
 
 
 def _eliminate(R: NDArray[np.int64], q: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:

@@ -1,4 +1,4 @@
-"""Entry points of collections on a cluster: rows of them, and predictions beside their rows.
+"""Accept collections of Dask and Spark: `from_dask`, `from_spark`, and predictions with the same partitions.
 
 Dask and Spark are imported when the first collection of theirs is passed.
 """
@@ -44,7 +44,7 @@ def from_dask(X: Any, y: Any = None, weight: Any = None) -> DaskRows:
     try:
         from linearly.dataset.cluster.dask import dask_rows
     except ModuleNotFoundError as missing:
-        raise ImportError(f"Rows on Dask need {missing.name}: pip install 'linearly[dask]'.") from missing
+        raise ImportError(f"Dask rows require {missing.name}. Run: pip install 'linearly[dask]'.") from missing
     return dask_rows(X, y, weight, labels=True)
 
 
@@ -68,11 +68,11 @@ def from_spark(
     target : str, optional
         Name of the target column.
     features : sequence of str, optional
-        Names of the features. By default all columns but target and weight.
+        Names of the features. By default, all columns except target and weight.
     weight : str, optional
-        Name of the column of weights.
+        Name of the weight column.
     missing : {"error", "drop"}, default="error"
-        Whether rows with NULL raise an error or are left out.
+        Treatment of rows with NULL: an error, or left out.
 
     Returns
     -------
@@ -86,14 +86,14 @@ def from_spark(
     try:
         from linearly.dataset.cluster.spark import SparkTables
     except ModuleNotFoundError as absent:
-        raise ImportError(f"Rows on Spark need {absent.name}: pip install 'linearly[spark]'.") from absent
+        raise ImportError(f"Spark rows require {absent.name}. Run: pip install 'linearly[spark]'.") from absent
     tables = SparkTables(frame)
     design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
     return DesignRows(tables, fit_design(design, tables))
 
 
 def rows_from_cluster(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False) -> Rows | None:
-    """Rows of X on Dask with its y and weights; None if X is here. ``labels`` says that y need not be numbers."""
+    """Return the rows of X on Dask with y and weights; None if X is not on Dask. With ``labels``, y may be text."""
     home = type(X).__module__.partition(".")[0]
     if home in ("dask", "dask_expr"):
         from linearly.dataset.cluster.dask import dask_rows
@@ -101,14 +101,14 @@ def rows_from_cluster(X: Any, y: Any = None, weight: Any = None, *, labels: bool
         return dask_rows(X, y, weight, labels=labels)
     if home == "pyspark":
         raise TypeError(
-            "A Spark DataFrame holds features and target together: call fit(ly.from_spark(frame, target=...)), or "
+            "A Spark DataFrame contains features and target together. Call fit(ly.from_spark(frame, target=...)) or "
             "ly.fit(frame, target=...)."
         )
     return None
 
 
 def predictions_on_cluster(
-    X: Any, ask: Callable[[Rows], NDArray[Any]], what: str, labels: Callable[[int], Sequence[Any]]
+    X: Any, predict: Callable[[Rows], NDArray[Any]], what: str, labels: Callable[[int], Sequence[Any]]
 ) -> Any | None:
     """Return an estimator's predictions for rows on a cluster, as a collection there that stays with its rows.
 
@@ -119,14 +119,14 @@ def predictions_on_cluster(
     if home in ("dask", "dask_expr") and hasattr(X, "ndim"):
         from linearly.dataset.cluster.dask import dask_predictions
 
-        return dask_predictions(X, ask, labels)
+        return dask_predictions(X, predict, labels)
     tables: Any = getattr(X, "tables", None)
     if not hasattr(tables, "with_predictions"):
         return None
     rows: Any = X
     design = rows.design.without_target()
-    names, example = [what], prediction_of_zeros(ask, design.names)
+    names, example = [what], prediction_of_zeros(predict, design.names)
     if example.ndim == 2:
         names = [f"{what}[{label}]" for label in labels(example.shape[1])]
     kinds = dict(zip(names, example.T if example.ndim == 2 else [example], strict=True))
-    return tables.with_predictions(PredictChunk(design, ask), kinds)
+    return tables.with_predictions(PredictChunk(design, predict), kinds)

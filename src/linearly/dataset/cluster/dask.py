@@ -1,4 +1,4 @@
-"""Rows on Dask: arrays, data frames and bags of blocks, reduced by the workers that hold them.
+"""Rows on Dask: arrays, data frames and bags of blocks, reduced by the workers that store them.
 
 Every partition is one block. Its worker applies the function, neighbours are added up on the workers, and only the sum
 comes here. A `distributed.Client` in use is used; without one Dask's threads are. A worker that dies takes nothing
@@ -49,8 +49,8 @@ from linearly.dataset.rows.block import (
     default_names,
     float_column,
 )
-from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.tables import Chunk, Tables
+from linearly.kernels.blas_threads import single_threaded_blas
 
 with suppress(ImportError):
     import distributed
@@ -63,27 +63,30 @@ with suppress(ImportError):
 S = TypeVar("S")
 
 # What a partition is made into on its worker: (its number, its first row, the parts it consists of) → blocks.
-Bring = Callable[..., list[Any]]
+LoadBlocks = Callable[..., list[Any]]
 
 
 def dask_rows(X: Any, y: Any = None, weight: Any = None, *, labels: bool = False) -> DaskRows:
     """Return the rows of a Dask collection as `from_dask` describes; without ``labels``, y must be numbers."""
     if isinstance(X, (list, tuple)) or type(X).__name__ == "Bag":
         if y is not None or weight is not None:
-            raise ValueError("Blocks bring their own targets and weights: leave y and weight out.")
+            raise ValueError(
+                "y and weight cannot be combined with a bag of blocks, which contain targets and "
+                "weights. Leave y and weight out."
+            )
         return _rows_of_blocks(X)
     what = "y", "sample_weight"
     for name, given in zip(what, (y, weight), strict=True):
         if given is not None and not hasattr(given, "to_delayed"):
             raise ValueError(
-                f"X is on Dask and {name} is not: pass {name} as a Dask array or series with the partitions of X."
+                f"X is on Dask but {name} is not. Pass {name} as a Dask array or series with the partitions of X."
             )
     X, names = _checked(X)
-    bring = partial(_block, names=names, labels=labels)
+    load = partial(_block, names=names, labels=labels)
     if hasattr(X, "columns"):
-        return DaskRows(_beside(X, y, weight), names, bring, None, y, narrow=X[[X.columns[0]]])
+        return DaskRows(_align_partitions(X, y, weight), names, load, None, y, narrow=X[[X.columns[0]]])
     lengths = X.chunks[0] if _known(X) else None
-    return DaskRows(_beside(X, y, weight), names, bring, lengths, y)
+    return DaskRows(_align_partitions(X, y, weight), names, load, lengths, y)
 
 
 def _checked(X: Any) -> tuple[Any, tuple[str, ...]]:
@@ -92,22 +95,27 @@ def _checked(X: Any) -> tuple[Any, tuple[str, ...]]:
         as_rows(X._meta)  # refuses what is not numeric by name
         return X, tuple(map(str, X.columns))
     if not hasattr(X, "chunks"):
-        raise TypeError(f"Rows on Dask are an array, a data frame or a bag of blocks, not {type(X).__name__}.")
+        raise TypeError(
+            f"Dask rows must be an array, a data frame or a bag of blocks, not {type(X).__name__}. Convert "
+            "them to one of these."
+        )
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, columns), not {X.ndim}. Reshape your data.")
     if X.shape[1] == 0 or X.shape[0] == 0:
-        raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}): nothing to fit.")
+        raise ValueError(
+            f"Found array with 0 sample(s) or feature(s) (shape={X.shape}). Pass at least one row and one column."
+        )
     return X.rechunk({1: -1}), default_names(X.shape[1])
 
 
-def dask_predictions(X: Any, ask: Callable[[Rows], NDArray[Any]], labels: Callable[[int], Sequence[Any]]) -> Any:
+def dask_predictions(X: Any, predict: Callable[[Rows], NDArray[Any]], labels: Callable[[int], Sequence[Any]]) -> Any:
     """Return an estimator's predictions for the rows of X as a lazy Dask collection.
 
     An array has the chunks of X, a series or data frame its partitions and its index.
     """
     X, names = _checked(X)
-    example = prediction_of_zeros(ask, names)
-    sent = {"ask": ask, "names": names, "none": example[:0]}
+    example = prediction_of_zeros(predict, names)
+    sent = {"predict": predict, "names": names, "none": example[:0]}
     if hasattr(X, "divisions"):
         import pandas as pd
 
@@ -124,29 +132,32 @@ def dask_predictions(X: Any, ask: Callable[[Rows], NDArray[Any]], labels: Callab
 def _rows_of_blocks(blocks: Any) -> DaskRows:
     parts = list(blocks) if isinstance(blocks, (list, tuple)) else list(blocks.to_delayed())
     if not parts:
-        raise ValueError("There are no rows to reduce.")
+        raise ValueError("The collection contains no rows to reduce. Pass one with at least one row.")
     first: list[Any] = next((found for part in parts if (found := _as_list(_run(part)))), [])
     if not first or not isinstance(first[0], Block):
-        raise TypeError(f"A bag of rows holds linearly blocks, not {type(first[0]).__name__ if first else 'nothing'}.")
+        raise TypeError(
+            "The bag of rows must contain linearly blocks, not "
+            f"{type(first[0]).__name__ if first else 'nothing'}. Map each partition to a block first."
+        )
     names = first[0].names or default_names(first[0].X.shape[1])
     none = replace(first[0], X=first[0].X[:0], y=None if first[0].y is None else first[0].y[:0], weight=None)
     return DaskRows([(part,) for part in parts], names, partial(_blocks, names=names, none=none), None, first[0].y)
 
 
 class DaskRows(Rows):
-    """Rows in partitions on Dask. Each partition is one block; that of a bag may be several."""
+    """Rows in partitions on Dask. Each partition is one block; a partition of a bag may have several."""
 
     def __init__(
         self,
         parts: Sequence[tuple[Any, ...]],
         names: tuple[str, ...],
-        bring: Bring,
+        load: LoadBlocks,
         lengths: Sequence[int] | None = None,
         y: Any = None,
         narrow: Any = None,
     ) -> None:
         self.names, self.y = names, y
-        self._partitions = _Partitions(parts, bring, lengths, narrow)
+        self._partitions = _Partitions(parts, load, lengths, narrow)
 
     @property
     def n_partitions(self) -> int:
@@ -170,10 +181,12 @@ class DaskTables(Tables):
 
     def __init__(self, frame: Any) -> None:
         if not hasattr(frame, "columns"):
-            raise TypeError(f"Columns with names are in a Dask data frame, not in a Dask {type(frame).__name__}.")
+            raise TypeError(
+                f"Column names require a Dask data frame, not a Dask {type(frame).__name__}. Pass a data frame."
+            )
         if not all(isinstance(name, str) for name in frame.columns):
             frame = frame.copy()
-            frame.columns = list(map(str, frame.columns))  # as of a frame that is here
+            frame.columns = list(map(str, frame.columns))  # as for frames in memory
         self.frame = frame
         self.schema = dict(as_frame(frame._meta).schema)
         self._cut: _Partitions | None = None
@@ -222,11 +235,11 @@ class _Partitions:
     def __init__(
         self,
         parts: Sequence[tuple[Any, ...]],
-        bring: Bring,
+        load: LoadBlocks,
         lengths: Sequence[int] | None = None,
         narrow: Any = None,
     ) -> None:
-        self.parts, self.bring, self.narrow = parts, bring, narrow
+        self.parts, self.load, self.narrow = parts, load, narrow
         self.starts = PartitionOffsets(self._count, lengths)
 
     def __len__(self) -> int:
@@ -238,7 +251,7 @@ class _Partitions:
     def _in_order(self) -> Iterator[Any]:
         start = 0
         for k, parts in enumerate(self.parts):
-            for block in _run(dask.delayed(self.bring, pure=False)(k, start, *parts)):
+            for block in _run(dask.delayed(self.load, pure=False)(k, start, *parts)):
                 yield block
                 start += len(block)
 
@@ -256,15 +269,15 @@ class _Partitions:
         for k, parts in enumerate(self.parts):
             key = (name, 0, k)
             own = (TaskRef(part.key) for part in parts)
-            graph[key] = Task(key, _leaf, TaskRef(sent), self.bring, k, self.starts.of(k), *own)
+            graph[key] = Task(key, _leaf, TaskRef(sent), self.load, k, self.starts.of(k), *own)
             leaves.append(key)
 
-        def met(a: Any, b: Any) -> Any:
+        def merge(a: Any, b: Any) -> Any:
             key = (name, a[1] + 1, a[2] // 2)
             graph[key] = Task(key, merge_results, TaskRef(a), TaskRef(b))
             return key
 
-        root = merge_pairwise(leaves, met)
+        root = merge_pairwise(leaves, merge)
         needed = [part for parts in self.parts for part in parts]
         return Delayed(root, HighLevelGraph.from_collections(name, graph, dependencies=needed), layer=name)
 
@@ -283,7 +296,7 @@ def _run(delayed: Any) -> Any:
         raise
 
 
-class Beside(NamedTuple):
+class PartitionColumns(NamedTuple):
     """The rows of a partition of X, with their targets and weights if there are any."""
 
     X: Any
@@ -291,14 +304,14 @@ class Beside(NamedTuple):
     weight: Any = None
 
 
-def _beside(X: Any, y: Any, weight: Any) -> list[tuple[Any, ...]]:
+def _align_partitions(X: Any, y: Any, weight: Any) -> list[tuple[Any, ...]]:
     """Return the parts of each partition: all in one, or those of X, of y and of the weights."""
     named = {name: one for name, one in (("y", y), ("weight", weight)) if one is not None}
     if all(hasattr(one, "divisions") and one.npartitions == X.npartitions for one in (X, *named.values())):
-        # One expression of all: a file is read once for X, y and weights.
+        # One expression for X, y and weights, so that a file is read once.
         whole = X.map_partitions(
-            _together, *named.values(), names=tuple(named), align_dataframes=False, enforce_metadata=False,
-            meta=("beside", object),
+            _partition_columns, *named.values(), names=tuple(named), align_dataframes=False, enforce_metadata=False,
+            meta=("columns", object),
         ) if named else X  # fmt: skip
         return [(part,) for part in _parts(whole)]
     columns = [_parts(X)]
@@ -313,8 +326,8 @@ def _beside(X: Any, y: Any, weight: Any) -> list[tuple[Any, ...]]:
         if len(parts) != len(columns[0]):
             if hasattr(X, "divisions") != hasattr(given, "divisions"):
                 raise ValueError(
-                    f"{name} has {len(parts)} partitions and X has {len(columns[0])}: cut both the same way "
-                    "(repartition or rechunk), or pass both as arrays or as columns of one data frame."
+                    f"{name} has {len(parts)} partitions, but X has {len(columns[0])}. Repartition or rechunk "
+                    "both in the same way. Or pass both as arrays, or as columns of one data frame."
                 )
             parts = _recut(name, parts, columns[0])
         columns.append(parts)
@@ -324,7 +337,8 @@ def _beside(X: Any, y: Any, weight: Any) -> list[tuple[Any, ...]]:
 def _refuse_lengths(name: str, given: int, rows: int) -> None:
     if given != rows:
         raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: {name} has {given} rows, X has {rows}."
+            f"X and {name} have inconsistent numbers of samples: {name} has {given} rows, but X has {rows}. Pass one "
+            "value per row of X."
         )
 
 
@@ -339,10 +353,12 @@ def _recut(name: str, parts: list[Any], own: list[Any]) -> list[Any]:
     edges = list(pairwise(accumulate(theirs, initial=0)))
     found = []
     for k, (start, stop) in enumerate(pairwise(accumulate(ours, initial=0))):
-        met = [(i, max(start, a) - a, min(stop, b) - a) for i, (a, b) in enumerate(edges) if a < stop and b > start]
-        met = met or [(0, 0, 0)]
-        pieces = [parts[i] for i, _, _ in met]
-        found.append(dask.delayed(_joined, pure=False)(own[k], name, k, [cut for _, *cut in met], pieces))
+        overlaps = [
+            (i, max(start, a) - a, min(stop, b) - a) for i, (a, b) in enumerate(edges) if a < stop and b > start
+        ]
+        overlaps = overlaps or [(0, 0, 0)]
+        pieces = [parts[i] for i, _, _ in overlaps]
+        found.append(dask.delayed(_join_pieces, pure=False)(own[k], name, k, [cut for _, *cut in overlaps], pieces))
     return found
 
 
@@ -369,7 +385,7 @@ def _refuse_lost(parts: list[Delayed]) -> None:
     lost = any(part.key not in graph for part in parts)
     if lost or any(not graph.keys() >= getattr(task, "dependencies", set()) for task in graph.values()):
         raise ValueError(
-            "Partitions of a data frame were lost when Dask persisted it. Persist it within "
+            "Dask lost partitions of a data frame when it persisted it. Persist it within "
             'dask.config.set({"optimization.tune.active": False}).'
         )
 
@@ -380,8 +396,8 @@ _NOTHING = dask.delayed(None, name="linearly-nothing")
 # --- what runs on the workers ---------------------------------------------------------------------
 
 
-def _leaf(task: bytes, bring: Bring, k: int, start: int, *parts: Any) -> Any:
-    return capture_error(lambda: cloudpickle.loads(task)(bring(k, start, *parts)))
+def _leaf(task: bytes, load: LoadBlocks, k: int, start: int, *parts: Any) -> Any:
+    return capture_error(lambda: cloudpickle.loads(task)(load(k, start, *parts)))
 
 
 def _predict_chunk(
@@ -407,23 +423,23 @@ def _predict_array(X: Any, *, block_id: Any = None, **sent: Any) -> NDArray[Any]
 
 
 def _predict_block(
-    k: int, X: Any, *, ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...], none: NDArray[Any]
+    k: int, X: Any, *, predict: Callable[[Rows], NDArray[Any]], names: tuple[str, ...], none: NDArray[Any]
 ) -> NDArray[Any]:
     if not len(X):
         return none
     with single_threaded_blas():
-        return ask(SingleBlockRows(_block(k, 0, X, names=names, labels=False)[0]))
+        return predict(SingleBlockRows(_block(k, 0, X, names=names, labels=False)[0]))
 
 
 def _chunk(k: int, start: int, frame: Any) -> list[Chunk]:
     return [Chunk(nw.from_native(frame, eager_only=True), start, RowOrigin(f"partition {k}"))]
 
 
-def _together(X: Any, *others: Any, names: tuple[str, ...]) -> Beside:
-    return Beside(X, **dict(zip(names, others, strict=True)))
+def _partition_columns(X: Any, *others: Any, names: tuple[str, ...]) -> PartitionColumns:
+    return PartitionColumns(X, **dict(zip(names, others, strict=True)))
 
 
-def _joined(X: Any, name: str, k: int, cuts: list[list[int]], parts: list[Any]) -> Any:
+def _join_pieces(X: Any, name: str, k: int, cuts: list[list[int]], parts: list[Any]) -> Any:
     pieces = [getattr(part, "iloc", part)[start:stop] for part, (start, stop) in zip(parts, cuts, strict=True)]
     if not hasattr(X, "index"):
         return np.concatenate(pieces)
@@ -432,8 +448,8 @@ def _joined(X: Any, name: str, k: int, cuts: list[list[int]], parts: list[Any]) 
     joined = pd.concat(pieces)
     if not joined.index.equals(X.index):
         raise ValueError(
-            f"{name} and X are cut differently and their indexes differ, in partition {k}. Take both from one data "
-            "frame, or repartition them alike."
+            f"{name} and X have different partitions and different indexes in partition {k}. Take both from one data "
+            "frame, or repartition them in the same way."
         )
     return joined
 
@@ -441,14 +457,14 @@ def _joined(X: Any, name: str, k: int, cuts: list[list[int]], parts: list[Any]) 
 def _block(
     k: int, start: int, X: Any, y: Any = None, weight: Any = None, *, names: tuple[str, ...], labels: bool
 ) -> list[Block]:
-    if isinstance(X, Beside):
+    if isinstance(X, PartitionColumns):
         X, y, weight = X
     place = RowOrigin(f"partition {k}")
     for name, given in (("y", y), ("sample_weight", weight)):
         if given is not None and len(given) != X.shape[0]:
             raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: {name} has {len(given)} rows in "
-                f"partition {k}, X has {X.shape[0]}."
+                f"X and {name} have inconsistent numbers of samples: {name} has {len(given)} rows in partition {k}, "
+                f"but X has {X.shape[0]}. Pass one value per row of X."
             )
     local = as_rows(X, names=names)
     assert isinstance(local, InMemoryRows)
@@ -461,13 +477,13 @@ def _numbers(y: Any, k: int) -> NDArray[np.float64]:
     if hasattr(y, "dtype") and not isinstance(y, np.ndarray):
         column = nw.from_native(y, series_only=True)
         if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-            raise ValueError(f"The target y is {column.dtype} in partition {k}, not numbers: use a classifier.")
+            raise ValueError(f"The target y is {column.dtype}, not numeric, in partition {k}. Use a classifier.")
         return float_column(column, RowOrigin(f"partition {k}").where)
     values = np.asarray(y)
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"The target y is {values.dtype} in partition {k}, not numbers: use a classifier.")
+        raise ValueError(f"The target y is {values.dtype}, not numeric, in partition {k}. Use a classifier.")
     if values.ndim > 2:
-        raise ValueError(f"y must have one or two dimensions, not {values.ndim}.")
+        raise ValueError(f"y must have one or two dimensions, not {values.ndim}. Pass one value per row.")
     check_integer_range(values if values.ndim == 2 else values[:, None], RowOrigin(f"partition {k}").where, "y")
     return values.astype(np.float64)
 
@@ -478,7 +494,8 @@ def _weights(weight: Any, place: RowOrigin) -> NDArray[np.float64]:
     if bad.any():
         i = int(np.argmax(bad))
         raise ValueError(
-            f"Negative or missing values in sample_weight: {place.where(i)} has {values[i]}. Weights must be 0 or more."
+            f"sample_weight has a negative or missing value in {place.where(i)}: {values[i]}. Make all weights at "
+            "least 0."
         )
     check_weight_range(values, place.where, "sample_weight")
     return values
@@ -498,7 +515,7 @@ def _as_list(blocks: Any) -> list[Block]:
 
 
 def _length(X: Any, *_: Any) -> int:
-    if isinstance(X, Beside):
+    if isinstance(X, PartitionColumns):
         X = X.X
     if isinstance(X, (list, tuple, Block)):
         return sum(map(len, _as_list(X)))

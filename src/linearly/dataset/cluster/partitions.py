@@ -1,4 +1,4 @@
-"""What rows on a cluster have in common, whatever runs them.
+"""Reduce and predict the partitions of rows on a cluster: what Dask and Spark share.
 
 Rows are stored in partitions. A reduction sends a function to each partition and merges the results pairwise in the
 tree of `MergeTree`. The bits are those of a local reduction over the same blocks, whatever the workers did and in
@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.rows.block import Block, Rows, SingleBlockRows
-from linearly.dataset.rows.reduce import MergeTree, single_threaded_blas
+from linearly.dataset.rows.reduce import MergeTree
+from linearly.kernels.blas_threads import single_threaded_blas
 
 S = TypeVar("S")
 
@@ -47,10 +48,10 @@ class PredictChunk:
     """
 
     design: Any
-    ask: Callable[[Rows], NDArray[Any]]
+    predict: Callable[[Rows], NDArray[Any]]
 
     def __call__(self, chunk: Any) -> NDArray[Any]:
-        answer = self.ask(SingleBlockRows(self.design.block(chunk)))
+        answer = self.predict(SingleBlockRows(self.design.block(chunk)))
         complete = self.design.complete(chunk) if self.design.missing == "drop" else None
         if complete is None:
             return answer
@@ -173,14 +174,14 @@ def not_empty(blocks: Iterable[S]) -> Iterator[S]:
         yield block
 
 
-def prediction_of_zeros(ask: Callable[[Rows], NDArray[Any]], names: tuple[str, ...]) -> NDArray[Any]:
+def prediction_of_zeros(predict: Callable[[Rows], NDArray[Any]], names: tuple[str, ...]) -> NDArray[Any]:
     """Return the prediction for one row of zeros: the form of predictions before any row is read."""
-    return ask(SingleBlockRows(Block(np.zeros((1, len(names))), names=names)))
+    return predict(SingleBlockRows(Block(np.zeros((1, len(names))), names=names)))
 
 
 def raise_workers_lack_package(cluster: str, cause: BaseException) -> NoReturn:
     """Raise an ImportError because the workers cannot import linearly."""
     raise ImportError(
-        f"The {cluster} workers cannot import linearly: install it, in the same version as here, in the Python that "
-        "they run."
+        f"The {cluster} workers cannot import linearly. Install the version used here in the Python that the workers "
+        "run."
     ) from cause

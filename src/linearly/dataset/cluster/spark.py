@@ -38,8 +38,8 @@ from linearly.dataset.cluster.partitions import (
 )
 from linearly.dataset.files.writers import as_arrow
 from linearly.dataset.rows.block import RowOrigin
-from linearly.dataset.rows.reduce import single_threaded_blas
 from linearly.dataset.rows.tables import Chunk, Tables
+from linearly.kernels.blas_threads import single_threaded_blas
 
 S = TypeVar("S")
 
@@ -52,14 +52,16 @@ _RESULT_SCHEMA = "partition int, rows long, answer binary"
 class SparkTables(Tables):
     """A Spark DataFrame with its partitions in order; `whole` is the DataFrame with all columns.
 
-    Spark may deal rows out to partitions differently for each selection of columns, so their order says nothing about
+    Spark may deal rows out to partitions differently for each selection of columns, so their order is unrelated to
     which row is which: answers for rows are columns beside them.
     """
+
+    ordered = False
 
     def __init__(self, frame: Any, whole: Any = None) -> None:
         if ".connect." in type(frame).__module__:
             raise TypeError(
-                "This DataFrame is of Spark Connect, which does not tell its partitions: use a SparkSession."
+                "This DataFrame is from Spark Connect, which does not expose partitions. Use a SparkSession."
             )
         self.whole = frame if whole is None else whole
         decimals = {f.name for f in frame.schema.fields if isinstance(f.dataType, DecimalType)}
@@ -89,14 +91,14 @@ class SparkTables(Tables):
         twice = next((name for name in kinds if name in kept), None)
         if twice is not None:
             raise ValueError(
-                f"The column {twice!r} is in the DataFrame already. Rename it, or name the columns to keep: keep=[...]."
+                f"Column {twice!r} already exists in the DataFrame. Rename it, or name the columns to keep: keep=[...]."
             )
         casts = [sql.col(_quoted(field.name)).cast(field.dataType) for field in self.frame.schema]
         sent = self.whole.select(*map(_quoted, kept), *casts)
         sent = sent.toDF(*map(str, range(len(sent.columns))))
         types = [as_arrow(kind).type for kind in kinds.values()]
-        told = [*(field.dataType for field in sent.schema[: len(kept)]), *map(from_arrow_type, types)]
-        schema = StructType([StructField(str(i), kind) for i, kind in enumerate(told)])
+        fields = [*(field.dataType for field in sent.schema[: len(kept)]), *map(from_arrow_type, types)]
+        schema = StructType([StructField(str(i), kind) for i, kind in enumerate(fields)])
         task = _PredictTask(cloudpickle.dumps(f), to_arrow_schema(sent.schema), self._arrow.names, types)
         return sent.mapInArrow(task, schema).toDF(*kept, *kinds)
 
@@ -136,7 +138,7 @@ class SparkTables(Tables):
             unwrap_result(merge_pairwise([pickle.loads(row.answer) for row in found], merge_results)) if found else None
         )
         if not any(row.rows for row in found):
-            raise ValueError("There are no rows in the Spark DataFrame, only column names.")
+            raise ValueError("The Spark DataFrame has column names but no rows. Pass a DataFrame with rows.")
         return total
 
     def _lengths(self) -> list[int]:
@@ -238,7 +240,7 @@ def _chunks(batches: Iterator[Any], schema: Any, k: int, start: int) -> Iterator
 
 
 def _cut(batches: Iterator[Any], schema: Any) -> Iterator[Any]:
-    """Tables of 65,536 rows, whatever the size of Spark's batches, so that results do not depend on a setting.
+    """Yield tables of 65,536 rows from batches of any size, so that results do not depend on a setting of Spark.
 
     The columns get the names of the schema.
     """

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
@@ -18,9 +19,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from linearly.dataset.design.counts import Counts
 from linearly.dataset.design.terms import (
     MAX_COLUMNS,
-    Array,
     Category,
     ColumnLevels,
     Factor,
@@ -34,13 +35,16 @@ from linearly.dataset.design.terms import (
     missing_values_error,
     unknown_levels,
 )
+from linearly.dataset.formula.expression import Expression, check_result_finite, columns_of, evaluate
 from linearly.dataset.rows.array_checks import as_labels, check_weight_range
-from linearly.dataset.rows.block import Block, ColumnMatrix, Rows, takes_columns
+from linearly.dataset.rows.block import Block, Rows
+from linearly.dataset.rows.column_matrix import Codes, ColumnMatrix, takes_columns
+from linearly.dataset.rows.frame_columns import numeric_arrays
 from linearly.dataset.rows.level_spelling import level_positions, spell_level, text_of
 from linearly.dataset.rows.object_columns import date_error
 from linearly.dataset.rows.reduce import MapPartition
 from linearly.dataset.rows.tables import Chunk, Tables, check_columns_known, missing_in
-from linearly.kernels.double_double import DoubleDouble, to_float64
+from linearly.kernels.double_double import Array, DoubleDouble, to_float64
 
 S = TypeVar("S")
 
@@ -79,9 +83,11 @@ class Design:
     intercept: bool = True
     missing: str = "error"
     formula: str | None = None
-    groups: str | None = None  # the column of groups for a clustered covariance
+    groups: str | tuple[str, ...] | None = None  # the column, or two, of groups for a clustered covariance
     na_values: tuple[str, ...] = ()  # texts that count as missing values
     extended_powers: bool = False  # whether blocks keep raw powers in double-double
+    offset: Expression | None = None  # a part of the predictions whose coefficient is 1
+    offset_mean: float | None = None  # over the rows of the fit
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -94,11 +100,16 @@ class Design:
         return tuple(dict.fromkeys(name for term in self.terms for f in term.factors for name in f.required_columns))
 
     @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that a prediction reads, for the terms and the offset."""
+        return tuple(dict.fromkeys((*self.features, *(() if self.offset is None else columns_of(self.offset)))))
+
+    @cached_property
     def required_columns(self) -> tuple[str, ...]:
         """All columns that a fit reads."""
         target = () if self.target is None else self.target.factor.required_columns
-        beside = (name for name in (self.weight, self.groups) if name)
-        return tuple(dict.fromkeys((*self.features, *target, *beside)))
+        weight = () if self.weight is None else (self.weight,)
+        return tuple(dict.fromkeys((*self.inputs, *target, *weight, *group_columns(self.groups))))
 
     @property
     def categories(self) -> tuple[Category, ...]:
@@ -110,7 +121,7 @@ class Design:
     def text_columns(self) -> tuple[str, ...]:
         """The columns whose levels or labels are text."""
         known = {category.name: category.levels for category in self.categories}
-        if self.target is not None and self.target.labels:
+        if self.target is not None and self.target.labels and not isinstance(self.target.factor, Counts):
             known[self.target.factor.required_columns[0]] = self.target.classes
         return tuple(name for name, some in known.items() if some and all(isinstance(one, str) for one in some))
 
@@ -123,9 +134,15 @@ class Design:
         fitted = dict.fromkeys(factor for term in self.terms for factor in term.factors)
         factors = {factor: _fit_factor(factor, tables, levels) for factor in fitted}
         design = replace(self._map_factors(factors.__getitem__), target=self._fit_target(levels))
+        if design.offset is not None and not tables.one_shot:
+            n, total = tables.select(design.required_columns).reduce(design._sum_offset)
+            design = replace(design, offset_mean=float(total / n) if n else None)
         for term in design.terms:
             if term.width > MAX_COLUMNS:
-                raise ValueError(f"The term {term.label} has {term.width} columns; {MAX_COLUMNS} are the most.")
+                raise ValueError(
+                    f"The term {term.label} has {term.width} columns, more than the limit of "
+                    f"{MAX_COLUMNS}. Leave it out, or group levels."
+                )
         return design
 
     def _needs_classes(self) -> bool:
@@ -139,8 +156,9 @@ class Design:
         for value in classes:
             if isinstance(value, float) and not value.is_integer():
                 raise ValueError(
-                    f"The target {name!r} holds numbers such as {value!r}, not labels. Choose a model that predicts "
-                    'numbers, such as model="linear".'
+                    f"The target {name!r} contains numbers such as {value!r}, not labels. Choose a model that "
+                    'predicts numbers, such as model="linear". For proportions, name the column of trials with '
+                    "weight=."
                 )
         return replace(self.target, classes=classes)
 
@@ -150,12 +168,17 @@ class Design:
             return {}
         if tables.one_shot:
             raise ValueError(
-                f"The levels of {', '.join(map(repr, names))} take a pass over the rows before the fit, and this is a "
-                "one-shot stream. Write it to a file first, and give the file."
+                f"The levels of {', '.join(map(repr, names))} require a pass over the rows before the fit, but this "
+                "stream can be read only once. Write it to a file, and fit the file."
             )
         if self.missing == "error":
             return find_levels(tables.select(names))
-        levels = tables.select(self.required_columns).reduce(CompleteRowLevels(self, tuple(names))).columns
+
+        def complete_row_levels(chunk: Chunk) -> ColumnLevels:
+            kept = self._complete_rows(chunk)
+            return count_levels(replace(kept, frame=kept.frame.select(list(names))))
+
+        levels = tables.select(self.required_columns).reduce(complete_row_levels).columns
         # If no row is kept, the fit raises.
         return levels if any(column.values for column in levels.values()) else find_levels(tables.select(names))
 
@@ -168,13 +191,18 @@ class Design:
                 return factor
             some = found[factor.name].ordered(factor.name) if found[factor.name].values else ()
             new = [value for value, code in level_positions(some, factor.levels).items() if code is None]
+            if new and factor.coding != "treatment":
+                raise ValueError(
+                    f"Column {factor.name!r} has the new level {new[0]!r}, but its coding {factor.coding} depends on "
+                    "the number of levels. Fit all rows together."
+                )
             text = all(isinstance(level, str) for level in factor.levels)
             return replace(factor, levels=(*factor.levels, *(map(spell_level, new) if text else new)))
 
         return self._map_factors(add_levels)
 
     def being_fitted(self) -> Design:
-        """Return the design for fitting rows with known levels: a new level is an error, whatever `unseen` says."""
+        """Return the design for fitting rows with known levels: a new level is an error for any `unseen`."""
         return self._map_factors(
             lambda factor: replace(factor, fitting=True) if isinstance(factor, Category) else factor
         )
@@ -184,16 +212,20 @@ class Design:
         return replace(self, terms=terms)
 
     def covers(self, other: Design) -> bool:
-        """Return whether its terms are those of the other design, apart from levels that only this one has."""
+        """Return whether its terms equal the other design's, apart from levels that only this one has."""
 
         def alike(own: Factor, its: Factor) -> bool:
             if not isinstance(own, Category) or not isinstance(its, Category):
                 return own == its
             return replace(own, levels=its.levels) == its and set(its.levels) <= set(own.levels)
 
-        return len(self.terms) == len(other.terms) and all(
-            a.full == b.full and len(a.factors) == len(b.factors) and all(map(alike, a.factors, b.factors))
-            for a, b in zip(self.terms, other.terms, strict=True)
+        return (
+            self.offset == other.offset
+            and len(self.terms) == len(other.terms)
+            and all(
+                a.full == b.full and len(a.factors) == len(b.factors) and all(map(alike, a.factors, b.factors))
+                for a, b in zip(self.terms, other.terms, strict=True)
+            )
         )
 
     def with_labels(self) -> Design:
@@ -201,7 +233,10 @@ class Design:
         if self.target is None or self.target.labels:
             return self
         if not isinstance(self.target.factor, Numeric):
-            raise ValueError(f"The target {self.target.factor.label!r} is computed: a classifier needs a plain column.")
+            raise ValueError(
+                f"The target {self.target.factor.label!r} is an expression, but a classifier requires a "
+                "column. Compute the column first, and name it as the target."
+            )
         return replace(self, target=replace(self.target, labels=True))
 
     def without_target(self) -> Design:
@@ -209,7 +244,7 @@ class Design:
         return replace(self, target=None, weight=None, groups=None)
 
     def block(self, chunk: Chunk, as_columns: bool = False) -> Block:
-        """Return the numbers of a chunk; rows with missing values raise or are dropped, as `missing` says."""
+        """Return the numbers of a chunk; rows with missing values raise or are dropped, according to `missing`."""
         plain = plain_columns(chunk, self.required_columns) if self.missing == "error" else {}
         complete = self.complete(chunk, plain.keys())
         if complete is not None:
@@ -220,17 +255,75 @@ class Design:
         chunk = chunk if weight is None or weight.all() else replace(chunk, absent=weight == 0)
         X = (self._columns if as_columns and self.names else self._matrix)(chunk, plain)
         unknown = unknown_levels(chunk, self.categories)
-        group = None if self.groups is None else text_of(chunk.frame[self.groups]).to_numpy()
+        labels = [text_of(chunk.frame[name]).to_numpy() for name in group_columns(self.groups)]
+        group = None if not labels else labels[0] if len(labels) == 1 else np.array(labels, dtype=object).T
         block = Block(X, None, weight, chunk.start, self.names, chunk.place, chunk.kept, unknown, group=group)
+        offset = None if self.offset is None else self.offset_values(chunk)
+        return self._with_target(replace(block, offset=offset), chunk, plain)
+
+    def block_of_one_row(self, columns: Any) -> Block | None:
+        """Return the features of a dict of one row as `block` does, in a fiftieth of the time.
+
+        None for anything but a dict of values, or of lists of one value, that are finite numbers and known levels of
+        text, and no other column than the features. `block` handles those and reports what is wrong.
+        """
+        if type(columns) is not dict or self._single_columns is None or len(columns) != len(self._single_columns):
+            return None
+        numbers: list[float] = []
+        if all(type(value) is list and len(value) == 1 for value in columns.values()):
+            columns = {name: value for name, (value,) in columns.items()}
+        for name, levels in self._single_columns.items():
+            value = columns.get(name)
+            if levels is None and type(value) is float and isfinite(value):
+                numbers.append(value)
+            elif levels is not None and type(value) is str and value in levels:
+                numbers.extend(levels[value])
+            else:
+                return None
+        return Block(np.array([numbers]), None, None, 0, self.names)
+
+    @cached_property
+    def _single_columns(self) -> dict[str, dict[Level, list[float]] | None] | None:
+        """The column of each term and the numbers of its levels; None if a term is computed or a column read twice."""
+        found: dict[str, dict[Level, list[float]] | None] = {}
+        for term in self.terms:
+            factor = term.factors[0]
+            if len(term.factors) > 1 or not isinstance(factor, (Numeric, Category)) or factor.name in found:
+                return None
+            full = bool(term.full and term.full[0])
+            found[factor.name] = None
+            if isinstance(factor, Category):
+                found[factor.name] = dict(zip(factor.levels, factor.coded(full).tolist(), strict=True))
+        others = self.offset is not None or self.na_values
+        return None if others or set(found) != set(self.without_target().required_columns) else found
+
+    def offset_values(self, chunk: Chunk) -> Array:
+        """Return the offset of the rows of a chunk; raise if one is not finite."""
+        assert self.offset is not None
+        values = evaluate(self.offset, chunk)
+        check_result_finite(values, self.offset, chunk)
+        return values
+
+    def _with_target(self, block: Block, chunk: Chunk, plain: Mapping[str, Array]) -> Block:
         target = self.target
-        return block if target is None else replace(block, y=target.values(chunk, plain), target=target.factor.label)
+        if target is None:
+            return block
+        if isinstance(target.factor, Counts):
+            return target.factor.pair(replace(block, target=target.factor.label), chunk)
+        y = target.values(chunk, plain)
+        if block.offset is not None and not target.labels:  # a regression of y on an offset is one of their difference
+            y = y - block.offset
+            return replace(block, y=y, offset=None, subtracted=block.offset, target=target.factor.label)
+        return replace(block, y=y, target=target.factor.label)
 
     def _columns(self, chunk: Chunk, plain: Mapping[str, Array]) -> ColumnMatrix:
-        columns: list[Array] = []
+        columns: list[Array | Codes] = []
         for term, column in zip(self.terms, self._unchanged_columns, strict=True):
-            columns.extend(
-                [plain[column]] if column in plain else np.ascontiguousarray(to_float64(term.values(chunk)).T)
-            )
+            if column is not None and column in plain:
+                columns.append(plain[column])
+                continue
+            codes = term.codes(chunk)
+            columns.extend(np.ascontiguousarray(to_float64(term.values(chunk)).T) if codes is None else [codes])
         return ColumnMatrix(columns)
 
     def _matrix(self, chunk: Chunk, plain: Mapping[str, Array]) -> Array | DoubleDouble:
@@ -238,7 +331,7 @@ class Design:
         low: Array | None = None  # low parts of the columns in double-double
         at = 0
         for term, column in zip(self.terms, self._unchanged_columns, strict=True):
-            if column in plain:
+            if column is not None and column in plain:
                 X[:, at] = plain[column]
                 at += 1
                 continue
@@ -252,8 +345,14 @@ class Design:
         return X if low is None else DoubleDouble(X, low)
 
     @cached_property
-    def _unchanged_columns(self) -> tuple[str, ...]:
-        """The column that each term takes unchanged, or an empty text."""
+    def has_codes(self) -> bool:
+        """Whether the columns of a term are codes, a category or an interaction, and no column is double-double."""
+        coded = (all(isinstance(factor, Category) for factor in term.factors) for term in self.terms)
+        return not self.extended_powers and any(coded)
+
+    @cached_property
+    def _unchanged_columns(self) -> tuple[str | None, ...]:
+        """The column that each term takes unchanged, or None."""
         return tuple(term.plain for term in self.terms)
 
     def complete(self, chunk: Chunk, known: Collection[str] = ()) -> NDArray[np.bool_] | None:
@@ -268,6 +367,15 @@ class Design:
                 complete = ~gaps if complete is None else complete & ~gaps
         return complete
 
+    def _complete_rows(self, chunk: Chunk) -> Chunk:
+        complete = self.complete(chunk)
+        return chunk if complete is None else chunk.rows(complete)
+
+    def _sum_offset(self, chunk: Chunk) -> Array:
+        """Return the number of rows that are kept, and the sum of their offsets."""
+        kept = self._complete_rows(chunk) if self.missing == "drop" else chunk
+        return np.array([len(kept), self.offset_values(kept).sum()])
+
     def _raise_missing(self, chunk: Chunk, complete: NDArray[np.bool_]) -> None:
         i = int(np.argmin(complete))
         for name in self.required_columns:
@@ -276,7 +384,10 @@ class Design:
                 numbers = chunk.frame[name].dtype.is_numeric()  # a column without any value is read as numbers
                 if numbers and gaps.all() and len(gaps) > 1 and self.target is not None and name in self.features:
                     # Spreadsheets write such columns; with missing="drop" no row would be left.
-                    raise ValueError(f"Column {name!r} is empty from {chunk.where(0)} on. Fill it, or fit without it.")
+                    raise ValueError(
+                        f"Column {name!r} is empty from {chunk.where(0)} onwards. Fill in its values, or fit "
+                        "without it."
+                    )
                 raise missing_values_error(name, chunk.where(i))
 
     def _weights(self, chunk: Chunk) -> Array:
@@ -285,7 +396,7 @@ class Design:
         if (weight < 0).any():
             i = int(np.argmax(weight < 0))
             raise ValueError(
-                f"The weight {self.weight!r} is negative in {chunk.where(i)}: {weight[i]}. Weights must be 0 or more."
+                f"The weight {self.weight!r} is negative in {chunk.where(i)}: {weight[i]}. Make all weights at least 0."
             )
         check_weight_range(weight, chunk.where, f"The weight {self.weight!r}")
         return weight
@@ -299,7 +410,7 @@ class DesignRows(Rows):
         self.tables, self.design, self.names = tables.select(design.required_columns), design, design.names
         self.n_rows: int | None = None  # after a reduction: rows read
         self.n_dropped = 0  # and rows dropped for missing values
-        self.one_shot = tables.one_shot
+        self.one_shot, self.ordered = tables.one_shot, tables.ordered
         if design.target is not None and design.target.labels:
             self.classes = as_labels(design.target.classes)
 
@@ -309,6 +420,9 @@ class DesignRows(Rows):
 
     def __iter__(self) -> Iterator[Block]:
         return map(self.design.block, self.tables)
+
+    def column_blocks(self) -> Iterator[Block]:
+        return map(partial(self.design.block, as_columns=self.design.has_codes), self.tables)
 
     def reduce(self, f: Callable[[Block], S]) -> S:
         encode = partial(self.design.block, as_columns=takes_columns(f))
@@ -333,8 +447,8 @@ class DesignRows(Rows):
 def no_rows_error(n: int) -> ValueError:
     """Return the error for a fit that drops every row."""
     return ValueError(
-        f"Each of the {n:,} rows has a missing value in a column that is needed: no row is left. Fill the gaps, or "
-        "leave out the columns that have most of them."
+        f"Each of the {n:,} rows has a missing value in a required column, so no row remains. Fill in the "
+        "values, or leave out the columns with the most missing values."
     )
 
 
@@ -342,19 +456,6 @@ def _fit_factor(factor: Factor, tables: Tables, levels: Mapping[str, Levels]) ->
     if isinstance(factor, Category) and factor.name in levels and not factor.levels:
         return factor.with_levels(levels[factor.name])
     return factor if isinstance(factor, Numeric) else factor.fit(tables.select(factor.required_columns))
-
-
-@dataclass(frozen=True)
-class CompleteRowLevels:
-    """Reduce a chunk to the levels of some columns in the rows without missing values."""
-
-    design: Design
-    names: tuple[str, ...]
-
-    def __call__(self, chunk: Chunk) -> ColumnLevels:
-        complete = self.design.complete(chunk)
-        kept = chunk if complete is None else chunk.rows(complete)
-        return count_levels(replace(kept, frame=kept.frame.select(list(self.names))))
 
 
 @dataclass(frozen=True)
@@ -382,7 +483,8 @@ class CountKept:
 
     def __call__(self, chunk: Chunk) -> WithRowCounts:
         kept = self.change(chunk)
-        return WithRowCounts(None if len(chunk) and not len(kept) else self.f(kept), len(chunk), len(kept))
+        n_kept = getattr(kept, "n_data_rows", len(kept))
+        return WithRowCounts(None if len(chunk) and not n_kept else self.f(kept), len(chunk), n_kept)
 
 
 @dataclass(frozen=True)
@@ -405,36 +507,59 @@ def design_of(
     target: str | None = None,
     features: Sequence[str] | None = None,
     weight: str | None = None,
-    groups: str | None = None,
+    groups: str | tuple[str, ...] | None = None,
     missing: str = "error",
     unseen: str = "error",
 ) -> Design:
     """Return a design with one term per feature; by default all columns but target, weight and groups are features."""
     check_policies(missing, unseen)
     known = dict(schema)
-    for name, what in ((groups, "column of groups"), (target, "target column"), (weight, "weight column")):
+    check_columns_known(group_columns(groups), known, "groups column")
+    for name, what in ((target, "target column"), (weight, "weight column")):
         if name is not None:
             check_columns_known([name], known, what)
     if features is not None:
         check_columns_known(features, known)
-    chosen = [name for name in known if name not in (target, weight, groups)] if features is None else list(features)
-    check_groups(groups, target, weight)
+    beside = (target, weight, *group_columns(groups))
+    chosen = [name for name in known if name not in beside] if features is None else list(features)
+    check_group_columns(groups, target, weight)
     if target is not None and target in (weight, *chosen):
-        raise ValueError(f"The target {target!r} cannot be a {'weight' if target == weight else 'feature'} too.")
+        raise ValueError(
+            f"The target {target!r} cannot also be a {'weight' if target == weight else 'feature'}. Leave it out there."
+        )
     name, count = Counter(chosen).most_common(1)[0] if chosen else ("", 0)
     if count > 1:
-        raise ValueError(f"features names {name!r} {count} times: once is enough.")
+        raise ValueError(f"features= contains the name {name!r} {count} times. Name it once.")
     if not chosen:
-        raise ValueError("There is no feature column: only the target" + (" and the weight." if weight else "."))
+        raise ValueError(
+            f"The data contain no column besides the target{' and the weight' if weight else ''}. Add a feature column."
+        )
     terms = tuple(Term((factor_of(name, known[name], unseen),)) for name in chosen)
     return Design(terms, target_of(target, known), weight, True, missing, groups=groups)
 
 
-def check_groups(groups: str | None, target: str | None, weight: str | None) -> None:
+def group_columns(groups: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the columns of groups: none, one or two."""
+    return () if groups is None else (groups,) if isinstance(groups, str) else groups
+
+
+def as_groups(groups: Any) -> str | tuple[str, ...] | None:
+    """Return one or two columns of groups as a design has them; raise for anything else."""
+    if groups is None or isinstance(groups, str):
+        return groups
+    names = tuple(groups) if isinstance(groups, (list, tuple)) else ()
+    if len(names) == 1 and isinstance(names[0], str):
+        return names[0]
+    if len(names) != 2 or not all(isinstance(name, str) for name in names) or names[0] == names[1]:
+        raise ValueError(f"groups= must be the name of one column or a list of two names, not {groups!r}.")
+    return names[0], names[1]
+
+
+def check_group_columns(groups: str | tuple[str, ...] | None, target: str | None, weight: str | None) -> None:
     """Raise if the groups are the target or the weight. A feature may also be the groups."""
     for name, what in ((target, "target"), (weight, "weight")):
-        if groups is not None and groups == name:
-            raise ValueError(f"The column of groups, {groups!r}, is the {what}. Name another column.")
+        if name is not None and name in group_columns(groups):
+            raise ValueError(f"The groups column {name!r} is also the {what}. Name another column.")
 
 
 def check_policies(missing: str, unseen: str) -> None:
@@ -453,7 +578,9 @@ def factor_of(name: str, dtype: nw.dtypes.DType, unseen: str = "error") -> Numer
         return Category(name, unseen=unseen)
     if dtype.is_temporal():
         raise date_error(name)
-    raise ValueError(f"Column {name!r} is {dtype}, neither numbers nor text. Leave it out, or turn it into numbers.")
+    raise ValueError(
+        f"Column {name!r} is {dtype}, which is neither numeric nor text. Leave it out, or convert it to numbers."
+    )
 
 
 def target_of(name: str | None, schema: Mapping[str, nw.dtypes.DType]) -> Target | None:
@@ -466,15 +593,16 @@ def target_of(name: str | None, schema: Mapping[str, nw.dtypes.DType]) -> Target
 
 
 def plain_columns(chunk: Chunk, names: Sequence[str]) -> dict[str, Array]:
-    """Return the float64 columns of an Arrow table that have no missing values, without copying them.
+    """Return the contiguous float64 columns of a table that have no missing values, without copying them.
 
-    Most columns of most files are of this kind.
+    Most columns of most tables are of this kind. In pandas, NaN is a missing value.
     """
     table = chunk.frame.to_native()
-    if not nw.dependencies.is_pyarrow_table(table):
-        return {}
+    pandas = nw.dependencies.is_pandas_dataframe(table)
     plain: dict[str, Array] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.num_chunks == 1 and column.null_count == 0 and str(column.type) == "double" and name in names:
-            plain[name] = column.chunk(0).to_numpy()
+    for name, values in zip(chunk.frame.columns, numeric_arrays(table), strict=False):
+        if values is None or name not in names or values.dtype != np.float64 or not values.flags.c_contiguous:
+            continue
+        if not (pandas and np.isnan(np.add.reduce(values))):
+            plain[name] = values
     return plain

@@ -24,7 +24,7 @@ S = TypeVar("S")
 def as_markers(na_values: Sequence[str]) -> tuple[str, ...]:
     """Return `na_values` as a tuple; raise if it is not a list of texts."""
     if isinstance(na_values, str) or not all(isinstance(marker, str) for marker in na_values):
-        raise TypeError(f'na_values takes a list of texts, such as ["-", "?"], not {na_values!r}.')
+        raise TypeError(f'na_values must be a list of strings such as ["-", "?"], not {na_values!r}.')
     return tuple(na_values)
 
 
@@ -41,13 +41,13 @@ class MarkedTables(Tables):
     """Other tables, with markers as missing values."""
 
     def __init__(self, tables: Tables, markers: tuple[str, ...], marked: dict[str, bool] | None = None) -> None:
-        self.tables, self.markers, self.one_shot = tables, markers, tables.one_shot
+        self.tables, self.markers, self.one_shot, self.ordered = tables, markers, tables.one_shot, tables.ordered
         texts = [name for name, kind in tables.schema.items() if kind == nw.String]
         if marked is None and texts:
             if self.one_shot:
                 raise ValueError(
-                    f"na_values takes a pass over the text columns {', '.join(map(repr, texts[:3]))} before the fit, "
-                    "and this is a one-shot stream. Write it to a file first, and give the file."
+                    f"na_values requires a pass over the text columns {', '.join(map(repr, texts[:3]))} before the "
+                    "fit, but this stream can be read only once. Write it to a file, and fit the file."
                 )
             marked = tables.select(texts).reduce(partial(_find_marked, markers=frozenset(markers))).marked
         self.marked = marked or {}  # columns that contain markers, and whether all other values are numbers

@@ -28,6 +28,7 @@ _AFTER = re.compile(r"(?<=[\d.,])\s*([-+*]|[^\W\d_]{1,6}[²³]?(?:/[^\W\d_]{1,4}
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _CODE = re.compile(r"0\d")  # 007x is not an amount of x
 _LEADING_ZERO = re.compile(r"0\d+")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")  # a number, once all other texts are known as missing values
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*(?:[.,]\d*)?")
 _DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}\b.*|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{2,4}\b.*")
 
@@ -43,7 +44,7 @@ class NumericTextReport:
 
     def __str__(self) -> str:
         if self.code:
-            return f"its numbers have leading zeros, as in {shown(self.code)}: codes, not quantities"
+            return f"its numbers have leading zeros, as in {shown(self.code)}, so they are codes, not quantities"
         if not self.numbers:
             return f"its values are dates like {shown(self.marked[0])}"
         some = "its" if len(self.marked) == self.numbers else f"{len(self.marked):,} of its {self.numbers:,}"
@@ -66,15 +67,15 @@ class NumericTextReport:
     def remedy(self) -> str:
         """The advice for the user."""
         if not self.numbers:
-            return "Turn them into numbers (days, month, hour)"
-        if self.marked:
+            return "Convert them to numbers (days, month, hour)"
+        if self.marked and not (self.words and all(map(_DECIMAL_COMMA.fullmatch, self.marked))):
             plain = "Write plain numbers"
-            return f"{plain}, and nothing or NA for missing ones" if self.words else plain
+            return f"{plain}, and empty cells or NA for missing values" if self.words else plain
         if not self.words:
             return "Convert it to numbers"
         if max(map(len, self.words[:3])) > _MAX_MARKER_LENGTH:
-            return "Correct what is no number"
-        return f"Name what stands for missing values, na_values=[{', '.join(map(_quoted, self.words[:3]))}]"
+            return "Correct the values that are not numbers"
+        return f"List the markers of missing values: na_values=[{', '.join(map(_quoted, self.words[:3]))}]"
 
 
 def detect_numeric_text(levels: Iterable[Any]) -> NumericTextReport | None:

@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 from linearly.dataset.design.design import Design
 from linearly.dataset.design.numeric_text import NumericTextReport, detect_numeric_text
 from linearly.dataset.design.terms import Level
+from linearly.dataset.formula.tokens import quote_name
 from linearly.dataset.rows.tables import Tables
 from linearly.formatting import shown
 
@@ -32,17 +33,18 @@ def check_no_numeric_text(design: Design, tables: Tables, *, certain: bool = Tru
             if found.words or found.marked:
                 other = (*found.words, *found.marked)[0]
                 reason = f"{found}. {shown(other)} is a level like the others"
-                warnings.append(f"Column {name!r} is text, and becomes {len(levels)} levels: {reason}.")
+                warnings.append(f"Column {name!r} is text and is coded as {len(levels)} levels: {reason}.")
             continue
         raise ValueError(
-            f"Column {name!r} is text and would become {len(levels)} levels, though {found}. {found.remedy}, leave the "
-            f"column out, or write C({_in_formula(name)}) in a formula to keep its levels."
+            f"Column {name!r} is text and would become {len(levels)} levels, although {found}. {found.remedy}, leave "
+            f"the column out, or write C({quote_name(name)}) in a formula to keep its levels."
         )
-    integers = [term.plain for term in design.terms if term.plain and schema[term.plain].is_integer()]
+    plain = [term.plain for term in design.terms if term.plain is not None]
+    integers = [name for name in plain if schema[name].is_integer()]
     for name, cell in leading_zeros(tables, integers).items():
         warnings.append(
-            f"Column {name!r} is read as numbers, but has leading zeros ({shown(cell)}): a code, not a quantity. Leave "
-            f"it out, or write C({_in_formula(name)}) in a formula to have its levels."
+            f"Column {name!r} is read as numbers, but has leading zeros ({shown(cell)}), so it may be a code. Leave "
+            f"it out, or write C({quote_name(name)}) in a formula to use its levels."
         )
     target = design.target
     if target is not None and target.labels and not certain:
@@ -50,8 +52,8 @@ def check_no_numeric_text(design: Design, tables: Tables, *, certain: bool = Tru
         found = _detect(name, target.classes, schema, integers=True)
         if found is not None and not found.code:
             raise ValueError(
-                f"The target {name!r} is text, though {found}. {found.remedy}; or, if these are labels, choose "
-                'model="logistic".'
+                f'The target {name!r} is text, although {found}. {found.remedy}, or choose model="logistic" if these '
+                "are labels."
             )
     return warnings
 
@@ -79,7 +81,3 @@ def _detect(
 def _is_declared_category(name: str, formula: str | None) -> bool:
     """Return whether the formula contains C(column)."""
     return formula is not None and bool(re.search(rf"\b(?:C|factor)\(\s*`?{re.escape(name)}`?\s*[,)]", formula))
-
-
-def _in_formula(name: str) -> str:
-    return name if name.isidentifier() else f"`{name}`"

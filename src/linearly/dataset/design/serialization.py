@@ -13,9 +13,23 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from linearly.dataset.design.counts import Counts
+from linearly.dataset.design.cut import MAX_INTERVALS, Cut
 from linearly.dataset.design.design import Design, Target
 from linearly.dataset.design.from_formula import MAX_FORMULA_LENGTH
-from linearly.dataset.design.terms import MAX_COLUMNS, MAX_LEVELS, Category, Factor, Level, Numeric, Term
+from linearly.dataset.design.splines import MAX_COLUMNS as MAX_SPLINE_COLUMNS
+from linearly.dataset.design.splines import MAX_DEGREE as MAX_SPLINE_DEGREE
+from linearly.dataset.design.splines import Spline
+from linearly.dataset.design.terms import (
+    MAX_COLUMNS,
+    MAX_LEVELS,
+    Category,
+    Factor,
+    Level,
+    LevelIndicator,
+    Numeric,
+    Term,
+)
 from linearly.dataset.design.transforms import (
     MAX_DEGREE,
     ExpressionTerm,
@@ -24,7 +38,7 @@ from linearly.dataset.design.transforms import (
     RawPolynomial,
     ScaledTerm,
 )
-from linearly.dataset.formula.expression import check_numeric, parse
+from linearly.dataset.formula.expression import Expression, check_numeric, parse
 from linearly.dataset.formula.operators import MAX_FACTORS
 from linearly.dataset.formula.tokens import MAX_LENGTH
 
@@ -38,11 +52,12 @@ Finite = Annotated[float, Meta(gt=-1e308, lt=1e308)]
 Positive = Annotated[float, Meta(gt=0, lt=1e308)]
 AnyLevel = Text | int | Finite | bool
 Levels = Annotated[tuple[AnyLevel, ...], Meta(max_length=MAX_LEVELS)]
+_Knots = Annotated[tuple[Finite, ...], Meta(max_length=MAX_SPLINE_COLUMNS)]
 Degree = Annotated[int, Meta(ge=1, le=MAX_DEGREE)]
 
 
 class InvalidFile(ValueError):
-    """Untrusted data that do not describe what they should."""
+    """Untrusted data do not describe a valid object."""
 
 
 def decode_json(data: Any, kind: Any, at: str, hook: Callable[[Any, Any], Any] | None = None) -> Any:
@@ -74,6 +89,7 @@ class _Category(_Factor, frozen=True, tag="category"):
     levels: Levels
     reference: AnyLevel | None
     unseen: Literal["error", "reference"]
+    coding: Literal["treatment", "sum", "helmert", "poly"] = "treatment"
 
     def __post_init__(self) -> None:
         _check_levels(self.levels, "levels")
@@ -85,6 +101,16 @@ class _NumericCategory(_Category, frozen=True, tag="coded"):
     pass
 
 
+class _LevelIndicator(_Category, frozen=True, tag="indicator"):
+    value: Text = ""
+    equal: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.levels and self.value not in self.levels:
+            raise ValueError(f"The level with which {self.name!r} is compared must be one of its levels")
+
+
 class _ExpressionTerm(_Factor, frozen=True, tag="computed"):
     expression: ExpressionText
 
@@ -94,10 +120,11 @@ class _ScaledTerm(_Factor, frozen=True, tag="centred"):
     scaled: bool
     mean: Finite | None
     deviation: Positive | None
+    centred: bool = True
 
     def __post_init__(self) -> None:
         if (self.mean is None) != (self.deviation is None):
-            raise ValueError("A centred factor has both a mean and a deviation, or neither")
+            raise ValueError("A centred factor must have both a mean and a deviation, or neither")
 
 
 class _RawPolynomial(_Factor, frozen=True, tag="powers"):
@@ -116,21 +143,86 @@ class _OrthogonalPolynomial(_Factor, frozen=True, tag="orthogonal"):
     def __post_init__(self) -> None:
         fitted = bool(self.alpha or self.beta)
         if fitted and (len(self.alpha) != self.degree or len(self.beta) != self.degree or self.rows <= 0):
-            raise ValueError(f"A polynomial of degree {self.degree} has {self.degree} values of alpha and of beta")
+            raise ValueError(
+                f"A polynomial of degree {self.degree} must have {self.degree} values each of alpha and beta"
+            )
+
+
+class _Spline(_Factor, frozen=True, tag="spline"):
+    expression: ExpressionText
+    natural: bool
+    degree: Annotated[int, Meta(ge=1, le=MAX_SPLINE_DEGREE)]
+    columns: Annotated[int, Meta(ge=1, le=MAX_SPLINE_COLUMNS)] | None
+    given: _Knots
+    inner: _Knots
+    boundary: Annotated[tuple[Finite, ...], Meta(max_length=2)]
+    ends: Annotated[tuple[Finite, ...], Meta(max_length=2)] = ()
+    intercept: bool = False
+
+    def __post_init__(self) -> None:
+        for pair in (self.boundary, self.ends):
+            if len(pair) == 1 or (pair and pair[0] >= pair[1]):
+                raise ValueError("A spline must have two boundary knots in increasing order, or none")
+        if self.columns is not None and self.columns < (1 if self.natural else self.degree) + self.intercept:
+            raise ValueError("A spline must have at least as many columns as without inner knots")
+        if self.natural and self.degree != 3:
+            raise ValueError("A natural spline must have degree 3")
+        if self.inner and not (
+            self.boundary and self.boundary[0] < min(self.inner) <= max(self.inner) < self.boundary[1]
+        ):
+            raise ValueError("The knots of a spline must lie between its boundary knots")
+
+
+class _Cut(_Factor, frozen=True, tag="cut"):
+    expression: ExpressionText
+    right: bool
+    lowest: bool
+    n_intervals: Annotated[int, Meta(ge=1, le=MAX_INTERVALS)] | None
+    breaks: Annotated[tuple[Finite, ...], Meta(min_length=1, max_length=MAX_INTERVALS + 1)]
+    open_low: bool
+    open_high: bool
+    labels: Annotated[tuple[Text, ...], Meta(max_length=MAX_INTERVALS)] = ()
+
+    def __post_init__(self) -> None:
+        if list(self.breaks) != sorted(set(self.breaks)) or len(self.breaks) + self.open_low + self.open_high < 2:
+            raise ValueError("The breaks of cut() must be two or more different numbers in increasing order")
+        n = len(self.breaks) + self.open_low + self.open_high - 1
+        if self.labels and not len(self.labels) == len(set(self.labels)) == n:
+            raise ValueError("The labels of cut() must be different, one for each interval")
+
+
+class _Counts(_Factor, frozen=True, tag="counts"):
+    successes: ExpressionText
+    failures: ExpressionText
+    name: Name
 
 
 _AnyFactor = (
-    _Numeric | _Category | _NumericCategory | _ExpressionTerm | _ScaledTerm | _RawPolynomial | _OrthogonalPolynomial
+    _Numeric
+    | _Category
+    | _NumericCategory
+    | _LevelIndicator
+    | _ExpressionTerm
+    | _ScaledTerm
+    | _RawPolynomial
+    | _OrthogonalPolynomial
+    | _Spline
+    | _Cut
 )
 _CLASSES: dict[type[_Factor], Any] = {
     _Numeric: Numeric,
     _Category: Category,
     _NumericCategory: NumericCategory,
+    _LevelIndicator: LevelIndicator,
     _ExpressionTerm: ExpressionTerm,
     _ScaledTerm: ScaledTerm,
     _RawPolynomial: RawPolynomial,
     _OrthogonalPolynomial: OrthogonalPolynomial,
+    _Spline: Spline,
+    _Cut: Cut,
+    _Counts: Counts,
 }
+_EXPRESSIONS = ("expression", "successes", "failures")
 _RECORDS = {made: record for record, made in _CLASSES.items()}
 
 
@@ -142,18 +234,21 @@ class _Term(Record, frozen=True):
         if len(set(self.factors)) < len(self.factors):
             raise ValueError("The factors of a term must be different")
         if len(self.full) not in (0, len(self.factors)):
-            raise ValueError("A term has either no value of full or one for each of its factors")
+            raise ValueError("A term must have either no value of full or one per factor")
 
 
 class _Target(Record, frozen=True):
-    factor: _AnyFactor
+    factor: _AnyFactor | _Counts
     labels: bool
     classes: Levels
 
     def __post_init__(self) -> None:
         _check_levels(self.classes, "classes of the target")
-        if not isinstance(self.factor, (_Numeric, _Category if self.labels else _ExpressionTerm)):
-            raise ValueError("The target must be a column, or, without labels, an expression of numbers")
+        if isinstance(self.factor, _Counts):
+            if not self.labels or len(self.classes) != 2:
+                raise ValueError("A target of successes and failures must have two classes")
+        elif not isinstance(self.factor, (_Numeric, _Category if self.labels else _ExpressionTerm)):
+            raise ValueError("The target must be a column, or, without labels, a numeric expression")
 
 
 class DesignRecord(Record, frozen=True):
@@ -166,24 +261,21 @@ class DesignRecord(Record, frozen=True):
     intercept: bool
     missing: Literal["error", "drop"]
     formula: Text | None
-    groups: Text | None = None
+    # A tuple of fixed length would crash msgspec 0.22 in a union.
+    groups: Text | Annotated[tuple[Text, ...], Meta(min_length=2, max_length=2)] | None = None
     na_values: Annotated[tuple[Name, ...], Meta(max_length=MAX_LEVELS)] = ()
+    offset: ExpressionText | None = None
+    offset_mean: Finite | None = None
 
 
 def factor_to_json(factor: Factor) -> dict[str, Any]:
     """Return a factor as a JSON object."""
     record = _RECORDS.get(type(factor))
     if record is None:
-        raise TypeError(f"{type(factor).__name__} is not a factor that a file can hold.")
+        raise TypeError(f"{type(factor).__name__} cannot be saved in a model file. Fit without this term.")
     fields = {name: getattr(factor, name) for name in record.__struct_fields__}
-    if "expression" in fields:
-        fields["expression"] = str(fields["expression"])
+    fields |= {name: str(fields[name]) for name in _EXPRESSIONS if name in fields}
     return msgspec.to_builtins(record(**fields))  # type: ignore[no-any-return]
-
-
-def factor_from_json(data: Any) -> Factor:
-    """Return the factor that a JSON object describes; refuse anything unexpected in it."""
-    return _factor(decode_json(data, _AnyFactor, "factor"))
 
 
 def design_to_json(design: Design) -> dict[str, Any]:
@@ -203,6 +295,7 @@ def design_to_json(design: Design) -> dict[str, Any]:
         **{
             name: getattr(design, name) for name in ("weight", "intercept", "missing", "formula", "groups", "na_values")
         },
+        **({} if design.offset is None else {"offset": str(design.offset), "offset_mean": design.offset_mean}),
     }
 
 
@@ -214,11 +307,15 @@ def design_from_json(data: Any) -> Design:
     width = 0
     for term in record.terms:
         if max(term.factors) >= len(factors):
-            raise InvalidFile(f"Term {len(terms)} of the design refers to a factor that is not there.")
+            raise InvalidFile(
+                f"Term {len(terms)} of the design refers to a factor that does not exist. Save the model again."
+            )
         terms.append(Term(tuple(factors[k] for k in term.factors), term.full))
         width += terms[-1].width
         if terms[-1].width > MAX_COLUMNS or width > MAX_ITEMS:
-            raise InvalidFile(f"The design has too many columns, the first of them in {terms[-1].label[:80]!r}.")
+            raise InvalidFile(
+                f"The design has too many columns, the first of them in {terms[-1].label[:80]!r}. Fit fewer columns."
+            )
     target = record.target
     return Design(
         tuple(terms),
@@ -229,17 +326,23 @@ def design_from_json(data: Any) -> Design:
         record.formula,
         record.groups,
         record.na_values,
+        offset=None if record.offset is None else _expression(record.offset),
+        offset_mean=record.offset_mean,
     )
 
 
 def _factor(record: _Factor) -> Factor:
     fields = msgspec.structs.asdict(record)
-    if "expression" in fields:
-        fields["expression"] = parse(fields["expression"])
-        check_numeric(fields["expression"])
+    fields |= {name: _expression(fields[name]) for name in _EXPRESSIONS if name in fields}
     return _CLASSES[type(record)](**fields)  # type: ignore[no-any-return]
+
+
+def _expression(text: str) -> Expression:
+    tree = parse(text)
+    check_numeric(tree)
+    return tree
 
 
 def _check_levels(levels: tuple[Level, ...], what: str) -> None:
     if len(set(levels)) < len(levels) or any(not -(2**63) <= k < 2**64 for k in levels if isinstance(k, int)):
-        raise ValueError(f"The {what} must be different texts, numbers of at most 64 bits or truth values")
+        raise ValueError(f"The {what} must be different strings, booleans or numbers with at most 64 bits")

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from linearly.dataset.design.contrasts import coded_names
 from linearly.dataset.design.terms import Category, Factor
-from linearly.dataset.formula.expression import Array, Expression, check_result_finite, columns_of, evaluate
+from linearly.dataset.formula.expression import Expression, check_result_finite, columns_of, evaluate
 from linearly.dataset.rows.block import float_column
 from linearly.dataset.rows.polynomial import powers_of
 from linearly.dataset.rows.tables import Chunk, Tables
-from linearly.kernels.double_double import DoubleDouble
+from linearly.kernels.double_double import Array, DoubleDouble
 
 MAX_DEGREE = 20
 
@@ -44,28 +45,60 @@ class ExpressionTerm(ExpressionFactor):
 
 
 @dataclass(frozen=True)
+class Offset(ExpressionFactor):
+    """offset(log(exposure)): a part of the predictions whose coefficient is 1. A design keeps its expression."""
+
+    @property
+    def label(self) -> str:
+        return f"offset({self.expression})"
+
+    def values(self, chunk: Chunk, full: bool) -> Array:
+        return evaluate_finite(self.expression, chunk, self.label)[:, None]
+
+
+@dataclass(frozen=True)
 class ScaledTerm(ExpressionFactor):
-    """An expression minus its mean and, with `scaled`, divided by its standard deviation, as by R's scale()."""
+    """An expression minus its mean and, with `scaled`, divided by its standard deviation, as by R's scale().
+
+    If it is not `centred`, nothing is subtracted, and `deviation` is the root of Σ x² / (n − 1).
+    """
 
     scaled: bool = False
     mean: float | None = None
     deviation: float | None = None
+    centred: bool = True
 
     @property
     def label(self) -> str:
+        if not self.centred:
+            return f"scale({self.expression}, center=False{'' if self.scaled else ', scale=False'})"
         return f"{'scale' if self.scaled else 'center'}({self.expression})"
 
     def fit(self, tables: Tables) -> ScaledTerm:
         if self.mean is not None:
             return self
+        if not (self.centred or self.scaled):
+            return replace(self, mean=0.0, deviation=1.0)
         rule = fit_quadrature(tables, self.expression, 1, self.label)
+        if not self.centred and len(rule):
+            return replace(self, mean=0.0, deviation=self._root_mean_square(rule))
         if len(rule) < 1 + self.scaled:
             what = "the same in every row" if len(rule) else "missing in every row"
-            raise ValueError(f"{self.label} cannot be computed: {self.expression} is {what}.")
+            raise ValueError(
+                f"{self.label} cannot be computed, because {self.expression} is {what}. Leave it out of the formula."
+            )
         steps = rule.recurrence()
         mean, rows = steps.centre + steps.alpha[0], steps.rows
         deviation = steps.beta[0] * float(np.sqrt(rows / (rows - 1))) if self.scaled else 1.0
         return replace(self, mean=mean, deviation=deviation)
+
+    def _root_mean_square(self, rule: Quadrature) -> float:
+        x, rows = rule.high + rule.low, float(rule.weights.sum())
+        unit = float(np.abs(x).max()) or 1.0
+        if rows < 2 or not x.any():
+            what = "only one row has a value" if rows < 2 else f"{self.expression} is 0 in every row"
+            raise ValueError(f"{self.label} cannot be computed, because {what}. Leave it out.")
+        return unit * float(np.sqrt(rule.weights @ (x / unit) ** 2 / (rows - 1)))
 
     def values(self, chunk: Chunk, full: bool) -> Array:
         assert self.mean is not None
@@ -75,7 +108,7 @@ class ScaledTerm(ExpressionFactor):
 
 @dataclass(frozen=True)
 class PolynomialFactor(ExpressionFactor):
-    """A factor with one column for each degree from 1 on."""
+    """A factor with one column for each degree of at least 1."""
 
     degree: int
 
@@ -126,8 +159,8 @@ class OrthogonalPolynomial(PolynomialFactor):
         rule = fit_quadrature(tables, self.expression, self.degree, self.label)
         if len(rule) <= self.degree:
             raise ValueError(
-                f"{self.label} needs more than {self.degree} different values, and {self.expression} has "
-                f"{len(rule)}: choose a lower degree."
+                f"{self.label} needs more than {self.degree} different values, but {self.expression} has {len(rule)}. "
+                "Choose a lower degree."
             )
         steps = rule.recurrence()
         alpha, beta = steps.alpha[: self.degree], steps.beta[: self.degree]
@@ -156,8 +189,9 @@ class NumericCategory(Category):
         return f"C({self.name})"
 
     def names(self, full: bool) -> tuple[str, ...]:
-        levels = (int(one) if isinstance(one, float) and one.is_integer() else one for one in self._coded(full))
-        return tuple(f"{self.label}[{level}]" for level in levels)
+        levels = tuple(int(one) if isinstance(one, float) and one.is_integer() else one for one in self._shown(full))
+        coded = levels if full or self.coding == "treatment" else coded_names(self.coding, levels)
+        return tuple(f"{self.label}[{level}]" for level in coded)
 
 
 def evaluate_finite(expression: Expression, chunk: Chunk, label: str | None = None) -> Array:
@@ -244,28 +278,26 @@ class Quadrature:
         return np.asarray((self.high - self._centre()) + self.low)
 
 
-@dataclass(frozen=True)
-class ChunkQuadrature:
-    """Reduce a chunk to the rule of an expression; rows where a column is missing are skipped."""
+def present_values(expression: Expression, chunk: Chunk, label: str) -> Array:
+    """Return the numbers of an expression for the rows of a chunk without missing values; raise if one is infinite."""
+    values = evaluate(expression, chunk)
+    there = np.ones(len(values), dtype=bool)
+    for name in columns_of(expression):
+        there &= ~np.isnan(float_column(chunk.frame[name], chunk.where))
+    check_result_finite(np.where(there, values, 0.0), expression, chunk, label)
+    return np.asarray(values[there])
 
-    expression: Expression
-    degree: int
-    label: str
 
-    def __call__(self, chunk: Chunk) -> Quadrature:
-        values = evaluate(self.expression, chunk)
-        there = np.ones(len(values), dtype=bool)
-        for name in columns_of(self.expression):
-            there &= ~np.isnan(float_column(chunk.frame[name], chunk.where))
-        check_result_finite(np.where(there, values, 0.0), self.expression, chunk, self.label)
-        return Quadrature.of(values[there], self.degree)
+def check_pass(tables: Tables, label: str) -> None:
+    """Raise if a factor needs a pass of its own over rows that can be read only once."""
+    if tables.one_shot:
+        raise ValueError(
+            f"{label} requires a pass over the rows before the fit, but this stream can be read only once. Write it "
+            "to a file, and fit the file."
+        )
 
 
 def fit_quadrature(tables: Tables, expression: Expression, degree: int, label: str) -> Quadrature:
     """Return the rule of an expression over all rows, by one pass."""
-    if tables.one_shot:
-        raise ValueError(
-            f"{label} takes a pass over the rows before the fit, and this is a one-shot stream. Write it to a file "
-            "first, and give the file."
-        )
-    return tables.reduce(ChunkQuadrature(expression, degree, label))
+    check_pass(tables, label)
+    return tables.reduce(lambda chunk: Quadrature.of(present_values(expression, chunk, label), degree))

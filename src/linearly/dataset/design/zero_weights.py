@@ -1,4 +1,4 @@
-"""Leave out rows of weight 0 where a design is fitted: levels, labels and means do not depend on them."""
+"""Leave out rows with weight 0 where a design is fitted: levels, labels and means do not depend on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fit_design(design: Design, tables: Tables) -> Design:
 
 
 def extend_design(design: Design, tables: Tables) -> Design:
-    """Return the design with the levels added that occur only in these rows, of those that have a positive weight."""
+    """Return the design with the levels added that occur only in these rows, with a positive weight."""
     return design.with_new_levels(_weighted_rows(design, tables))
 
 
@@ -46,7 +46,7 @@ class PositiveWeightTables(Tables):
 
     def __init__(self, tables: Tables, keep: DropZeroWeight) -> None:
         self.tables, self.keep = tables, keep
-        self.schema, self.one_shot = tables.schema, tables.one_shot
+        self.schema, self.one_shot, self.ordered = tables.schema, tables.one_shot, tables.ordered
 
     def select(self, columns: Sequence[str]) -> PositiveWeightTables:
         needed = list(dict.fromkeys([*columns, self.keep.weight]))
@@ -58,5 +58,8 @@ class PositiveWeightTables(Tables):
     def reduce(self, f: Callable[[Chunk], S]) -> S:
         total = self.tables.reduce(CountKept(self.keep, f))
         if total.rows and not total.kept:
-            raise ValueError(f"The weight {self.keep.weight!r} is positive in no row: no row would be left.")
+            raise ValueError(
+                f"The weight {self.keep.weight!r} is not positive in any row, so no row remains. Name "
+                "another weight column."
+            )
         return cast(S, total.value)

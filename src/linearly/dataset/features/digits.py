@@ -1,4 +1,4 @@
-"""Features of handwritten digits: four numbers per image that describe what the eye sees."""
+"""Features of images of handwritten digits: density, two symmetries and curvature."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from linearly.dataset.rows.array_checks import as_array
-
-Array = NDArray[np.float64]
+from linearly.kernels.double_double import Array
 
 DIGIT_FEATURES = ("density", "symmetry", "symmetry_vertical", "curve")
 
@@ -25,7 +24,7 @@ def digit_features(images: Any, shape: tuple[int, int] | None = None) -> Array:
     Parameters
     ----------
     images : array-like of shape (n, height, width) or (n, height * width)
-        Images of any size on any scale (0 … 1, −1 … 1, 0 … 255). Flat images have their pixels row by row.
+        Images of any size on any scale (0 … 1, −1 … 1, 0 … 255). Flat images contain their pixels row by row.
     shape : tuple of int, optional
         (height, width) of flat images; square by default.
 
@@ -33,9 +32,9 @@ def digit_features(images: Any, shape: tuple[int, int] | None = None) -> Array:
     -------
     ndarray of shape (n, 4)
         density
-            The mean pixel: the amount of ink.
+            The mean pixel value: the amount of ink.
         symmetry
-            −mean |x − x flipped left to right|: 0 for an image equal to its mirror image, negative for others.
+            ``−mean |x − x flipped left to right|``: 0 for an image equal to its mirror image, negative for others.
         symmetry_vertical
             The same, flipped top to bottom.
         curve
@@ -65,7 +64,7 @@ class DigitFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     shape : (height, width), default=None
-        Of flat images; square by default.
+        Height and width of flat images; square by default.
 
     Examples
     --------
@@ -79,21 +78,59 @@ class DigitFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.shape = shape
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Note the size of the images."""
+        """Store the size of the images.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_images, height × width) or (n_images, height, width)
+            Grey images, one per row.
+        y : object, optional
+            Not used.
+
+        Returns
+        -------
+        DigitFeatures
+            The transformer.
+        """
         self.shape_ = _images(self._checked(X, reset=True), self.shape).shape[1:]
         return self
 
     def transform(self, X: Any) -> Array:
-        """n × 4 features."""
+        """Compute the features of images.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_images, height × width) or (n_images, height, width)
+            Grey images, one per row.
+
+        Returns
+        -------
+        ndarray of shape (n_images, 4)
+            The features, in the order of their names.
+        """
         check_is_fitted(self)
         images = _images(self._checked(X, reset=False), self.shape)
         if images.shape[1:] != self.shape_:
-            told = " × ".join(map(str, images.shape[1:]))
-            raise ValueError(f"Images are {told}, but fit saw {' × '.join(map(str, self.shape_))}.")
+            size = " × ".join(map(str, images.shape[1:]))
+            raise ValueError(
+                f"The images have {size} pixels, but fit had "
+                f"{' × '.join(map(str, self.shape_))}. Pass images of that size."
+            )
         return digit_features(images)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the four features."""
+        """Return the names of the four features.
+
+        Parameters
+        ----------
+        input_features : object, optional
+            Not used.
+
+        Returns
+        -------
+        ndarray of str
+            Four names.
+        """
         return np.array(DIGIT_FEATURES, dtype=object)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
@@ -105,24 +142,33 @@ def _images(images: Any, shape: tuple[int, int] | None) -> NDArray[Any]:
     """Return the images as n × height × width, without a copy."""
     pixels = as_array(images, "images")
     if pixels.dtype.kind not in "biuf":
-        raise ValueError(f"Pixels must be numbers, not {pixels.dtype}.")
+        raise ValueError(f"Pixels must be numbers, not {pixels.dtype}. Convert them to numbers.")
     if pixels.ndim == 3:
         if shape is not None and tuple(shape) != pixels.shape[1:]:
-            raise ValueError(f"shape={shape!r}, but the images are {pixels.shape[1]} × {pixels.shape[2]}.")
+            raise ValueError(
+                f"shape={shape!r} does not match the images, which have {pixels.shape[1]} × "
+                f"{pixels.shape[2]} pixels. Leave shape= out."
+            )
         if 0 in pixels.shape[1:]:
-            raise ValueError("Images need at least one pixel.")
+            raise ValueError("The images have no pixels. Pass images with at least one pixel.")
         return pixels
     if pixels.ndim != 2:
-        raise ValueError(f"Images are n × height × width, or n × pixels; got {pixels.ndim} dimension(s).")
+        raise ValueError(
+            f"Images must have the shape n × height × width or n × pixels, not {pixels.ndim} "
+            "dimension(s). Reshape them."
+        )
     p = pixels.shape[1]
     if shape is None:
         side = math.isqrt(p)
         if side * side != p or p == 0:
-            raise ValueError(f"{p} pixels make no square image: pass shape=(height, width).")
+            raise ValueError(f"{p} pixels do not form a square image. Pass shape=(height, width).")
         shape = (side, side)
     height, width = shape
     if height * width != p:
-        raise ValueError(f"shape={shape!r} has {height * width} pixels, but the images have {p}.")
+        raise ValueError(
+            f"shape={shape!r} has {height * width} pixels, but the images have {p}. Pass the height and "
+            "width of the images."
+        )
     return pixels.reshape(len(pixels), height, width)
 
 
@@ -130,7 +176,9 @@ def _features(pixels: NDArray[Any], start: int) -> Array:
     x = pixels.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(x).all(axis=(1, 2)))
     if len(bad):
-        raise ValueError(f"Image {start + int(bad[0])} has a pixel that is NaN or infinite.")
+        raise ValueError(
+            f"Image {start + int(bad[0])} has a pixel that is NaN or infinite. Correct it, or drop the image."
+        )
     symmetry = [0.0 - np.abs(x - np.flip(x, axis)).mean(axis=(1, 2)) for axis in (2, 1)]
     return np.stack([x.mean(axis=(1, 2)), *symmetry, _curve(x)], axis=1)
 

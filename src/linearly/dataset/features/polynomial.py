@@ -25,7 +25,7 @@ def polynomial_features(x: Any, degree: int, *, name: str | None = None) -> Poly
     degree : int
         Highest power.
     name : str, optional
-        Name of the column in tables. By default that of the series, or "x".
+        Name of the column in tables. By default, the name of the series, or "x".
 
     Returns
     -------
@@ -42,20 +42,20 @@ def polynomial_features(x: Any, degree: int, *, name: str | None = None) -> Poly
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise ValueError(f"polynomial_features() takes one column of numbers, not an array of shape {values.shape}.")
+        raise ValueError(f"x must be one numeric column, not an array of shape {values.shape}. Pass one value per row.")
     if not isinstance(degree, (int, np.integer)) or not 1 <= degree <= _MAX_DEGREE:
-        raise ValueError(f"degree must be a whole number from 1 to {_MAX_DEGREE}, not {degree!r}.")
+        raise ValueError(f"degree must be an integer from 1 to {_MAX_DEGREE}, not {degree!r}.")
     if values.dtype.kind not in "fiub":
-        raise ValueError(f"x must be numbers, not {values.dtype}.")
+        raise ValueError(f"x must be numeric, not {values.dtype}. Convert it to numbers.")
     wrong = {
         "is NaN or infinite": ~np.isfinite(values),
         "is beyond 2**53 and would lose digits as a float64": beyond_float64(values) & (values.dtype.kind in "iu"),
-        f"is too large: its power {degree} leaves float64": np.abs(values) > _MAX_POWER ** (1.0 / degree),
+        f"is too large: its power {degree} exceeds the float64 range": np.abs(values) > _MAX_POWER ** (1.0 / degree),
     }
     for what, where in wrong.items():
         if where.any():
             i = int(np.argmax(where))
-            raise ValueError(f"x {what}: {values[i]} in row {i}. Drop the row, fill the gap or rescale x.")
+            raise ValueError(f"x {what}: {values[i]} in row {i}. Drop the row, correct the value or rescale x.")
     values = values.astype(np.float64)
     if name is None:
         name = str(getattr(x, "name", None) or "x")

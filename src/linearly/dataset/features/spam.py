@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-Array = NDArray[np.float64]
+from linearly.kernels.double_double import Array
 
 SPAM_WORDS = (
     "free", "money", "winner", "prize", "lottery", "claim", "award", "congratulations", "million", "cash",
@@ -54,9 +54,9 @@ def spam_features(
     words : sequence of str, default=SPAM_WORDS
         Words or phrases to count.
     bias : bool, default=False
-        Whether the first feature is a constant 1, for models without an intercept.
+        If True, the first feature is a constant 1, for models without an intercept.
     structure : bool, default=True
-        Whether to add the features of the writing and the links.
+        If True, add the features of the writing and the links.
 
     Returns
     -------
@@ -73,8 +73,8 @@ def spam_features(
         longest_capital_run
             The largest number of consecutive capital letters.
         links, mismatched_links, address_links
-            Links (HTML, Markdown or bare); those whose text names another site than their target; those to a numeric
-            address.
+            Links (HTML, Markdown or bare); those whose text names a different site from their target; those to a
+            numeric address.
 
     Examples
     --------
@@ -98,9 +98,9 @@ class SpamFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     words : sequence of str
         Words or phrases to count; `SPAM_WORDS` by default.
     bias : bool, default=False
-        Whether the first feature is a constant 1.
+        If True, the first feature is a constant 1.
     structure : bool, default=True
-        Whether there are features of the writing and the links.
+        If True, add the features of the writing and the links.
 
     Examples
     --------
@@ -117,13 +117,37 @@ class SpamFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.structure = structure
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameters and the texts."""
+        """Check the parameters and the texts.
+
+        Parameters
+        ----------
+        X : list of str, or column of shape (n_texts, 1)
+            E-mails as text.
+        y : object, optional
+            Not used.
+
+        Returns
+        -------
+        SpamFeatures
+            The transformer.
+        """
         self.get_feature_names_out()
         _texts(X)
         return self
 
     def transform(self, X: Any) -> Array:
-        """n × features."""
+        """Compute the features of texts.
+
+        Parameters
+        ----------
+        X : list of str, or column of shape (n_texts, 1)
+            E-mails as text.
+
+        Returns
+        -------
+        ndarray of shape (n_texts, n_features)
+            One row of features per text.
+        """
         names = self.get_feature_names_out()
         patterns = [_whole_word(word) for word in self.words]
         texts = _texts(X)
@@ -135,13 +159,29 @@ class SpamFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return features
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the features."""
+        """Return the names of the features.
+
+        Parameters
+        ----------
+        input_features : object, optional
+            Not used.
+
+        Returns
+        -------
+        ndarray of str
+            One name per feature.
+
+        Raises
+        ------
+        ValueError
+            If a word is not text, or two features would have the same name.
+        """
         if isinstance(self.words, str) or not all(isinstance(word, str) and word.strip() for word in self.words):
             raise ValueError(f"words must be a sequence of words, not {self.words!r}.")
         names = [*["bias"] * bool(self.bias), *self.words, *(STRUCTURE if self.structure else ())]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"Two features would have the name {', '.join(map(repr, twice))}: leave out these words.")
+            raise ValueError(f"Two features would have the name {', '.join(map(repr, twice))}. Leave these words out.")
         return np.array(names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -156,13 +196,13 @@ class SpamFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _texts(texts: Any) -> list[str]:
     if isinstance(texts, (str, bytes)):
-        raise ValueError("Texts come as a list, one string an e-mail: put a single one into [ ].")
+        raise ValueError("texts must be a list with one string per e-mail, not a single string. Wrap it in [ ].")
     if getattr(texts, "ndim", 1) == 2 and texts.shape[1] == 1:
         texts = np.asarray(texts)[:, 0]
     found = list(texts)
     for i, text in enumerate(found):
         if not isinstance(text, str):
-            raise ValueError(f"Text {i} is {type(text).__name__}, not a string.")
+            raise ValueError(f"Text {i} is {type(text).__name__}, not a string. Convert it to a string.")
     return found
 
 

@@ -9,6 +9,6 @@ In reading order:
     parquet_pages    decode float64 columns of Parquet files by the kernels
     hive_partitions  columns that the names of directories declare
     tables           FileTables: the rows of several files, one after another
-    atomic_file      replace a file in one step
+    atomic_file      write a file completely or not at all; read a file of limited size
     writers          write Parquet and CSV files
 """

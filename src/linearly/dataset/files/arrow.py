@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import ipc
 
@@ -30,11 +28,18 @@ from linearly.dataset.rows.tables import Chunk, check_unique_names
 
 _FEW_GROUPS = 4  # fewer large row groups than this keep no two threads busy: their batches are shared out instead
 _LARGE_GROUP = 2**18  # rows
-_BUFFERED = 2**25  # bytes read ahead in a row group, over all columns
+_BUFFERED = 2**20  # bytes read ahead in a row group, over all columns
 _WHOLE = 2**23  # numbers of a row group that is decoded at once: 1.3 times faster than batch by batch
 _PART = 2**22  # numbers of a larger one that are decoded at once
 _TEXT = 2**25  # bytes of text in a chunk: a dictionary of 5 MB may stand for gigabytes of it
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def _parquet_file(source: Any, **options: Any) -> Any:
+    """Open a Parquet file. The reader of pyarrow is imported with the first one: CSV files do without it."""
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(source, **options)
 
 
 class ParquetTable(TableFile):
@@ -44,8 +49,8 @@ class ParquetTable(TableFile):
         self.location, self.name, self.among = location, location.name, among
         self.readers = ReaderPool() if readers is None else readers
         with (
-            raise_with_name(f"{self.name} is not a Parquet file, or was cut short"),
-            pq.ParquetFile(location.random_access()) as file,
+            raise_with_name(f"{self.name} is not a Parquet file, or is truncated"),
+            _parquet_file(location.random_access()) as file,
         ):
             self.metadata = file.metadata
             schema = self._stored = file.schema_arrow
@@ -92,7 +97,7 @@ class ParquetTable(TableFile):
                 yield from _cut(some, wanted, start + found, self.name, first + found, step)
                 found += len(some)
             if found != rows:
-                raise pa.ArrowInvalid(f"there are {found} of them")
+                raise pa.ArrowInvalid(f"{found} rows were found")
 
     def _plain(self, group: int, rows: int, wanted: pa.Schema) -> Iterator[pa.Table]:
         """Iterate over the rows that the kernels can decode; stop at the first page that they cannot."""
@@ -107,7 +112,7 @@ class ParquetTable(TableFile):
         """Iterate over all rows, read by Arrow."""
         # Without a buffer a whole row group of compressed bytes is held; pre_buffer would hold all row groups.
         buffer = max(2**14, min(2**20, _BUFFERED // len(wanted))) if isinstance(self.location, StoredFile) else 0
-        with pq.ParquetFile(
+        with _parquet_file(
             self.location.random_access(), metadata=self.metadata, pre_buffer=False, buffer_size=buffer
         ) as file:
             if rows * len(wanted) <= _WHOLE and all(map(pa.types.is_primitive, wanted.types)):
@@ -122,7 +127,7 @@ class ParquetTable(TableFile):
         if not texts:
             return rows_in_chunk(wanted)
         # Reading one row gives the dictionaries, and so the longest value; the size of the group gives the average.
-        with pq.ParquetFile(
+        with _parquet_file(
             self.location.random_access(), metadata=self.metadata, read_dictionary=texts, pre_buffer=False
         ) as file:
             first = next(file.iter_batches(1, [group], texts, use_threads=False))
@@ -134,7 +139,7 @@ class ArrowTable(TableFile):
 
     def __init__(self, location: Location) -> None:
         self.location, self.name = location, location.name
-        with raise_with_name(f"{self.name} is not an Arrow file, or was cut short"):
+        with raise_with_name(f"{self.name} is not an Arrow file, or is truncated"):
             self.schema = self._reader().schema
             check_unique_names(self.schema.names, self.name)
 
@@ -177,7 +182,7 @@ class BatchStream(TableFile):
         self._open = batches
         self._lock = threading.Lock()
         self._waiting: Iterable[Any] | None
-        with raise_with_name(f"{name} is not an Arrow stream, or was cut short"):
+        with raise_with_name(f"{name} is not an Arrow stream, or is truncated"):
             self.schema, self._waiting = batches()
             check_unique_names(self.schema.names, name)
 
@@ -191,8 +196,8 @@ class BatchStream(TableFile):
                 start, first = start + len(batch), first + len(batch)
         if self._passed not in (None, first):
             raise ValueError(
-                f"{self.name} has {first:,} rows in one pass and {self._passed:,} in another, so its passes do not "
-                "agree. Write it to a file first, and give the file."
+                f"{self.name} had {first:,} rows in one pass and {self._passed:,} in another. Write it to a "
+                "file, and fit the file."
             )
         self._passed = first
 
@@ -257,6 +262,8 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _rows_of_text(batch: Any, most: int, bytes_in_row: int = 0) -> int:
     """Return at most `most` rows, fewer if the values of dictionaries, or the rows themselves, are long."""
+    import pyarrow.compute as pc
+
     longest = 0
     for column in batch.columns:
         if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):

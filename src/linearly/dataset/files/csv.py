@@ -158,10 +158,12 @@ class CsvFile(TableFile):
                 raise self._error_with_line(piece, header, types, error) from None
         if len(table) != len(piece):
             if _LONE_RETURN.search(piece.data):
-                raise ValueError(f"A line of {self.name} from line {piece.line} on {CARRIAGE_RETURN}")
+                raise ValueError(f"A line of {self.name}, at or after line {piece.line}, {CARRIAGE_RETURN}")
             opened = first_unpaired_quote(piece.data, piece.line)
             cause = "" if opened is None else f": a quote in line {opened} is not closed"
-            raise ValueError(f"The quotes of {self.name} do not pair up from line {piece.line} on{cause}.")
+            raise ValueError(
+                f"The quotes of {self.name} are not balanced after line {piece.line}{cause}. Close the quote."
+            )
         return table
 
     def _check_integers(self, piece: CsvPiece, header: Header, table: pa.Table) -> None:
@@ -193,7 +195,7 @@ class CsvFile(TableFile):
         (row,) = piece.texts(first, first + 1)
         fields = split_fields(row, header.delimiter)
         if row.count('"') % 2:
-            return ValueError(f"{where} has a quote that is not closed.")
+            return ValueError(f"{where} has a quote that is not closed. Close the quote.")
         if len(fields) != len(header.names):
             return ValueError(field_count_error(where, fields, header.names, header.delimiter, top=first == 0))
         for name, kind in types.items():
@@ -212,10 +214,10 @@ def _value_error(where: str, value: str, kind: pa.DataType) -> ValueError:
         held = "true and false"
     elif pa.types.is_temporal(kind):
         held = "dates or times"
-    problem = f"{where}: {shown(value)} does not fit, the rows before hold {held}."
+    problem = f"{where}: {shown(value)} is not of the column's type. The rows above contain {held}."
     if len(value) > _MAX_MARKER_LENGTH:
         return ValueError(f"{problem} Correct it, or leave the column out.")
-    marker = f"give na_values=[{json.dumps(value)}] if it is missing"
+    marker = f"pass na_values=[{json.dumps(value)}] if it is missing"
     return ValueError(f"{problem} Correct it, leave the column out, or {marker}.")
 
 

@@ -36,7 +36,7 @@ _SEPARATOR = re.compile(rb'"?sep=([,;\t|])"?')
 _JSON = re.compile(r'\s*(\{\s*"|\[\s*([\[{"]|$))')
 _MARKUP = re.compile(r"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+(?:[eE][+-]?\d+)?\s*")
-CARRIAGE_RETURN = "has a carriage return without a line feed: convert the line ends to line feeds."
+CARRIAGE_RETURN = "has a carriage return without a line feed. Convert the line ends to line feeds."
 
 
 def read_columns(data: bytes | str, name: str = "the text") -> dict[str, list[str]]:
@@ -164,7 +164,8 @@ def split_pieces(stream: Any, name: str) -> Iterator[CsvPiece]:
             raise _row_too_long_error(rest + data, line, name)
         if last and inside ^ (data.count(b'"') % 2 == 1):
             raise ValueError(
-                f"Line {first_unpaired_quote(rest + data, line)} of {name} has a quote that is not closed."
+                f"Line {first_unpaired_quote(rest + data, line)} of {name} has a quote that is not closed. Close the "
+                "quote."
             )
         if end or (last and rest):
             piece = CsvPiece(b"".join((rest, memoryview(data)[:end])), line)
@@ -177,16 +178,16 @@ def split_pieces(stream: Any, name: str) -> Iterator[CsvPiece]:
 def without_byte_order_mark(data: bytes, name: str) -> bytes:
     """Return the text without a UTF-8 byte order mark; raise for UTF-16 and for line ends without line feeds."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValueError(f"{name} is UTF-16 text: save it as UTF-8.")
+        raise ValueError(f"{name} is UTF-16 text. Save it as UTF-8.")
     if b"\r" in data and b"\n" not in data:
-        raise ValueError(f"The lines of {name} end with a carriage return alone: convert them to line feeds.")
+        raise ValueError(f"The lines of {name} end with a carriage return alone. Convert them to line feeds.")
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
 def end_of_rows(data: bytes, inside: bool) -> int:
     """Return the position after the last line end outside quotes; 0 if there is none.
 
-    `inside` tells whether the data begin inside quotes.
+    `inside` is whether the data begin inside quotes.
     """
     inside ^= b'"' in data and data.count(b'"') % 2 == 1  # searching is ten times faster than counting
     stop = len(data)
@@ -211,7 +212,7 @@ def _row_too_long_error(data: bytes, line: int, name: str) -> ValueError:
         cause = f"it has more than {MAX_COLUMNS:,} columns. Leave some out."
     else:
         cause = "a line has no end. Check that the file is CSV."
-    return ValueError(f"{name} has a row of more than {MAX_ROW_BYTES >> 20} MB, from line {line} on: {cause}")
+    return ValueError(f"{name} has a row of more than {MAX_ROW_BYTES >> 20} MB, starting at line {line}: {cause}")
 
 
 def first_unpaired_quote(data: bytes, line: int) -> int | None:
@@ -239,7 +240,7 @@ class Header:
     def of(piece: CsvPiece | None, file: str) -> tuple[Header, CsvPiece]:
         """Return the header at the beginning of a first piece, and the rows after it."""
         if piece is None or not len(piece):
-            raise ValueError(f"{file} is empty: it has not even a row of column names.")
+            raise ValueError(f"{file} is empty and contains no column names. Pass a file with column names and rows.")
         named = _SEPARATOR.fullmatch(piece.rows(0, 1).rstrip(b"\r\n"))
         top = 1 if named and len(piece) > 1 else 0
         delimiter = named[1].decode() if named and top else _find_delimiter(piece.texts(top, _SAMPLE))
@@ -247,18 +248,21 @@ class Header:
         first = _decode_names(piece.rows(top, top + 1), where, file)
         width = _width(first, delimiter)
         if width > MAX_COLUMNS:
-            raise ValueError(f"{where} names {width:,} columns; at most {MAX_COLUMNS:,} are read. Leave some out.")
+            raise ValueError(
+                f"{where} names {width:,} columns, more than the limit of {MAX_COLUMNS:,}. Leave some out."
+            )
         if "\r" in _QUOTED.sub("", first):
             raise ValueError(f"{where} {CARRIAGE_RETURN}")
         row = split_fields(first, delimiter)
         if len(row) > 2 and sum(map(bool, map(str.strip, row))) == 1:
             raise ValueError(
-                f"The first row of {file} names one of {len(row)} columns: remove what stands above the column names."
+                f"The first row of {file} has a name for only one of {len(row)} columns. Remove the lines "
+                "above the column names."
             )
         names = [name.strip() or f"column {j + 1}" for j, name in enumerate(row)]
         check_unique_names(names, file)
         if any(map(_is_measurement, names)) or _is_unordered_integers(names):
-            raise ValueError(f"The first row of {file} holds numbers: put a row of column names before it.")
+            raise ValueError(f"The first row of {file} contains numbers. Insert a row of column names above it.")
         at = int(piece.starts[top + 1]) if len(piece) > top + 1 else len(piece.data)
         line = piece.line + piece.data.count(b"\n", 0, at)
         return Header(delimiter, tuple(names)), CsvPiece(piece.data[at:], line)
@@ -271,11 +275,11 @@ def _decode_names(data: bytes, where: str, file: str) -> str:
     except UnicodeDecodeError:
         raise ValueError(f"{where}, the row of column names, is not UTF-8. Save the file as UTF-8.") from None
     if "\0" in text:
-        raise ValueError(f"{where} holds zero bytes, as UTF-16 text does: save it as UTF-8.")
+        raise ValueError(f"{where} contains zero bytes, so it may be UTF-16 text. Save the file as UTF-8.")
     if _JSON.match(text):
-        raise ValueError(f"{file} holds JSON: convert it to CSV or Parquet.")
+        raise ValueError(f"{file} contains JSON. Convert it to CSV or Parquet.")
     if _MARKUP.match(text):
-        raise ValueError(f"{file} is a page (HTML or XML), not a table: was it downloaded right? Save the data as CSV.")
+        raise ValueError(f"{file} is an HTML or XML page, not a table. Save the data as CSV.")
     return text
 
 
@@ -353,16 +357,18 @@ def _is_unordered_integers(names: list[str]) -> bool:
 
 
 def field_count_error(where: str, fields: Sequence[str], names: Sequence[str], delimiter: str, *, top: bool) -> str:
-    """Return what is wrong with a row that has too many or too few fields, and how to fix it.
+    """Return the problem with a row that has too many or too few fields, and its fix.
 
-    `top` says that the row is the first below the column names.
+    `top` is whether the row is the first below the column names.
     """
     if len(fields) == len(names) + 1 and not fields[-1].strip():
-        return f"{where} ends with the delimiter {delimiter!r}, the row of column names does not: make them alike."
+        return (
+            f"{where} ends with the delimiter {delimiter!r}, but the row of column names does not. Make both the same."
+        )
     problem = f"{where} has {pluralize(len(fields), 'field')}, but the first row "
     mark = names[0][:1]
     if mark in ("#", "%") and (len(names) == 1 or names[0][1:2] == " "):  # else #id may be the name of a column
-        return f"{problem}is a remark, {shown(names[0])}: remove the lines with {mark} above the column names."
+        return f"{problem}is a comment, {shown(names[0])}. Remove the lines with {mark} above the column names."
     problem += f"names {pluralize(len(names), 'column')} (delimiter {delimiter!r}). "
-    above = "Remove what stands above the column names, if that is it, or correct the line."
-    return problem + (above if top else "Correct the line; a field that holds the delimiter stands in quotes.")
+    above = "Correct the line, or remove the lines above the column names."
+    return problem + (above if top else "Correct the line. Put fields that contain the delimiter in quotes.")

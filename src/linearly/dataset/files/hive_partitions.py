@@ -14,7 +14,6 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from linearly.dataset.files.locations import Location
 from linearly.dataset.files.read_units import TableFile, Unit
@@ -79,7 +78,9 @@ class KeyedFile(TableFile):
         own = self.file.schema
         held = [field for field in wanted if field.name in own.names or field.name not in self.types]
         if not len(own):
-            raise ValueError(f"{self.name} has no column of its own, so its rows cannot be counted.")
+            raise ValueError(
+                f"{self.name} has no columns of its own, so its rows cannot be counted. Name a column of the file."
+            )
         # If only keys are wanted, the first column is read to know the rows.
         inner = pa.schema(held or [own.field(0)])
         for unit in self.file.units(inner, start):
@@ -105,6 +106,8 @@ class KeyedFile(TableFile):
 
     def _check_agrees(self, name: str, column: Any, chunk: Chunk) -> None:
         """Raise if a column of the file contradicts the key of its directory."""
+        import pyarrow.compute as pc
+
         key = self.location.keys[name]
         if key is None:
             other = pc.is_valid(column)
@@ -116,6 +119,6 @@ class KeyedFile(TableFile):
         at = pc.index(other, True).as_py()
         if at >= 0:
             raise ValueError(
-                f"Column {name!r} is {column[at].as_py()!r} in {chunk.where(at)}, but the directory says "
-                f"{name}={key or ''}: correct the one or rename the other."
+                f"Column {name!r} is {column[at].as_py()!r} in {chunk.where(at)}, but the directory is named "
+                f"{name}={key or ''}. Correct the value, or rename the directory."
             )

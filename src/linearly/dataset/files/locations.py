@@ -34,8 +34,8 @@ Keys = Mapping[str, str | None]
 NO_KEYS: Keys = MappingProxyType({})
 
 _ADVICE = (
-    "Labels, the levels of text columns, robust covariances and models that iterate take passes of their own: write it "
-    "to a file first, and give the file."
+    "Labels, levels of text columns, robust covariances and iterative models need further passes. Write it to a "
+    "file, and fit the file."
 )
 
 
@@ -98,7 +98,7 @@ class OpenFile:
     def __init__(self, file: Any, name: str) -> None:
         self.file, self.name = file, name
         if isinstance(file, io.TextIOBase):
-            raise TypeError(f"{name} is open as text: open it in binary mode, open(path, 'rb').")
+            raise TypeError(f"{name} is open as text. Open it in binary mode: open(path, 'rb').")
         self.one_shot = not (hasattr(file, "seekable") and file.seekable())
         self._from = 0 if self.one_shot else file.tell()
         self._head: bytes | None = b""  # of a one-shot file: bytes read already; None when it was streamed
@@ -131,7 +131,9 @@ class OpenFile:
 
     def random_access(self) -> Any:
         if self.one_shot:
-            raise ValueError(f"{self.name} cannot be read at random, as its format needs: save it to a file first.")
+            raise ValueError(
+                f"{self.name} does not support random access, which its format requires. Save it to a file first."
+            )
         import pyarrow as pa
 
         with self._lock:
@@ -162,14 +164,14 @@ class _Borrowed(io.RawIOBase):
 
 def read_already(name: str) -> ValueError:
     """Return the error for a second pass over a one-shot stream."""
-    return ValueError(f"{name} is a one-shot stream and was read already: it cannot give its rows again. {_ADVICE}")
+    return ValueError(f"{name} can be read only once, and has been read. {_ADVICE}")
 
 
 def read_fully(stream: Any, n: int) -> bytes:
     """Return n bytes, or fewer at the end of the stream."""
     data: Any = stream.read(n)
     if not isinstance(data, bytes):
-        raise TypeError(f"The file gives {type(data).__name__}, not bytes: open it in binary mode, open(path, 'rb').")
+        raise TypeError(f"The file returns {type(data).__name__}, not bytes. Open it in binary mode: open(path, 'rb').")
     while data and len(data) < n:
         more = stream.read(n - len(data))
         if not more:
@@ -205,13 +207,16 @@ def detect_format(location: Location) -> str:
     named = _format_of_suffix(location.name)
     if named in ("parquet", "arrow"):
         size = " It is empty." if not head else ""
-        raise ValueError(f"{location.name} is not {'a Parquet' if named == 'parquet' else 'an Arrow'} file.{size}")
+        raise ValueError(
+            f"{location.name} is not {'a Parquet' if named == 'parquet' else 'an Arrow'} file.{size} "
+            "Check the file, or rename it."
+        )
     if head[:4] == b"PK\x03\x04":
-        raise ValueError(f"{location.name} is a zip archive or an Excel workbook: unpack it, or save the sheet as CSV.")
+        raise ValueError(f"{location.name} is a zip archive or an Excel workbook. Unpack it, or save the sheet as CSV.")
     if head[:4] == b"FEA1":
-        raise ValueError(f"{location.name} is Feather version 1: write it again as version 2, or as Parquet.")
+        raise ValueError(f"{location.name} is Feather version 1. Write it again as version 2, or as Parquet.")
     if named is None and detect_compression(location) is None and b"\x00" in location.head(4096):
-        raise ValueError(f"{location.name} is none of Parquet, Arrow and CSV.")
+        raise ValueError(f"{location.name} is not Parquet, Arrow or CSV. Convert it to one of these.")
     return "csv"
 
 
@@ -230,20 +235,20 @@ def locations_of(source: Any) -> list[Location]:
         first = seen.setdefault(location.identity, location)
         if first is not location:
             other = "" if first.name == location.name else f", also as {first.name}"
-            raise ValueError(f"{location.name} is given twice{other}: its rows would count twice. Give it once.")
+            raise ValueError(f"{location.name} is given twice{other}, so its rows would count twice. Pass it once.")
     return found
 
 
 def _locations(source: Any) -> list[Location]:
     if isinstance(source, (list, tuple)):
         if not source:
-            raise ValueError("The list of files is empty.")
+            raise ValueError("The list of files is empty. Name at least one file.")
         return [location for one in source for location in _locations(one)]
     if hasattr(source, "read"):
         name = getattr(source, "name", None)
         return [OpenFile(source, name if isinstance(name, str) else "the open file")]
     if not isinstance(source, (str, os.PathLike)):
-        raise TypeError(f"A file is given by a path or as an open binary file, not by {type(source).__name__}.")
+        raise TypeError(f"The file must be a path or an open binary file, not {type(source).__name__}.")
     path = os.fspath(source)
     if path == "-":
         return [OpenFile(sys.stdin.buffer, "standard input")]
@@ -259,7 +264,7 @@ def check_not_overwriting(path: str | os.PathLike[str] | None, *sources: Any) ->
     for source in sources:
         for one in _local_paths(source):
             if os.path.samefile(path, one):
-                raise ValueError(f"{os.fspath(path)} is read, and would be overwritten: write to another file.")
+                raise ValueError(f"{os.fspath(path)} is an input file and would be overwritten. Write to another file.")
 
 
 def _local_paths(source: Any) -> list[str]:
@@ -285,14 +290,14 @@ def _local_files(path: str) -> list[Location]:
         found = _tables_in(path, found, lambda one: _parts(os.path.relpath(one, path)))
     elif os.path.exists(path):
         if stat.S_ISFIFO(os.stat(path).st_mode):
-            raise ValueError(f"{path} is a pipe, and can be read only once: put what comes out of it into a file.")
+            raise ValueError(f"{path} is a pipe, which can be read only once. Write its contents to a file first.")
         root, found = os.path.dirname(path), [path]
     else:
         root = _fixed(path, os.sep) if glob.has_magic(path) else path
         found = sorted(one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
         if not found:
-            what = "No file matches" if glob.has_magic(path) else "There is no file"
-            raise FileNotFoundError(f"{what} {path}.")
+            what = f"No file matches {path}" if glob.has_magic(path) else f"The file {path} does not exist"
+            raise FileNotFoundError(f"{what}. Check the path.")
     return _keyed_files(LocalFileSystem(), found, "", lambda one: _parts(os.path.relpath(one, root or ".")))
 
 
@@ -306,13 +311,13 @@ def _remote_files(url: str) -> list[Location]:
         system, path = FileSystem.from_uri(fixed)
     except pa.ArrowInvalid:
         raise ValueError(
-            f"{url} is in no filesystem that is known (s3://, gs://, hdfs://, file://): download it, and give the file."
+            f"{url} has an unsupported scheme (supported: s3://, gs://, hdfs://, file://). Download the file first."
         ) from None
     start = url[: len(url) - len(path)] if not wild and url.endswith(path) else ""
     if not wild and system.get_file_info(path).type == FileType.File:
         return [StoredFile(system, path, url)]
     if system.get_file_info(path).type != FileType.Directory:
-        raise FileNotFoundError(f"There is no file {url}.")
+        raise FileNotFoundError(f"The file {url} does not exist. Check the path.")
     every = [info.path for info in system.get_file_info(FileSelector(path, recursive=True)) if info.is_file]
 
     def below(one: str) -> list[str]:
@@ -324,7 +329,7 @@ def _remote_files(url: str) -> list[Location]:
     else:
         found = _tables_in(url, every, below)
     if not found:
-        raise FileNotFoundError(f"No file matches {url}.")
+        raise FileNotFoundError(f"No file matches {url}. Check the path.")
     return _keyed_files(system, found, start, below)
 
 
@@ -358,7 +363,7 @@ def _tables_in(folder: str, paths: Iterable[str], below: Callable[[str], list[st
 
     found = sorted(path for path in paths if not hidden(path) and _format_of_suffix(path) is not None)
     if not found:
-        raise FileNotFoundError(f"There is no Parquet, Arrow or CSV file in {folder}.")
+        raise FileNotFoundError(f"{folder} contains no Parquet, Arrow or CSV file. Name another directory.")
     return found
 
 
@@ -370,8 +375,8 @@ def _keyed_files(system: Any, paths: Iterable[str], prefix: str, below: Callable
         if other.keys.keys() != first.keys.keys():
             ours, theirs = (f"the keys {', '.join(one.keys)}" if one.keys else "no key" for one in (first, other))
             raise ValueError(
-                f"{first.name} is below {ours}, {other.name} is below {theirs}: give files with different keys apart, "
-                "or move them."
+                f"{first.name} is below {ours}, but {other.name} is below {theirs}. Read files with different keys "
+                "separately, or move them."
             )
     return list(files)
 
@@ -385,6 +390,6 @@ def _keys(parts: list[str], file: str) -> Keys:
             continue
         name, value = unquote(name), unquote(value)
         if name in keys:
-            raise ValueError(f"{file} is below two directories {name}=…: rename the key of one of them.")
+            raise ValueError(f"{file} is below two directories {name}=…. Rename the key of one of them.")
         keys[name] = None if value in _NO_VALUE else value
     return keys

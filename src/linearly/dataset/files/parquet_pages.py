@@ -40,11 +40,15 @@ class Column:
 def columns_of(location: Location) -> NDArray[np.int64]:
     """Return the columns of a local file by its footer, one `kernels.ColumnChunk` per row; no rows for other files.
 
-    pyarrow would end the process if an untrusted footer names an impossible codec or size.
+    There are no rows, either, where the kernels cannot decode pages: without the extension, or without `os.pread`,
+    which Windows does not have. pyarrow would end the process if an untrusted footer names an impossible codec or size.
     """
+    none = kernels.columns_of(b"")
+    if not kernels.is_compiled() or not hasattr(os, "pread"):
+        return none
     with local_descriptor(location) as file:
         if file is None:
-            return kernels.columns_of(b"")
+            return none
         size = os.fstat(file).st_size
         end = os.pread(file, 8, max(size - 8, 0))
         length = int.from_bytes(end[:4], "little")
@@ -116,10 +120,10 @@ def decoded(
     several = rows > step
     if several and len(columns) > _MOST_READERS:
         return
-    with readers.borrow(len(columns) if several else 1) as lent:
-        for first in range(0, rows if lent else 0, step):
+    with readers.borrow(len(columns) if several else 1) as borrowed:
+        for first in range(0, rows if borrowed else 0, step):
             count, arrays = min(step, rows - first), []
-            for reader, column in zip(lent if several else lent * len(columns), columns, strict=True):
+            for reader, column in zip(borrowed if several else borrowed * len(columns), columns, strict=True):
                 if first == 0:
                     reader.open(file, column.offset, column.length, rows, column.optional, column.snappy)
                 memory = pa.allocate_buffer(8 * count)

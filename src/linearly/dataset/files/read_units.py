@@ -119,4 +119,6 @@ def raise_with_name(what: str) -> Iterator[None]:
             raise
         raise ValueError(f"{what}: {error}") from error
     except MemoryError as error:
-        raise ValueError(f"{what}: it asks for more memory than there is.") from error
+        raise ValueError(
+            f"{what}: it needs more memory than is available. Pass a smaller file, or fewer columns."
+        ) from error

@@ -17,7 +17,7 @@ from narwhals.exceptions import NarwhalsError
 try:
     import pyarrow as pa
 except ImportError:
-    raise ImportError("Reading and writing files needs pyarrow: pip install 'linearly[files]'.") from None
+    raise ImportError("pyarrow is required to read and write files. Run: pip install 'linearly[files]'.") from None
 
 from linearly.dataset.design.missing_markers import MarkedTables
 from linearly.dataset.files.arrow import ArrowTable, ParquetTable, arrow_stream, stream_from_arrow
@@ -26,7 +26,7 @@ from linearly.dataset.files.hive_partitions import with_keys
 from linearly.dataset.files.locations import detect_format, locations_of
 from linearly.dataset.files.parquet_pages import ReaderPool
 from linearly.dataset.files.read_units import TableFile, Unit, check_columns_exist, plain_type, rows_in_chunk
-from linearly.dataset.rows.block import takes_columns
+from linearly.dataset.rows.column_matrix import takes_columns
 from linearly.dataset.rows.reduce import MergeTree, reduce_blocks
 from linearly.dataset.rows.tables import Chunk, Tables, check_columns_known
 
@@ -34,7 +34,7 @@ S = TypeVar("S")
 
 
 def file_tables(source: Any) -> FileTables:
-    """Return the tables of files; `linearly.scan` lists what may be given."""
+    """Return the tables of files; `linearly.scan` lists the accepted sources."""
     locations = locations_of(source)
     formats = [detect_format(location) for location in locations]
     files = list(zip(locations, formats, strict=True))
@@ -107,7 +107,7 @@ class FileTables(Tables):
         first = next(units, None)
         if first is None:
             more = f" and {len(self.files) - 1} more files" if len(self.files) > 1 else ""
-            raise ValueError(f"There are no rows in {self.files[0].name}{more}, only column names.")
+            raise ValueError(f"{self.files[0].name}{more} contains column names but no rows. Pass a file with rows.")
         return reduce_blocks((partial(_identity, unit) for unit in chain([first], units)), reduce_unit)
 
     def _units(self) -> Iterator[Unit]:
@@ -180,8 +180,8 @@ def _check_types_agree(files: Sequence[TableFile], wanted: pa.Schema) -> None:
             own = types.get(field.name, field.type)
             if own != field.type and _common_type(field.type, own) != field.type:
                 raise ValueError(
-                    f"Column {field.name!r} is {field.type} in {files[0].name} and {own} in {file.name}: make them "
-                    "alike, or leave the column out."
+                    f"Column {field.name!r} is {field.type} in {files[0].name} but {own} in {file.name}. Convert one "
+                    "of them, or leave the column out."
                 )
 
 
@@ -209,4 +209,6 @@ def _narwhals_types(schema: pa.Schema) -> dict[str, nw.dtypes.DType]:
     except (ValueError, NarwhalsError) as error:
         if len(schema) > 1:
             return {field.name: _narwhals_types(pa.schema([field]))[field.name] for field in schema}
-        raise ValueError(f"Column {schema.names[0]!r} is {schema.types[0]}, which cannot be read: {error}.") from None
+        raise ValueError(
+            f"Column {schema.names[0]!r} is {schema.types[0]}, which cannot be read: {error}. Convert the column."
+        ) from None

@@ -15,7 +15,7 @@ import numpy as np
 try:
     import pyarrow as pa
 except ImportError:
-    raise ImportError("Reading and writing files needs pyarrow: pip install 'linearly[files]'.") from None
+    raise ImportError("pyarrow is required to read and write files. Run: pip install 'linearly[files]'.") from None
 from pyarrow import csv, parquet
 
 from linearly.dataset.files.atomic_file import raise_with_path, replace_file
@@ -56,22 +56,26 @@ def write_tables(
     if escape_formulas:
         if not is_csv:
             raise ValueError(
-                f"{given}: only CSV has formulas to escape. Write to .csv or .csv.gz, or leave the option out."
+                f"{given} is not a CSV file, so formulas in it cannot be escaped. Write to .csv or .csv.gz, or "
+                "leave the option out."
             )
         chunks = map(without_formulas, chunks)
     if os.path.exists(given) and not os.path.isfile(given) and not os.path.isdir(given):
         if not is_csv:
             raise ValueError(
-                f"{given} is a pipe or a device, and Parquet is not written in one go: use .csv or .csv.gz."
+                f"{given} is a pipe or a device, to which Parquet cannot be written. Write to .csv or .csv.gz."
             )
         with raise_with_path(given):
             return _write(given, open_writer, chunks)
     target = os.path.realpath(given)
     directory = os.path.dirname(target)
     if not os.path.isdir(directory):
-        raise ValueError(f"{given}: there is no directory {os.path.dirname(given) or directory}.")
-    with replace_file(given, target) as beside:
-        return _write(beside, open_writer, chunks)
+        raise ValueError(
+            f"{given} cannot be written, because the directory {os.path.dirname(given) or directory} does not "
+            "exist. Create it first."
+        )
+    with replace_file(given, target) as temporary:
+        return _write(temporary, open_writer, chunks)
 
 
 def _writer_for(path: str) -> Callable[[str, Any], Any]:
@@ -81,8 +85,8 @@ def _writer_for(path: str) -> Callable[[str, Any], Any]:
         return parquet.ParquetWriter  # type: ignore[no-any-return]
     if name.endswith(_CSV):
         compression = "gzip" if name.endswith(".gz") else None
-        return lambda beside, schema: _CsvWriter(pa.output_stream(beside, compression=compression), schema)
-    raise ValueError(f"{path}: write to a file that ends in .parquet, .csv or .csv.gz.")
+        return lambda temporary, schema: _CsvWriter(pa.output_stream(temporary, compression=compression), schema)
+    raise ValueError(f"{path} has an unknown ending. Write to a file that ends in .parquet, .csv or .csv.gz.")
 
 
 class _CsvWriter:
@@ -103,7 +107,7 @@ class _CsvWriter:
 
 
 def without_formulas(chunk: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns whose texts no spreadsheet executes: an apostrophe precedes what looks like a formula.
+    """Return columns that no spreadsheet executes: an apostrophe precedes text that looks like a formula.
 
     Numbers stay, as columns and as texts. Control characters are escaped as `visible` does.
     """
@@ -163,7 +167,10 @@ def _write(path: str, open_writer: Callable[[str, Any], Any], chunks: Iterable[M
         for chunk in chunks:
             columns = {str(name): as_arrow(values) for name, values in chunk.items()}
             if list(columns) != list(types or columns):
-                raise ValueError(f"A chunk has the columns {list(columns)}, the first had {list(types)}.")
+                raise ValueError(
+                    f"A chunk has the columns {list(columns)}, but the first had {list(types)}. Write "
+                    "the same columns in every chunk."
+                )
             for name, column in columns.items():
                 if pa.types.is_null(types.get(name, pa.null())):
                     types[name] = column.type
@@ -172,7 +179,7 @@ def _write(path: str, open_writer: Callable[[str, Any], Any], chunks: Iterable[M
             if not any(map(pa.types.is_null, types.values())):
                 flush()
         if not types:
-            raise ValueError("There is nothing to write: not one chunk.")
+            raise ValueError("The sequence of chunks is empty. Pass at least one chunk.")
         flush()
     finally:
         if writer is not None:
@@ -187,7 +194,7 @@ def as_arrow(values: Any) -> Any:
         return values.cast(kind.value_type) if pa.types.is_dictionary(kind) else values
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ValueError(f"A column has one value a row, not the shape {array.shape}.")
+        raise ValueError(f"The column must have one value per row, not the shape {array.shape}. Pass one dimension.")
     return pa.array(array, from_pandas=True)
 
 
@@ -195,4 +202,7 @@ def _cast(column: Any, field: Any) -> Any:
     try:
         return column.cast(field.type)
     except pa.ArrowInvalid as error:
-        raise ValueError(f"Column {field.name!r} began as {field.type} and goes on as {column.type}: {error}") from None
+        raise ValueError(
+            f"Column {field.name!r} is {field.type} in the first chunk and {column.type} in a later one: "
+            f"{str(error).rstrip('.')}. Convert it to one type."
+        ) from None

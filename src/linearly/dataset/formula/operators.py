@@ -29,8 +29,8 @@ MAX_POWER = 16
 _MAX_PRODUCTS = 20_000  # of terms with terms, repeated ones included
 
 _POWER = (
-    f"(…)^k crosses terms up to k at a time, where k is a whole number from 1 to {MAX_POWER}. For the power of a "
-    "column write I(x^2)."
+    f"(…)^k crosses terms up to k at a time. k must be an integer from 1 to {MAX_POWER}. Write I(x^2) for a "
+    "power of a column."
 )
 
 
@@ -42,7 +42,7 @@ class Variables(Protocol):
         ...
 
     def rest(self) -> Terms:
-        """Return the terms that the dot stands for, and number those that are new."""
+        """Return the terms that the dot stands for, and number the new ones."""
         ...
 
     def label(self, key: Key) -> str:
@@ -64,7 +64,7 @@ def expand_terms(text: str, tokens: Sequence[Token], variables: Variables) -> Te
     parser = _TermParser(text, tokens, variables)
     total = parser.sum()
     if parser.at < len(tokens):
-        raise parser.unexpected("A sign such as + is missing")
+        raise parser.unexpected("An operator such as + is missing")
     return total
 
 
@@ -102,7 +102,9 @@ class _TermParser(TokenReader):
     def _remove(self, terms: Terms, present: Terms) -> None:
         for key in terms:
             if key not in present:
-                raise ValueError(f"The formula takes {self.variables.label(key)} away, but it is not there.")
+                raise ValueError(
+                    f"The formula removes {self.variables.label(key)}, which it does not contain. Do not remove it."
+                )
             del present[key]
 
     def _product(self) -> TermSum:
@@ -115,7 +117,7 @@ class _TermParser(TokenReader):
             elif sign == "/":
                 terms = {**left.terms, **self._cross(_merged(left.terms), right.terms)}
             elif left.operator in ("*", "/"):
-                raise ValueError("%in% after * or / is not clear: write the interaction with ':'.")
+                raise ValueError("%in% is ambiguous after * or /. Write the interaction with ':'.")
             else:
                 terms = self._cross(left.terms, _merged(right.terms))
             left = _checked(TermSum(terms, None, sign))
@@ -158,7 +160,7 @@ class _TermParser(TokenReader):
         if self.accept("("):
             total = self.sum()
             if not self.accept(")"):
-                raise self.unexpected("A sign such as + is missing")
+                raise self.unexpected("An operator such as + is missing")
             return total
         if self.accept("."):
             return _checked(TermSum(self.variables.rest()))
@@ -166,8 +168,8 @@ class _TermParser(TokenReader):
         if token is not None and token.kind == "number":
             if token.text not in ("0", "1"):
                 raise ValueError(
-                    f"The number {token.text[:20]} is no term: 1 and 0 stand for the intercept, I(2 * x) for a "
-                    "multiple."
+                    f"The number {token.text[:20]} is not a term, because only 1 and 0 stand for the intercept. Write "
+                    "I(2 * x) for a multiple."
                 )
             self.at += 1
             return TermSum({}, token.text == "1")
@@ -197,23 +199,23 @@ class _TermParser(TokenReader):
             raise _too_many_terms()
         pairs = {a | b: None for a in left for b in right}
         if pairs and max(map(len, pairs)) > MAX_FACTORS:
-            raise ValueError(f"A term has more than {MAX_FACTORS} factors: leave some out.")
+            raise ValueError(f"A term has more than {MAX_FACTORS} factors. Leave some out.")
         return pairs
 
     def unexpected(self, problem: str) -> ValueError:
-        """Return the error for the next token; `problem` describes it unless the token itself tells what is wrong."""
+        """Return the error for the next token; `problem` describes it unless the token determines the message."""
         token = self.next()
         if token is None:
-            return ValueError(f"The formula {self.text[:60]!r} ends where a column is expected.")
+            return ValueError(f"The formula {self.text[:60]!r} ends where a column is expected. Complete it.")
         place = around(self.text, token.at)
         if token.kind == "text" or token.text in (",", "="):
             return ValueError(
-                f"{token.text!r} cannot be part of a sum of terms: {place}. A column with an awkward name goes in "
-                "`backticks`."
+                f"{token.text!r} cannot be part of a sum of terms, at {place}. Write a column name with special "
+                "characters in `backticks`."
             )
         if token.text in ("(", ")"):
-            return ValueError(f"{token.text!r} is not expected there: {place}.")
-        return ValueError(f"{problem} before {token.text!r}: {place}.")
+            return ValueError(f"{token.text!r} is not expected, at {place}. Correct the formula.")
+        return ValueError(f"{problem} before {token.text!r}, at {place}. Correct the formula.")
 
 
 def _checked(total: TermSum) -> TermSum:
@@ -223,12 +225,14 @@ def _checked(total: TermSum) -> TermSum:
 
 
 def _too_many_terms() -> ValueError:
-    return ValueError(f"The formula stands for more than {MAX_TERMS} terms: leave some out.")
+    return ValueError(f"The formula expands to more than {MAX_TERMS} terms. Leave some out.")
 
 
 def _check_no_intercept(sign: str, *operands: TermSum) -> None:
     if any(operand.intercept is not None for operand in operands):
-        raise ValueError(f"0 and 1 stand for the intercept: they can be added or taken away, not used with {sign!r}.")
+        raise ValueError(
+            f"0 and 1 stand for the intercept, so they cannot be combined with {sign!r}. Add or subtract them."
+        )
 
 
 def _opposite(intercept: bool | None) -> bool | None:

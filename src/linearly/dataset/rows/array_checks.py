@@ -1,7 +1,7 @@
-"""Convert whatever users pass for an array to real numbers, or raise an error that names the place.
+"""Convert array-likes to arrays of real numbers, or raise an error that names the place.
 
 NumPy converts more than it should: a masked cell becomes the number behind the mask, a date the nanoseconds since 1970,
-a missing date −2⁶³, a whole number beyond 2⁵³ its neighbour, text that looks like a number that number. SciPy trusts
+a missing date −2⁶³, an integer beyond 2⁵³ its neighbour, text that looks like a number that number. SciPy trusts
 the indices of a sparse matrix, and reads or writes wherever they point. So this is looked at once, here.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from linearly.kernels.matrices import is_sparse
 
-LARGEST_EXACT_INTEGER = 2**53  # from here on float64 steps over whole numbers
+LARGEST_EXACT_INTEGER = 2**53  # beyond it, float64 skips integers
 _LARGE = 2.0**1000
 _LARGEST_WEIGHT = 1e100
 _SHAPES = {"X": "an array, a list of rows, a sparse matrix or a data frame"}
@@ -40,7 +40,7 @@ def as_numeric_array(X: Any, what: str = "X") -> Any:
     if array.ndim == 0:
         raise ValueError(_no_array(X, what))
     raise ValueError(
-        f"{what} holds {_KINDS.get(kind, 'values')} ({array.dtype}), not numeric. Encode them as numbers, or drop "
+        f"{what} contains {_KINDS.get(kind, 'values')} ({array.dtype}), not numeric. Encode them as numbers, or drop "
         "them, before fitting."
     )
 
@@ -63,8 +63,8 @@ def check_weight_range(weight: NDArray[np.float64], where: Callable[[int], str],
     if extreme.any():
         i = int(np.argmax(extreme))
         raise ValueError(
-            f"{name} is {float(weight[i])!r} in {where(i)}: weights must be 0, or between {1 / _LARGEST_WEIGHT:.0e} "
-            f"and {_LARGEST_WEIGHT:.0e}. Divide all of them by one constant."
+            f"{name} is {float(weight[i])!r} in {where(i)}, but weights must be 0 or between "
+            f"{1 / _LARGEST_WEIGHT:.0e} and {_LARGEST_WEIGHT:.0e}. Divide all weights by one constant."
         )
 
 
@@ -83,7 +83,7 @@ def as_array(X: Any, what: str) -> NDArray[Any]:
     except Exception as error:
         if isinstance(X, (list, tuple)):
             _refuse_ragged(X, what)
-        raise ValueError(f"{what} is {_a(X)} that cannot be read as an array: {error}") from error
+        raise ValueError(f"{what} is {_a(X)}, which cannot be read as an array: {error}") from error
 
 
 def as_integer_array(values: Sequence[Any]) -> NDArray[Any] | None:
@@ -103,7 +103,7 @@ def as_labels(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _no_array(X: Any, what: str) -> str:
-    wanted = _SHAPES.get(what, "an array or a list, one entry a row")
+    wanted = _SHAPES.get(what, "an array or a list with one entry per row")
     # Words that scikit-learn's own checks look for, where it is a matter of shape.
     number = "Expected 2D array, got scalar array instead: " if isinstance(X, (numbers.Number, np.ndarray)) else ""
     return f"{number}{what} must be {wanted}, not {_a(X)}."
@@ -119,14 +119,17 @@ def _refuse_ragged(X: Any, what: str) -> None:
     for i, length in enumerate(lengths):
         if length != lengths[0]:
             first, here = (f"{n} values" if n is not None else "a single value" for n in (lengths[0], length))
-            raise ValueError(f"The rows of {what} differ in length: row 0 has {first}, row {i} has {here}.")
+            raise ValueError(
+                f"The rows of {what} differ in length: row 0 has {first}, row {i} has {here}. Give all "
+                "rows the same length."
+            )
 
 
 def _unmasked(array: Any, what: str) -> NDArray[Any]:
     mask = np.ma.getmaskarray(array)
     if mask.any():
         at = np.argwhere(mask)[0]
-        raise ValueError(f"Input {what} is masked, so missing: {_cell(at)}. Drop the row or fill the gap first.")
+        raise ValueError(f"Input {what} is masked, so missing: {_cell(at)}. Drop the row or fill in the value first.")
     return np.asarray(array.data)
 
 
@@ -143,18 +146,19 @@ def _of_objects(array: NDArray[Any], what: str) -> NDArray[np.float64]:
             result[at] = _number(value)
         except TypeError:
             raise TypeError(
-                f"{_cell(at).capitalize()} of {what} holds {short_repr(value)} ({type(value).__name__}). The argument "
-                "must be free of strings, dates and other objects: encode each as a number, or drop its column."
+                f"{_cell(at).capitalize()} of {what} is {short_repr(value)} ({type(value).__name__}), which is "
+                "not a number. The argument must be free of strings, dates and other objects. Encode each as a "
+                "number, or drop its column."
             ) from None
         except (ValueError, OverflowError):
             raise ValueError(
-                f"{_cell(at).capitalize()} of {what} holds {short_repr(value)}, which float64 cannot hold. Rescale the "
-                "column, or drop the row."
+                f"{_cell(at).capitalize()} of {what} is {short_repr(value)}, which exceeds the float64 range. Rescale "
+                "the column, or drop the row."
             ) from None
         if isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST_EXACT_INTEGER:
             raise ValueError(
-                f"The integer in {_cell(at)} of {what} is beyond 2**53 and would lose digits as a float64. Subtract an "
-                "offset or convert the column yourself."
+                f"The integer in {_cell(at)} of {what} exceeds 2**53 and would lose digits in float64. Subtract an "
+                "offset, or convert the column to float64 if the lost digits do not matter."
             )
     return result
 
@@ -175,14 +179,14 @@ def short_repr(value: Any) -> str:
     try:
         text = repr(value)
     except ValueError:  # a whole number of more digits than Python prints
-        text = "a number of thousands of digits"
+        text = "a number with thousands of digits"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _sound(X: Any) -> Any:
     """Return a sparse matrix as CSR of real numbers; raise if an index points outside it."""
     if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got a sparse array of {X.ndim} dimensions: X must have rows and columns.")
+        raise ValueError(f"Expected 2D array, got a sparse array of {X.ndim} dimensions. Pass rows and columns.")
     kind = X.dtype.kind
     if kind == "c":
         raise ValueError(f"Complex data not supported: X is {X.dtype}. Use real numbers.")
@@ -212,13 +216,13 @@ def _refuse_damaged(X: Any) -> None:
     offsets, indices, data = X.indptr, X.indices, X.data
     whole = all(a.ndim == 1 and a.dtype.kind in "iu" for a in (offsets, indices))
     if not whole or len(offsets) != tall + 1 or len(indices) != len(data) or (X.format != "bsr" and data.ndim != 1):
-        raise ValueError(_DAMAGED.format("its arrays do not fit its shape"))
+        raise ValueError(_DAMAGED.format("its arrays do not match its shape"))
     if len(offsets) and (offsets[0] != 0 or offsets[-1] > len(data) or (offsets[1:] < offsets[:-1]).any()):
-        raise ValueError(_DAMAGED.format("the offsets of its rows (indptr) are out of order"))
+        raise ValueError(_DAMAGED.format("the row offsets (indptr) are not in order"))
     _refuse_outside(indices[: offsets[-1]], wide, across, offsets if X.format == "csr" else None)
 
 
-_DAMAGED = "X is a damaged sparse matrix: {}. Build it anew from (data, (row, column))."
+_DAMAGED = "X is a damaged sparse matrix: {}. Rebuild it from (data, (row, column))."
 
 
 def _refuse_outside(indices: NDArray[Any], size: int, name: str, offsets: NDArray[Any] | None = None) -> None:
@@ -226,4 +230,4 @@ def _refuse_outside(indices: NDArray[Any], size: int, name: str, offsets: NDArra
         return
     k = int(np.argmax((indices < 0) | (indices >= size)))
     row = "" if offsets is None else f"row {int(np.searchsorted(offsets, k, side='right')) - 1} has "
-    raise ValueError(_DAMAGED.format(f"{row}{name} {int(indices[k])}, but there are {size} {name}s, from 0 on"))
+    raise ValueError(_DAMAGED.format(f"{row}{name} {int(indices[k])}, but only {size} {name}s exist, numbered from 0"))

@@ -20,6 +20,8 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from linearly.dataset.rows.array_checks import as_numeric_array, beyond_float64, has_inexact_integers
+from linearly.dataset.rows.column_matrix import ColumnMatrix, takes_columns
+from linearly.dataset.rows.frame_columns import as_matrix, has_unique_names, numeric_arrays, strided_matrix
 from linearly.dataset.rows.level_spelling import holds_numbers, numbers_of
 from linearly.dataset.rows.object_columns import check_object_column, convert_object_column, is_object_column
 from linearly.dataset.rows.polynomial import Polynomial
@@ -35,6 +37,9 @@ ROW: RowLocator = "row {}".format
 _PIECES = 16  # minimum number of blocks of large data, so that threads finish together
 _PIECES_OF_FEW = 8
 _FEWEST = 8192  # rows below which blocks do not become smaller for that
+DENSE = 8  # sparse rows with at least 1 / DENSE of their entries are multiplied as dense ones
+_ADDITIONS = 8  # products of a sparse block for each number of its p × p summary
+_CELLS_OF_FEWEST = 2**19  # numbers below which they do not, if they are read many times
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +73,16 @@ class SelectedOrigin(RowOrigin):
         return replace(self, rows=self.rows[rows:])
 
 
-class ColumnMatrix:
-    """A float64 matrix stored as separate contiguous columns."""
-
-    def __init__(self, columns: Sequence[NDArray[np.float64]]) -> None:
-        self.columns = columns
-        self.shape = (len(columns[0]), len(columns))
-
-    def __getitem__(self, rows: Any) -> NDArray[np.float64]:
-        """Return some of the rows as an array."""
-        part: NDArray[np.float64] = np.array([column[rows] for column in self.columns])
-        return part.T
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
     """Consecutive rows: X (n × p numbers), targets, weights, and the index of the first row.
 
     X is a float64 or float32 array, a CSR matrix, double-double numbers or, for functions that declare
     `takes_columns`, a `ColumnMatrix`. `names`, `place` and `target` (the name of y) are for messages only. If rows
-    were left out, `kept` contains the positions of those that remain. `unknown` marks rows of weight 0 with unknown
-    levels, whose X is meaningless. `group` contains the cluster labels for a clustered covariance.
+    were left out, `kept` contains the positions of those that remain. `unknown` marks rows with weight 0 with unknown
+    levels, whose X is meaningless. `group` contains the cluster labels for a clustered covariance. `offset` is added
+    to the predictions, with a coefficient of 1; `subtracted` is one that was taken from y instead. In a `paired` block
+    each row of the data is two rows: its successes and its failures, with their numbers as weights.
     """
 
     X: Any
@@ -101,9 +95,17 @@ class Block:
     unknown: NDArray[np.bool_] | None = None
     target: str = "y"
     group: NDArray[Any] | None = None
+    offset: NDArray[np.float64] | None = None
+    subtracted: NDArray[np.float64] | None = None
+    paired: bool = False
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+    @property
+    def n_data_rows(self) -> int:
+        """The number of rows of the data that the block was made of."""
+        return len(self) // 2 if self.paired else len(self)
 
     def describe_row(self, i: int) -> str:
         """Return row i of the block in words."""
@@ -115,18 +117,11 @@ class Block:
 
     def take(self, rows: Any) -> Block:
         """Return some of the rows, by a slice or by their positions in the block."""
-        y = None if self.y is None else self.y[rows]
+        names = ("y", "unknown", "group", "offset", "subtracted")
+        others = {name: values[rows] for name in names if (values := getattr(self, name)) is not None}
         weight = None if self.weight is None else np.ascontiguousarray(self.weight[rows])
         kept = (np.arange(len(self)) if self.kept is None else self.kept)[rows]
-        unknown = None if self.unknown is None else self.unknown[rows]
-        group = None if self.group is None else self.group[rows]
-        return replace(self, X=self.X[rows], y=y, weight=weight, kept=kept, unknown=unknown, group=group)
-
-    def rows_of_fold(self, K: int, j: int) -> Any:
-        """Return the rows of fold j if row i of the whole data set belongs to fold i mod K."""
-        if self.kept is None:
-            return slice((j - self.start) % K, None, K)
-        return np.flatnonzero(self.global_index(slice(None)) % K == j)
+        return replace(self, X=self.X[rows], weight=weight, kept=kept, paired=False, **others)
 
 
 def in_words(i: int, start: int, place: RowOrigin | None, kept: NDArray[np.intp] | None) -> str:
@@ -140,6 +135,7 @@ class Rows(ABC):
 
     names: tuple[str, ...]
     one_shot: bool = False  # whether the rows can be read only once
+    ordered: bool = True  # whether the order of the rows is that of the data
     classes: NDArray[Any] | None = None  # the labels that the codes in y stand for; None if y contains no codes
 
     @abstractmethod
@@ -150,6 +146,10 @@ class Rows(ABC):
     def reduce(self, f: Callable[[Block], S]) -> S:
         """Return the sum of f over the blocks, merged in a fixed order."""
 
+    def column_blocks(self) -> Iterator[Block]:
+        """Yield the blocks in order, their X as a `ColumnMatrix` if that saves work."""
+        return iter(self)
+
     @property
     def n_partitions(self) -> int | None:
         """Return the number of partitions on a cluster; None for rows in this process."""
@@ -157,7 +157,7 @@ class Rows(ABC):
 
     def reduce_partitions(self, f: Callable[[Iterable[Block]], S]) -> S:
         """Return the sum of f over the partitions, each given as its blocks in order."""
-        raise TypeError(f"{type(self).__name__} has no partitions.")
+        raise TypeError(f"{type(self).__name__} has no partitions. Pass rows on a Dask or Spark cluster.")
 
 
 class InMemoryRows(Rows):
@@ -172,28 +172,43 @@ class InMemoryRows(Rows):
         names: Iterable[str] | None = None,
         numbers: range | None = None,
         fewest: int = _FEWEST,
+        cut_columns: Callable[[slice], Any] | None = None,
+        sparse_step: int = 0,
     ) -> None:
         self.n, p = shape
         self.y, self.weight = y if y is None or _lies_in_elements(y) else y.copy(), weight
         self._numbers = numbers  # of the rows in the whole data set, where these are some of them
         self.names = tuple(names) if names is not None else default_names(p)
-        self._cut = cut
+        self._cut, self._cut_columns = cut, cut_columns or cut  # the second for functions that take columns
         self._step = min(rows_in_block(p), max(-(-self.n // _PIECES), fewest))
+        self._sparse_step = max(self._step, sparse_step)  # for functions that keep sparse blocks sparse
 
     def __len__(self) -> int:
         return self.n
 
-    def block(self, start: int, stop: int) -> Block:
+    def block(self, start: int, stop: int, as_columns: bool = False) -> Block:
         """Return rows start … stop − 1."""
         rows = slice(start, stop)
         y = None if self.y is None else self.y[rows]
         weight = None if self.weight is None else self.weight[rows]
         place = None if self._numbers is None else SelectedOrigin("", rows=self._numbers[rows])
-        return Block(self._cut(rows), y, weight, start, self.names, place)
+        X = (self._cut_columns if as_columns else self._cut)(rows)
+        return Block(X, y, weight, start, self.names, place)
 
-    def with_targets(self, y: NDArray[Any] | None, weight: NDArray[np.float64] | None = None) -> InMemoryRows:
-        """Return the same features with other targets and weights."""
-        return InMemoryRows(self._cut, (self.n, len(self.names)), y, weight, self.names, self._numbers)
+    def for_many_passes(self, y: NDArray[Any], max_cells: int) -> InMemoryRows:
+        """Return the rows with other targets, prepared for an iterative fit.
+
+        Blocks are small enough for all threads. If X is not stored as float64 row by row and has at most `max_cells`
+        numbers, it is copied so: a pass then takes half the time.
+        """
+        cut, columns, p = self._cut, self._cut_columns, max(len(self.names), 1)
+        if 0 < self.n * p <= max_cells:
+            X = cut(slice(0, self.n))
+            if isinstance(X, np.ndarray) and not (X.dtype == np.float64 and X.flags.c_contiguous):
+                copy = np.ascontiguousarray(X, dtype=np.float64)
+                cut = columns = copy.__getitem__
+        fewest = min(_FEWEST, max(_CELLS_OF_FEWEST // p, 256))
+        return InMemoryRows(cut, (self.n, len(self.names)), y, self.weight, self.names, self._numbers, fewest, columns)
 
     def every_nth(self, step: int) -> InMemoryRows:
         """Return every step-th row, as a view if its numbers are contiguous, else as a copy."""
@@ -214,8 +229,10 @@ class InMemoryRows(Rows):
             yield self.block(start, min(start + self._step, self.n))
 
     def reduce(self, f: Callable[[Block], S]) -> S:
-        starts = range(0, self.n, self._step) or range(1)
-        return reduce_blocks((partial(self.block, s, min(s + self._step, self.n)) for s in starts), f)
+        step = self._sparse_step if getattr(f, "takes_sparse", False) else self._step
+        starts = range(0, self.n, step) or range(1)
+        block = partial(self.block, as_columns=takes_columns(f))
+        return reduce_blocks((partial(block, s, min(s + step, self.n)) for s in starts), f)
 
 
 class SingleBlockRows(Rows):
@@ -231,9 +248,9 @@ class SingleBlockRows(Rows):
         return f(self.block)
 
 
-def takes_columns(f: Callable[..., Any]) -> bool:
-    """Return whether a function of blocks also accepts a `ColumnMatrix`, which saves tables a copy."""
-    return bool(getattr(f, "takes_columns", False))
+def row_weights(block: Block) -> NDArray[np.float64]:
+    """Return the weights of a block's rows, 1 if it has none."""
+    return np.ones(len(block)) if block.weight is None else block.weight
 
 
 @lru_cache(maxsize=16)
@@ -247,6 +264,16 @@ def rows_in_block(p: int) -> int:
     p = max(p, 1)
     rows = min(max(2**21 // p, 16 * p), 2**23 // p)
     return max(256, rows // 256 * 256)
+
+
+def rows_in_sparse_block(X: Any) -> int:
+    """Return the rows of a CSR matrix whose products take several times as long as to add two p × p matrices."""
+    n, p = X.shape
+    entries = X.nnz / max(n, 1)
+    if entries * DENSE >= p:
+        return 0  # multiplied as dense rows
+    blocks = max(int(n * (entries**2 / 2 + entries) / (_ADDITIONS * max(p, 1) ** 2)), 1)
+    return int(-(-n // blocks))
 
 
 def as_rows(
@@ -264,13 +291,11 @@ def as_rows(
     if isinstance(X, Polynomial):
         return InMemoryRows(X.cut, X.shape, y, weight, X.names if names is None else names)
     if is_frame(X):
-        frame = as_frame(X)
-        return InMemoryRows(
-            _cut_frame(frame), frame.shape, y, weight, names if names is not None else map(str, frame.columns)
-        )
+        return _frame_rows(X, y, weight, names)
     array = as_numeric_array(X)
     if is_sparse(array):
-        return InMemoryRows(_cut_sparse(array), array.shape, y, weight, names)
+        step = rows_in_sparse_block(array)
+        return InMemoryRows(_cut_sparse(array), array.shape, y, weight, names, sparse_step=step)
     if array.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, columns), not {array.ndim}. Reshape your data.")
     return InMemoryRows(_cut_array(array), array.shape, y, weight, names)
@@ -285,28 +310,39 @@ def is_frame(X: Any) -> bool:
     """Return whether X is a data frame that narwhals supports (pandas, polars, Arrow, …)."""
     if isinstance(X, np.ndarray):
         return False
-    return bool(nw.dependencies.is_into_dataframe(X))
+    return nw.dependencies.is_pandas_dataframe(X) or bool(nw.dependencies.is_into_dataframe(X))
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any]:
     """Return a narwhals data frame; raise a ValueError if several columns have one name."""
     try:
         frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
-        _ = frame.schema
+        if not has_unique_names(X):
+            _ = frame.schema
     except DuplicateError as error:
         names = ", ".join(re.findall(r"'.*' \d+ times", str(error)))
-        raise ValueError(f"Several columns have one name: {names}. Rename all but one of them.") from None
+        raise ValueError(f"Several columns have the name {names}. Rename all but one of them.") from None
     return frame
 
 
-def names_of(X: Any) -> list[str] | None:
+def frame_names(X: Any) -> list[Any]:
+    """Return the column names of a data frame; raise a ValueError if several columns have one name."""
+    if nw.dependencies.is_pandas_dataframe(X) and X.columns.is_unique:
+        return list(X.columns.tolist())  # `as_frame` takes as long as a small fit
+    return as_frame(X).columns
+
+
+def names_of(X: Any) -> list[Any] | None:
     """Return the column names of a data frame, None for other X; `.columns` of an Arrow table are its values."""
-    return as_frame(X).columns if is_frame(X) else None
+    return frame_names(X) if is_frame(X) else None
 
 
 def check_finite(block: Block) -> None:
     """Raise a ValueError that names the first NaN or infinity of a block by row and column, if there is one."""
     X, first = block.X, 0
+    if isinstance(X, ColumnMatrix):
+        finite = all(np.isfinite(column).all() for column in X.numbers)
+        X = np.zeros((0, 0)) if finite else X[:]
     if is_sparse(X):
         first, X = _row_with(X, ~np.isfinite(X.data))
     _refuse(X.high if isinstance(X, DoubleDouble) else X, "X", block, block.names, first)
@@ -325,7 +361,8 @@ def _refuse(cells: NDArray[Any], what: str, block: Block, names: tuple[str, ...]
     value = "NaN" if np.isnan(cells[i, j]) else "infinity"
     column = f", column {names[j]!r}" if names else (f", column {j}" if cells.shape[1] > 1 else "")
     raise ValueError(
-        f"Input {what} contains {value}: {block.describe_row(first + i)}{column}. Drop the row or fill the gap first."
+        f"Input {what} contains {value}: {block.describe_row(first + i)}{column}. Drop the row or fill in the value "
+        "first."
     )
 
 
@@ -374,7 +411,7 @@ def _rows_of(rows: slice) -> RowLocator:
 
 
 def check_integer_range(part: NDArray[Any], where: RowLocator = ROW, name: str | None = None) -> None:
-    """Raise a ValueError that names the first integer of an n × p array that float64 cannot hold, if there is one."""
+    """Raise a ValueError for the first integer of an n × p array that float64 cannot represent."""
     if not has_inexact_integers(part):
         return
     i, j = map(int, np.argwhere(beyond_float64(part))[0])
@@ -382,30 +419,64 @@ def check_integer_range(part: NDArray[Any], where: RowLocator = ROW, name: str |
 
 
 def integer_refused(where: str, column: str | int) -> ValueError:
-    """Return the error for an integer that float64 cannot hold."""
+    """Return the error for an integer that float64 cannot represent."""
     return ValueError(
-        f"The integer in {where}, column {column!r} is beyond 2**53 and would lose digits as a float64. "
-        "Subtract an offset, convert the column, or leave it out."
+        f"The integer in {where}, column {column!r} exceeds 2**53 and would lose digits in float64. Subtract an "
+        "offset, convert the column, or leave it out."
     )
 
 
-def _cut_frame(frame: nw.DataFrame[Any]) -> Callable[[slice], NDArray[Any]]:
-    for name, dtype in frame.schema.items():
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise ValueError(
-                f"Column {name!r} is {dtype}, not numeric. Encode it as numbers, or drop it, before fitting."
-            )
+def _frame_rows(
+    X: Any, y: NDArray[Any] | None, weight: NDArray[np.float64] | None, names: Iterable[str] | None
+) -> InMemoryRows:
+    """Return rows of a data frame: of an array that shares its memory if there is one, else of its columns."""
+    names = list(map(str, frame_names(X))) if names is None else names
+    matrix = as_matrix(X)
+    if matrix is None:
+        frame = as_frame(X)
+        columns = numeric_arrays(X) or [None] * frame.shape[1]
+        matrix = strided_matrix(columns) if columns else None
+    if matrix is not None:
+        return InMemoryRows(_cut_array(matrix), matrix.shape, y, weight, names)
+    cut = _FrameCutter(frame, columns)
+    return InMemoryRows(cut.matrix, frame.shape, y, weight, names, cut_columns=cut.columns)
 
-    def cut(rows: slice) -> NDArray[Any]:
-        part = frame[rows.start : rows.stop]
-        if rows.step is not None:  # slices of Arrow tables have no step
-            part = part.gather_every(rows.step)
-        block = np.empty((len(part), part.shape[1]), order="F")
-        for j in range(part.shape[1]):
-            block[:, j] = float_column(part[:, j], _rows_of(rows))
+
+class _FrameCutter:
+    """Cut blocks of float64 from a frame; `arrays` has the columns that are arrays of numbers."""
+
+    def __init__(self, frame: nw.DataFrame[Any], arrays: Sequence[NDArray[Any] | None]) -> None:
+        self.frame, self.arrays = frame, arrays
+        self.others = [name for name, array in zip(frame.columns, arrays, strict=True) if array is None]
+        for name in self.others:
+            dtype = frame.schema[name]
+            if not (dtype.is_numeric() or dtype == nw.Boolean):
+                raise ValueError(
+                    f"Column {name!r} is {dtype}, not numeric. Encode it as numbers, or drop it, before fitting."
+                )
+
+    def columns(self, rows: slice) -> ColumnMatrix:
+        """Return some rows as contiguous columns; those of float64 share the memory of the frame."""
+        return ColumnMatrix([np.ascontiguousarray(column, dtype=np.float64) for column in self._parts(rows)])
+
+    def matrix(self, rows: slice) -> NDArray[np.float64]:
+        """Return some rows as one matrix."""
+        block = np.empty((len(range(*rows.indices(len(self.frame)))), len(self.arrays)), order="F")
+        for j, column in enumerate(self._parts(rows)):
+            block[:, j] = column
         return block
 
-    return cut
+    def _parts(self, rows: slice) -> Iterator[NDArray[Any]]:
+        part = self.frame[rows.start : rows.stop] if self.others else self.frame
+        if self.others and rows.step is not None:  # slices of Arrow tables have no step
+            part = part.gather_every(rows.step)
+        for j, array in enumerate(self.arrays):
+            if array is None:
+                yield float_column(part[:, j], _rows_of(rows))
+                continue
+            if has_inexact_integers(array[rows]):
+                check_integer_range(array[rows][:, None], _rows_of(rows), self.frame.columns[j])
+            yield array[rows]
 
 
 def _first_word(column: nw.Series[Any]) -> tuple[int, str] | None:
@@ -440,7 +511,8 @@ def float_column(column: nw.Series[Any], where: RowLocator) -> NDArray[np.float6
                 f"{text!r} in {where(i)}, column {column.name!r}, is not a number. Correct it, or leave it empty if "
                 "it is missing."
             )
-        raise ValueError(f"Column {column.name!r} is {column.dtype}, not numeric. Give it as numbers.")
+        kind = "text" if column.dtype == nw.String else column.dtype
+        raise ValueError(f"Column {column.name!r} is {kind}, not numeric. Convert it to numbers.")
     if column.dtype in (nw.Int64, nw.UInt64):
         whole = column.drop_nulls().to_numpy()  # integers with missing values would arrive as rounded floats
         if has_inexact_integers(whole):

@@ -1,4 +1,4 @@
-"""One spelling for each level, whatever container holds it.
+"""Spell each level of a category as the same text, whatever container it comes from.
 
 Categories need not be text. pandas would write True and 1.0 where Arrow writes true and 1, and a model fitted on the
 one would not find its levels in the other. Here True is "True", 1 and 1.0 are "1", and 2.5 is "2.5". Texts are kept
@@ -44,7 +44,7 @@ def level_positions(values: Iterable[Any], levels: Sequence[Any]) -> dict[Any, i
     exact = {level: k for k, level in enumerate(levels)}
     alike: dict[str, int | None] = {}
     for k, level in enumerate(levels):
-        alike[_key(level)] = None if _key(level) in alike else k  # a key that two levels share tells neither
+        alike[_key(level)] = None if _key(level) in alike else k  # of two levels with one key, neither is meant
     return {
         value: None if is_missing(value) else exact[value] if value in exact else alike.get(_key(value))
         for value in values
@@ -109,7 +109,7 @@ def declared_order(column: nw.Series[Any]) -> tuple[str, ...]:
 
 
 def numbers_of(column: nw.Series[Any]) -> nw.Series[Any]:
-    """Return a categorical column of numbers or booleans as those."""
+    """Return a categorical column of numbers or booleans as numbers or booleans."""
     native = column.to_native()
     if nw.dependencies.is_pyarrow_chunked_array(native):
         return nw.from_native(native.cast(native.type.value_type), series_only=True)

@@ -33,12 +33,12 @@ def convert_object_columns(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
 
 
 def is_object_column(column: nw.Series[Any]) -> bool:
-    """Return whether a pandas column holds Python objects; before pandas 3 text columns did too."""
+    """Return whether a pandas column contains Python objects; before pandas 3 text columns did too."""
     return column.implementation.is_pandas() and bool(column.to_native().dtype == "object")
 
 
 def convert_object_column(column: nw.Series[Any]) -> nw.Series[Any]:
-    """Return an object column as numbers or booleans if it holds nothing else, otherwise unchanged."""
+    """Return an object column as numbers or booleans if it contains nothing else, otherwise unchanged."""
     from pandas.api.types import infer_dtype
 
     native = column.to_native()
@@ -70,7 +70,7 @@ def _floats(objects: NDArray[Any]) -> NDArray[np.float64] | None:
 def _kind_of(kind: type) -> str:
     """Return what values of a type are, in words."""
     if issubclass(kind, (bool, np.bool_)):
-        return "a truth value"
+        return "a boolean"
     if issubclass(kind, (numbers.Real, Decimal)):
         return "a number"
     if issubclass(kind, str):
@@ -81,16 +81,16 @@ def _kind_of(kind: type) -> str:
 
 
 def _unfit(value: Any) -> str:
-    """Return why float64 cannot hold a number; "" if it can."""
+    """Return why float64 cannot represent a number; "" if it can."""
     if is_missing(value):
         return ""
     if isinstance(value, numbers.Integral):
-        return "is beyond 2**53 and would lose digits as a float64" if abs(int(value)) > LARGEST_EXACT_INTEGER else ""
+        return "exceeds 2**53 and would lose digits in float64" if abs(int(value)) > LARGEST_EXACT_INTEGER else ""
     try:
         number = float(value)
     except (ValueError, OverflowError):
-        return "does not fit into float64"
-    return "does not fit into float64" if np.isinf(number) and value != number else ""
+        return "exceeds the float64 range"
+    return "exceeds the float64 range" if np.isinf(number) and value != number else ""
 
 
 def check_object_column(column: nw.Series[Any], where: Callable[[int], str]) -> None:
@@ -109,22 +109,22 @@ def check_object_column(column: nw.Series[Any], where: Callable[[int], str]) -> 
             raise date_error(column.name)
         if kind == "an object":
             raise ValueError(
-                f"{name} holds neither numbers nor text: {short_repr(value)} in {where(i)}. Leave it out, or turn it "
-                "into numbers or text."
+                f"{name} contains neither numbers nor text: {short_repr(value)} in {where(i)}. Leave it out, or "
+                "convert it to numbers or text."
             )
         if kind == "a number" and _unfit(value):
             raise ValueError(
-                f"{name} holds {short_repr(value)} in {where(i)}, which {_unfit(value)}. Leave the column out."
+                f"{name} contains {short_repr(value)} in {where(i)}, which {_unfit(value)}. Leave the column out."
             )
         first = first or (i, kind, value)
         if kind != first[1]:
             raise ValueError(
-                f"{name} holds {first[1]}, {short_repr(first[2])}, in {where(first[0])} and {kind}, "
-                f"{short_repr(value)}, in {where(i)}. Make all of them numbers, or all of them text."
+                f"{name} contains {first[1]}, {short_repr(first[2])}, in {where(first[0])} and {kind}, "
+                f"{short_repr(value)}, in {where(i)}. Convert all to numbers or all to text."
             )
     if first is not None and first[1] != "text":
         raise ValueError(
-            f"{name} holds {short_repr(first[2])} in {where(first[0])}, but its type, object, stands for text. "
+            f"{name} contains {short_repr(first[2])} in {where(first[0])}, but its type, object, is treated as text. "
             f"Convert it: frame[{column.name!r}].astype(float)."
         )
 
@@ -132,6 +132,6 @@ def check_object_column(column: nw.Series[Any], where: Callable[[int], str]) -> 
 def date_error(name: str) -> ValueError:
     """Return the error for a column of dates or times."""
     return ValueError(
-        f"Column {name!r} is a date or time. Turn it into numbers first (days since a date, month, hour), or leave it "
-        "out."
+        f"Column {name!r} is a date or time. Convert it to numbers first (days since a date, month, hour), or leave "
+        "it out."
     )

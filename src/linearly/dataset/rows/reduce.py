@@ -13,14 +13,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, Generic, Self, TypeVar
+
+from linearly.kernels.blas_threads import single_threaded_blas
 
 _LAST = sys.maxsize
-# OpenBLAS takes a second thread for a matrix and a vector from 9,216 numbers on, for a dot product from 10,000, for the
-# m · k · n of two matrices from 262,144; newer versions later.
-_FEW = 8192
-_AS_IT_IS = contextlib.nullcontext()
 
 B = TypeVar("B")
 S = TypeVar("S")
@@ -32,11 +30,11 @@ _pool_lock = threading.Lock()
 
 def n_threads() -> int:
     """Return how many threads a reduction may use: LINEARLY_NUM_THREADS, or the cores of this process."""
-    asked = os.environ.get("LINEARLY_NUM_THREADS", "")
-    if asked:
-        if not asked.isdigit() or int(asked) < 1:
-            raise ValueError(f"LINEARLY_NUM_THREADS must be a whole number from 1 on, not {asked!r}.")
-        return int(asked)
+    given = os.environ.get("LINEARLY_NUM_THREADS", "")
+    if given:
+        if not given.isdigit() or int(given) < 1:
+            raise ValueError(f"LINEARLY_NUM_THREADS must be an integer of at least 1, not {given!r}.")
+        return int(given)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -45,7 +43,15 @@ def n_threads() -> int:
 def reduce_blocks(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
     """Return the sum of f over the blocks. Each block is a function that loads it on the thread that needs it."""
     source: Iterator[tuple[int, Callable[[], B]]] = enumerate(blocks)
+    first = next(source, None)
+    if first is None:
+        raise ValueError("The data contain no rows to reduce. Pass at least one row.")
+    second = next(source, None)
+    if second is None:
+        with single_threaded_blas():
+            return _checked(f(first[1]()))
     tree: MergeTree[S] = MergeTree()
+    source = itertools.chain([first, second], source)
     turn = threading.Condition()
     busy = 0  # blocks in progress
     failures: dict[int, BaseException] = {}
@@ -62,9 +68,9 @@ def reduce_blocks(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
                 if item is None:
                     return
                 busy += 1
-            index, bring = item
+            index, load = item
             try:
-                tree.add(index, f(bring()))
+                tree.add(index, f(load()))
             except BaseException as failure:
                 failures[index] = failure
                 return
@@ -73,15 +79,6 @@ def reduce_blocks(blocks: Iterable[Callable[[], B]], f: Callable[[B], S]) -> S:
                     busy -= 1
                     turn.notify_all()
 
-    first = next(source, None)
-    if first is None:
-        raise ValueError("There are no rows to reduce.")
-    second = next(source, None)
-    if second is None:
-        with single_threaded_blas():
-            tree.add(0, f(first[1]()))
-        return tree.total()
-    source = itertools.chain([first, second], source)
     with single_threaded_blas():
         try:
             others = _helpers(work, n_threads() - 1)
@@ -108,6 +105,16 @@ def _helpers(work: Callable[[], None], more: int) -> list[Future[None]]:
     return others
 
 
+def _checked(value: S) -> S:
+    """Return a summary; raise for a type whose + does not add."""
+    if isinstance(value, (tuple, list, str, bytes)):
+        raise TypeError(
+            f"The function returns {type(value).__name__}, whose + concatenates, but summaries must add up. Return "
+            "numbers, arrays or a class with a suitable +."
+        )
+    return value
+
+
 class MergeTree(Generic[S]):
     """Add summaries in a fixed binary tree over indices 0, 1, 2, …, whatever the order in which they arrive.
 
@@ -120,12 +127,7 @@ class MergeTree(Generic[S]):
 
     def add(self, index: int, value: S) -> None:
         """Add the value of block `index`; it merges with its neighbour if that is there already."""
-        if isinstance(value, (tuple, list, str, bytes)):
-            raise TypeError(
-                f"Reducing adds summaries with +, and + of {type(value).__name__} joins instead of adding. "
-                "Return numbers, arrays or a class of your own."
-            )
-        level = 0
+        value, level = _checked(value), 0
         while True:
             with self._lock:
                 neighbour = self._waiting.pop((level, index ^ 1), None)
@@ -157,52 +159,22 @@ def _pool_of(size: int) -> ThreadPoolExecutor:
         return _pool
 
 
-class single_threaded_blas(contextlib.ContextDecorator):
-    """Limit BLAS to one thread in this process.
-
-    Two thread pools at once are 100 times slower on small blocks, and two BLAS threads are slower on p × p matrices of
-    ordinary size. The last bits of a large product depend on the number of threads, so all computation runs inside this
-    context or `single_threaded_blas_unless_small`.
-    """
-
-    _lock = threading.Lock()
-    _depth = 0
-    _controller: Any = None
-    _limits: Any = None
-
-    def __enter__(self) -> None:
-        with single_threaded_blas._lock:
-            if single_threaded_blas._controller is None:
-                import scipy.linalg  # noqa: F401  (loads its own BLAS, which must be limited too)
-                import threadpoolctl
-
-                # Finding the libraries takes 10 ms, so it is done once.
-                single_threaded_blas._controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
-            if single_threaded_blas._depth == 0:
-                single_threaded_blas._limits = single_threaded_blas._controller.limit(limits=1)
-            single_threaded_blas._depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        with single_threaded_blas._lock:
-            single_threaded_blas._depth -= 1
-            if single_threaded_blas._depth == 0:
-                single_threaded_blas._limits.restore_original_limits()
-
-
-def single_threaded_blas_unless_small(numbers: int) -> contextlib.AbstractContextManager[None]:
-    """Return `single_threaded_blas()` (6 µs), unless the product is so small that BLAS uses one thread."""
-    return single_threaded_blas() if numbers > _FEW else _AS_IT_IS
-
-
 def _start_anew() -> None:
     # A forked child has none of its parent's threads, so a lock that one of them held would stay locked.
     global _pool, _pool_lock
     _pool, _pool_lock = None, threading.Lock()
-    single_threaded_blas._lock, single_threaded_blas._depth = threading.Lock(), 0
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew)
+
+
+class FieldwiseSum:
+    """A dataclass whose `+` adds field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return type(self)(*(getattr(self, name) + getattr(other, name) for name in names))
 
 
 @dataclass(frozen=True)

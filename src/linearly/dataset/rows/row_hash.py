@@ -1,4 +1,4 @@
-"""Hash rows by their values alone, not by their position or container.
+"""Hash rows by their values alone, not by their position or container; and hash integers such as row numbers.
 
 The bits of the float64 values are multiplied by one odd number per column, added up modulo 2⁶⁴, and mixed (multilinear
 hashing; Carter & Wegman 1979). 0 contributes nothing, so a sparse row has the hash of the same row as an array. Adding
@@ -26,6 +26,12 @@ def hash_rows(X: Any, y: NDArray[Any] | None = None) -> Hashes:
         Y = y if y.ndim == 2 else y[:, None]
         total += _sums(Y, -Y.shape[1])  # keys of their own, whatever the number of columns of X
     return _mixed(total)
+
+
+def hash_numbers(numbers: NDArray[np.int64], seed: int = 0) -> Hashes:
+    """Return the hashes of integers, such as the numbers of rows, for a seed."""
+    start = _mixed(np.array([seed], dtype=np.uint64))
+    return _mixed(numbers.astype(np.uint64) + start)
 
 
 def _sums(X: Any, first: int) -> Hashes:

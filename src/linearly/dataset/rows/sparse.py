@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.dataset.rows.array_checks import beyond_float64, has_inexact_integers
-from linearly.dataset.rows.block import Block, Rows
+from linearly.dataset.rows.block import Block, Rows, integer_refused
 from linearly.dataset.rows.reduce import reduce_blocks
 
 S = TypeVar("S")
@@ -66,6 +66,13 @@ def part(X: Any, start: int, stop: int) -> Any:
     return some
 
 
+def transposed(X: Any) -> Any:
+    """Return the transpose of a CSR matrix, sharing its memory; SciPy would copy parts of a larger matrix."""
+    turned = type(X)(X.shape, dtype=X.dtype).T
+    turned.data, turned.indices, turned.indptr = X.data, X.indices, X.indptr
+    return turned
+
+
 def in_floats(X: Any, start: int = 0) -> Any:
     """Return a CSR matrix in float64 or float32; raise for integers that float64 would round."""
     if X.dtype in (np.float64, np.float32):
@@ -73,10 +80,7 @@ def in_floats(X: Any, start: int = 0) -> Any:
     if has_inexact_integers(X.data):
         at = int(np.argmax(beyond_float64(X.data)))
         row = start + int(np.searchsorted(X.indptr, at, side="right")) - 1
-        raise ValueError(
-            f"The integer in row {row}, column {X.indices[at]} is beyond 2**53 and would lose digits as a float64. "
-            "Subtract an offset or convert the column yourself."
-        )
+        raise integer_refused(f"row {row}", int(X.indices[at]))
     return X.astype(np.float64)
 
 

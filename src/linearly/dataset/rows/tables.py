@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher, get_close_matches
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from linearly.dataset.rows.block import RowOrigin, as_frame, in_words
 from linearly.dataset.rows.object_columns import convert_object_columns
 from linearly.dataset.rows.reduce import reduce_blocks
+from linearly.formatting import list_first
 
 S = TypeVar("S")
 
@@ -32,7 +32,7 @@ class Chunk:
     """Consecutive rows of a table: a data frame, the index of its first row, and the origin of that row.
 
     Where rows were left out, `kept` says which of the consecutive ones these are. Rows of weight 0 are `absent`: they
-    keep their place, and may have levels that the design does not know.
+    keep their place, and may have levels that the design does not contain.
     """
 
     frame: nw.DataFrame[Any]
@@ -69,6 +69,7 @@ class Tables(Protocol):
 
     schema: dict[str, nw.dtypes.DType]
     one_shot: bool = False  # whether the rows can be read only once
+    ordered: bool = True  # whether the order of the rows is that of the data
 
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks in order; each call is a new pass."""
@@ -97,7 +98,7 @@ class Tables(Protocol):
 
     def reduce_partitions(self, f: Callable[[Iterable[Chunk]], S]) -> S:
         """Return the sum of f over the partitions, each given as its chunks in order."""
-        raise TypeError(f"{type(self).__name__} has no partitions.")
+        raise TypeError(f"{type(self).__name__} has no partitions. Pass rows on a Dask or Spark cluster.")
 
 
 class FrameTables(Tables):
@@ -132,33 +133,33 @@ def _named(frame: Any) -> Any:
 
 def _spelt_alike(name: str, known: str) -> bool:
     """Return whether a user may have meant the other name: 'yy' for 'y', but not 'target' for 'age'."""
+    from difflib import SequenceMatcher
+
     return name[:1].lower() == known[:1].lower() or SequenceMatcher(None, name, known).ratio() >= 0.7
 
 
 def check_columns_known(wanted: Sequence[str], schema: dict[str, Any], what: str = "column") -> None:
     """Raise a ValueError for a column that does not exist, with similar names."""
     if isinstance(wanted, str):
-        raise TypeError(f"Columns are given as a list of names, not as one text: write [{wanted!r}].")
+        raise TypeError(f"Columns must be a list of names, not one string. Write [{wanted!r}].")
     for name in wanted:
         if not isinstance(name, str):
-            raise TypeError(f"A {what} is given by its name, a text, not by {name!r}.")
+            raise TypeError(f"The {what} must be given by its name (a string), not {name!r}.")
         if name not in schema:
-            near = [known for known in get_close_matches(name, schema, n=3) if _spelt_alike(name, known)]
-            alike = [known for known in schema if known.lower() == name.lower()]
-            hint = f"Did you mean {' or '.join(map(repr, alike or near))}?" if alike or near else _listed(schema)
-            raise ValueError(f"There is no {what} {name!r}. {hint}")
+            from difflib import get_close_matches
+
+            near = [known for known in schema if known.lower() == name.lower()]
+            near = near or [known for known in get_close_matches(name, schema, n=3) if _spelt_alike(name, known)]
+            listed = list_first([f'"{known}"' if "," in known else known for known in schema], 12)
+            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"The columns are {listed}."
+            raise ValueError(f"The {what} {name!r} does not exist. {hint}")
 
 
 def check_unique_names(names: Sequence[str], file: str) -> None:
     """Raise if two columns of a file have the same name."""
     name, count = Counter(names).most_common(1)[0] if names else ("", 0)
     if count > 1:
-        raise ValueError(f"{file} has two columns called {name!r}: rename one of them.")
-
-
-def _listed(schema: dict[str, Any]) -> str:
-    names = list(schema)
-    return f"The columns are {', '.join(names[:12])}{' …' if len(names) > 12 else ''}."
+        raise ValueError(f"{file} has two columns with the name {name!r}. Rename one of them.")
 
 
 def missing_in(column: nw.Series[Any], *, search: bool) -> NDArray[np.bool_] | None:

@@ -16,11 +16,14 @@ void logistic(const View& X, const double* y, const double* weight, ColumnScalin
               double* H, double* gradient, LogisticSums& sums);
 void probabilities(const View& X, const double* beta, double* out);
 void softmax(const View& X, const std::int32_t* codes, const double* weight, ColumnScaling scaling, const double* B,
-             std::int64_t c, double* gradient, LogisticSums& sums);
+             std::int64_t c, double* H, double* gradient, LogisticSums& sums);
 void softmax_probabilities(const View& X, const double* B, std::int64_t K, double* out);
 void mahalanobis(const View& X, ColumnScaling scaling, const double* roots, const double* moved, std::int64_t K,
                  std::int64_t width, double* out);
 void qr_update(const View& X, const View& Y, const double* weight, ColumnScaling scaling, double* R);
+std::int64_t coordinate_descent(const double* columns, std::int64_t n, const std::int64_t* places, std::int64_t m,
+                                const double* squares, const double* lam, const double* mu, double tolerance,
+                                std::int64_t most, double* w, double* residual);
 
 static const KernelTable table = {LINEARLY_TEXT(ISA),
                                   gram,
@@ -31,7 +34,8 @@ static const KernelTable table = {LINEARLY_TEXT(ISA),
                                   softmax_probabilities,
                                   mahalanobis,
                                   qr_update,
-                                  extended::ISA::residual_extended};
+                                  extended::ISA::residual_extended,
+                                  coordinate_descent};
 
 }  // namespace ISA
 

@@ -51,10 +51,11 @@ struct KernelTable {
     // out (rows × 2) = the probabilities of both classes; NaN where a logit is not finite.
     void (*probabilities)(const View& X, const double* beta, double* out);
 
-    // Loss and gradient for c logits against a reference class: codes[i] is the logit of the row's class,
-    // −1 for the reference. B and gradient are (1 + p) × c, the intercepts first.
+    // Loss, gradient and Hessian for c logits against a reference class: codes[i] is the logit of the row's class,
+    // −1 for the reference. B and gradient are (1 + p) × c, the intercepts first. H is (c(1 + p))², logit by logit, and
+    // left out if null.
     void (*softmax)(const View& X, const std::int32_t* codes, const double* weight, ColumnScaling scaling,
-                    const double* B, std::int64_t c, double* gradient, LogisticSums& sums);
+                    const double* B, std::int64_t c, double* H, double* gradient, LogisticSums& sums);
 
     // out (rows × K) = the softmax of K scores [1 | X]B, B being (1 + p) × K; NaN where
     // one is not finite.
@@ -73,6 +74,12 @@ struct KernelTable {
     void (*residual_extended)(const View& X, const View& X_low, const View& Y, const double* weight,
                               ColumnScaling scaling, const double* B_high, const double* B_low, double* high,
                               double* low);
+
+    // Sweeps of coordinate descent over m features, until none changes by more than the tolerance. Feature j is
+    // column places[j] of n numbers, with the sum of squares squares[j] > 0. Changes w and the residual.
+    std::int64_t (*coordinate_descent)(const double* columns, std::int64_t n, const std::int64_t* places,
+                                       std::int64_t m, const double* squares, const double* lam, const double* mu,
+                                       double tolerance, std::int64_t most, double* w, double* residual);
 };
 
 const KernelTable* kernel_table_baseline();

@@ -340,6 +340,10 @@ PassResult wrong(Rows& rows, const Weights& weights, const PassArgs& walk) {
     std::vector<double> scores(static_cast<std::size_t>(K)), lanes(static_cast<std::size_t>(SUMS * K));
     for (; out.walked < walk.steps; ++out.walked) {
         const auto row = rows.row(out.walked);
+        if (!row.indices_below(weights.cols)) {
+            out.problem = PassResult::bad_index;
+            return out;
+        }
         std::int64_t predicted = 0;
         if (K == 1) {
             predicted = row.dot(weights.w) + (weights.b ? *weights.b : 0.0) >= 0;

@@ -1,7 +1,9 @@
-// Logistic regression of K classes: loss and gradient in one read of the rows; probabilities in another.
+// Logistic regression of K classes: loss, gradient and Hessian in one read of the rows; probabilities in another.
 #include <cmath>
+#include <optional>
 #include <vector>
 
+#include "packing.hpp"
 #include "scaled_rows.hpp"
 
 namespace linearly::ISA {
@@ -99,8 +101,10 @@ class Judge {
         : c_(c), stride_(stride), columns_(make_buffer(std::size_t(stride * LANES))),
           own_(make_buffer(std::size_t(few + LANES))), weights_(make_buffer(std::size_t(few + LANES))) {}
 
-    // Logits of some rows become weighted residuals P − Y, and those of rows that fill up a vector 0.
-    void rows(double* eta, const std::int32_t* codes, const double* weight, std::int64_t count) {
+    // Logits of some rows become weighted residuals P − Y, and those of rows that fill up a vector 0. With `shares`,
+    // their weighted probabilities go there, class after class (the reference last), `apart` doubles from one another.
+    void rows(double* eta, const std::int32_t* codes, const double* weight, std::int64_t count, double* shares,
+              std::int64_t apart) {
         const std::int64_t end = (count + LANES - 1) / LANES * LANES;
         for (std::int64_t i = 0; i < end; ++i) {
             own_[std::size_t(i)] = double(i >= count || codes[i] < 0 ? c_ : codes[i]);
@@ -109,7 +113,8 @@ class Judge {
         }
         vec sums = constant(1.0);
         for (std::int64_t i = 0; i < end; i += LANES) {
-            const vec sum = some(eta + i * stride_, load(own_.get() + i), load(weights_.get() + i));
+            const vec sum = some(eta + i * stride_, load(own_.get() + i), load(weights_.get() + i),
+                                 shares ? shares + i : nullptr, apart);
             sums *= sum;  // of 64 rows at the most: its logarithm is all that is wanted of it
             if (weight)
                 for (int l = 0; l < LANES; ++l) loss_ += weights_[std::size_t(i + l)] * std::log(sum[l]);
@@ -131,7 +136,7 @@ class Judge {
     vec losses_{}, wrong_{}, largest_{};
 
     // LANES rows. Returns Σ exp(logit − largest), 1 where the weight is 0.
-    vec some(double* eta, vec own, vec w) {
+    vec some(double* eta, vec own, vec w, double* shares, std::int64_t apart) {
         vec* column = reinterpret_cast<vec*>(columns_.get());
         turn_logits(eta, stride_, column);
         const vec zero{}, one = constant(1.0), none = constant(-INFINITY);
@@ -146,6 +151,8 @@ class Judge {
         const vec top = mine > rival ? mine : rival;
         for (std::int64_t k = 0; k <= c_; ++k) sum += column[k] = exp_of_negative(column[k] - top);
         const vec share = w / sum;
+        if (shares)
+            for (std::int64_t k = 0; k <= c_; ++k) store(shares + k * apart, column[k] * share);
         for (std::int64_t k = 0; k <= c_; ++k) column[k] = column[k] * share - (own == double(k) ? w : zero);
         for (std::int64_t k = c_ + 1; k < stride_; ++k) column[k] = zero;
         turn_back(column, stride_, eta);
@@ -227,34 +234,107 @@ class Products {
     }
 };
 
+// The Hessian: one weighted Gram for each pair of logits, with weights w p_a (1 − p_a), or w p_a p_b to be subtracted.
+class Curvature {
+  public:
+    Curvature(std::int64_t p, std::int64_t c)
+        : packed_(p, 0), c_(c), apart_(packed_.depth + Gauged::ROWS),
+          shares_(make_buffer(std::size_t((c + 1) * apart_))), root_(make_buffer(std::size_t(apart_))) {
+        for (std::int64_t pair = 0; pair < c * (c + 1) / 2; ++pair) products_.emplace_back(packed_.panels);
+    }
+
+    std::int64_t depth() const { return packed_.depth; }
+    std::int64_t apart() const { return apart_; }
+    double* shares(std::int64_t row) const { return shares_.get() + row; }
+
+    // Adds rows whose weighted probabilities are in `shares`.
+    void add(const View& X, const double* weight, ColumnScaling g, std::int64_t first, std::int64_t count) {
+        const View nothing{nullptr, X.rows, 0, 0, 0, false, nullptr};
+        const std::int64_t after = first + count;
+        std::int64_t ahead = std::min(packed_.depth, X.rows - after);
+        auto product = products_.begin();
+        for (std::int64_t a = 0; a < c_; ++a)
+            for (std::int64_t b = 0; b <= a; ++b, ++product, ahead = 0) {
+                const double *left = shares_.get() + a * apart_, *right = shares_.get() + b * apart_;
+                for (std::int64_t i = 0; i < count; ++i) {
+                    double other = right[i];
+                    if (a == b) {  // 1 − p has no digits for p close to 1
+                        other = 0;
+                        for (std::int64_t k = 0; k <= c_; ++k)
+                            other += k == a ? 0.0 : shares_[std::size_t(k * apart_ + i)];
+                    }
+                    const double w = weight ? weight[first + i] : 1.0, curve = left[i] * (other / w);
+                    root_[std::size_t(i)] = curve > NOTHING * w ? std::sqrt(curve) : 0.0;
+                }
+                pack(packed_, X, nothing, first, count, g, root_.get());
+                product->add(packed_, count, Prefetch(X, after, ahead));
+            }
+    }
+
+    // H is (c·m)², logit by logit, m = 1 + p.
+    void add_to(double* H) {
+        const std::int64_t m = packed_.columns, side = c_ * m;
+        std::vector<double> G(std::size_t(m * m));
+        auto product = products_.begin();
+        for (std::int64_t a = 0; a < c_; ++a)
+            for (std::int64_t b = 0; b <= a; ++b, ++product) {
+                std::fill(G.begin(), G.end(), 0.0);
+                product->unpack(packed_, G.data());
+                for (std::int64_t i = 0; i < m; ++i)
+                    for (std::int64_t j = 0; j < m; ++j) {
+                        const double value = a == b ? G[std::size_t(i * m + j)] : -G[std::size_t(i * m + j)];
+                        H[(a * m + i) * side + b * m + j] += value;
+                        if (a != b) H[(b * m + i) * side + a * m + j] += value;
+                    }
+            }
+    }
+
+  private:
+    static constexpr double NOTHING = 0x1p-900;  // exp(−708) stands for all smaller numbers, and for 0
+
+    Packing packed_;
+    std::int64_t c_, apart_;
+    Buffer shares_, root_;
+    std::vector<Product> products_;
+};
+
 }  // namespace
 
 void softmax(const View& X, const std::int32_t* codes, const double* weight, ColumnScaling g, const double* B,
-             std::int64_t c, double* gradient, LogisticSums& total) {
+             std::int64_t c, double* H, double* gradient, LogisticSums& total) {
     const std::int64_t p = X.cols, few = Gauged::few(p);
     Gauged z(p, few + Gauged::ROWS);
     Products products(p, z.stride, B, c);
     const std::int64_t stride = products.stride;
     Buffer logits = make_buffer(std::size_t((few + Gauged::ROWS) * stride));
     Judge judge(c, stride, few);
-    for (std::int64_t first = 0; first < X.rows; first += few) {
-        const std::int64_t count = std::min(few, X.rows - first);
-        scale_rows(z, 0, X, first, count, g);
-        Prefetch next(X, first + count, std::min(few, X.rows - first - count));
-        const std::int64_t lines = next.lines * TOGETHER / (count + p) + 1;
-        for (std::int64_t i = 0; i < count; i += TOGETHER) {
-            next.fetch(lines);
-            products.logits(z.row(i), logits.get() + i * stride);
+    std::optional<Curvature> curvature;
+    if (H) curvature.emplace(p, c);
+    const std::int64_t depth = H ? curvature->depth() : few;
+    for (std::int64_t start = 0; start < X.rows; start += depth) {
+        const std::int64_t end = std::min(start + depth, X.rows);
+        for (std::int64_t first = start; first < end; first += few) {
+            const std::int64_t count = std::min(few, end - first);
+            scale_rows(z, 0, X, first, count, g);
+            Prefetch next(X, first + count, std::min(few, X.rows - first - count));
+            const std::int64_t lines = next.lines * TOGETHER / (count + p) + 1;
+            for (std::int64_t i = 0; i < count; i += TOGETHER) {
+                next.fetch(lines);
+                products.logits(z.row(i), logits.get() + i * stride);
+            }
+            judge.rows(logits.get(), codes + first, weight ? weight + first : nullptr, count,
+                       H ? curvature->shares(first - start) : nullptr, H ? curvature->apart() : 0);
+            products.other_slopes(z.row(0), count, logits.get());
+            for (std::int64_t j = 0; j < p; j += TOGETHER) {
+                next.fetch(lines);
+                products.slopes(z.row(0), j, count, logits.get());
+            }
         }
-        judge.rows(logits.get(), codes + first, weight ? weight + first : nullptr, count);
-        products.other_slopes(z.row(0), count, logits.get());
-        for (std::int64_t j = 0; j < p; j += TOGETHER) {
-            next.fetch(lines);
-            products.slopes(z.row(0), j, count, logits.get());
-        }
+        if (H) curvature->add(X, weight, g, start, end - start);
     }
     judge.add_to(total);
     products.add_to(gradient);
+    if (H) curvature->add_to(H);
 }
 
 void softmax_probabilities(const View& X, const double* B, std::int64_t K, double* out) {

@@ -69,7 +69,7 @@ struct AlignedDelete {
     void operator()(double* a) const { ::operator delete[](a, std::align_val_t(64)); }
 };
 using Buffer = std::unique_ptr<double[], AlignedDelete>;
-Buffer make_buffer(std::size_t n) {
+[[maybe_unused]] Buffer make_buffer(std::size_t n) {
     auto* a = static_cast<double*>(::operator new[](n * sizeof(double), std::align_val_t(64)));
     std::fill_n(a, n, 0.0);
     return Buffer(a);

@@ -13,6 +13,24 @@ export class LabAnimation {
     Object.assign(this, animation);
     for (const name of ["weights", "fields", "walk", "at", "curves", "wave"]) this[name] = unpack(animation[name]);
     this.labels = animation.classes.map((name) => classes.indexOf(name));
+    // The score at which the second of two classes begins; other than 0 for a threshold other than one half.
+    this.threshold = answer.threshold;
+    this.offset = this.labels.length === 2 && answer.threshold ? Math.log(answer.threshold / (1 - answer.threshold)) : 0;
+  }
+
+  // The third feature of transformed points.
+  lifted(x, y) {
+    switch (this.lift) {
+      case "xy": return x * y;
+      case "radius": return x * x + y * y;
+      default: return x * x;
+    }
+  }
+
+  // A linear score of the features at (x, y).
+  score(vector, x, y) {
+    const flat = vector[0] + vector[1] * x + vector[2] * y;
+    return this.lift ? flat + vector[3] * this.lifted(x, y) : flat;
   }
 
   // Scores of all classes at (x, y) in a frame; two classes have 0 and the score of the second.
@@ -30,23 +48,21 @@ export class LabAnimation {
     const vectors = this.vectors(this.weights, frame);
     if (!vectors) return null;
     if (vectors.length === 1) {
-      const [b, u, v] = vectors[0];
-      return (x, y, out) => { out[0] = 0; out[1] = b + u * x + v * y; };
+      return (x, y, out) => { out[0] = 0; out[1] = this.score(vectors[0], x, y); };
     }
     return (x, y, out) => {
-      for (let k = 0; k < vectors.length; k++) out[k] = vectors[k][0] + vectors[k][1] * x + vectors[k][2] * y;
+      for (let k = 0; k < vectors.length; k++) out[k] = this.score(vectors[k], x, y);
     };
   }
 
   vectors(array, frame) {
     if (!array) return null;
-    // While a point is dragged, only a few frames are sent.
-    const [frames, v, w] = array.shape, t = Math.max(0, Math.min(frames - 1, frame - this.first));
-    return Array.from({ length: v }, (_, k) => array.data.subarray((t * v + k) * w, (t * v + k + 1) * w));
+    const [frames, v, w] = array.shape, t = this.sent(frame, frames);
+    return Array.from({ length: v }, (_, k) => between(array.data, t, v * w, k * w, w));
   }
 
   winner(scores) {
-    if (scores.length === 2) return scores[1] >= scores[0] ? 1 : 0;
+    if (scores.length === 2) return scores[1] - scores[0] >= this.offset ? 1 : 0;
     let best = 0;
     for (let k = 1; k < scores.length; k++) if (scores[k] > scores[best]) best = k;
     return best;
@@ -54,9 +70,12 @@ export class LabAnimation {
 
   curve(frame) {
     if (!this.curves) return null;
-    const m = this.curves.shape[1];
-    return this.curves.data.subarray(frame * m, (frame + 1) * m);
+    const [frames, m] = this.curves.shape;
+    return between(this.curves.data, this.sent(frame, frames), m, 0, m);
   }
+
+  // The place of a frame among those that were sent: while a point is dragged, these are few.
+  sent(frame, count) { return Math.max(0, Math.min(count - 1, frame - this.first)); }
 
   height(values, x) {
     // The curve at x, interpolated between the computed places; straight lines are extended.
@@ -64,6 +83,15 @@ export class LabAnimation {
     const t = ((x - at[0]) / (at[m - 1] - at[0])) * (m - 1), i = Math.max(0, Math.min(m - 2, Math.floor(t)));
     return values[i] + (t - i) * (values[i + 1] - values[i]);
   }
+}
+
+// Numbers of a frame, which are interpolated if its number has a fraction.
+function between(data, t, stride, offset, length) {
+  const from = Math.floor(t), share = t - from, start = from * stride + offset;
+  const low = data.subarray(start, start + length);
+  if (!share) return low;
+  const high = data.subarray(start + stride, start + stride + length);
+  return low.map((v, i) => v + share * (high[i] - v));
 }
 
 // The classes that have points.

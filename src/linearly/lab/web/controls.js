@@ -3,6 +3,7 @@
 import { h, icon, s } from "./elements.js";
 import { chooseColumns, savePicture } from "./files.js";
 import { formatNumber } from "./numbers.js";
+import { Options } from "./options.js";
 import { SHAPES } from "./palette.js";
 
 const HALF_MOON = "M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Zm0 1.6v10.8a5.4 5.4 0 0 1 0-10.8Z";
@@ -30,6 +31,7 @@ export class Controls {
     this.idea = h("p", { class: "idea" });
     this.parameters = h("div", { class: "group" });
     this.comparisonParameters = h("div", { class: "group" });
+    this.options = new Options(lab);
     this.element = this.column();
   }
 
@@ -46,22 +48,27 @@ export class Controls {
     const load = h("span", { class: "file" }, "Load CSV…", file);
     const clear = button({ id: "clear", onclick: () => lab.send({ do: "clear" }) }, "Clear");
     return h("section", { class: "controls", "aria-label": "Controls" },
-      h("div", { class: "brand" }, "linearly", h("span", {}, "lab"), theme),
+      h("div", { class: "brand" }, h("h1", {}, "linearly ", h("span", {}, "lab")), theme),
+      h("div", { class: "pairs" }, lab.lessons.open, lab.home
+        ? button({ id: "lecture", title: "Larger type, the plane alone (L)", onclick: () => lab.lecture() }, "Lecture view")
+        : null),
       group("Points", this.presets, h("div", { class: "row" }, load, clear), this.swatches,
-        h("div", { class: "pairs" }, this.undo, this.redo, this.flip, this.remove), this.hint),
-      group("Model", this.algorithms, this.idea, this.parameters),
+        h("div", { class: "pairs" }, this.undo, this.redo, this.flip, this.remove), this.hint, this.options.generator),
+      group("Model", this.algorithms, this.idea, this.parameters, this.options.data),
       group("Compare with", this.comparisons, this.comparisonParameters),
       h("div", { class: "foot" },
         h("div", { class: "row" },
-          lab.home ? button({ id: "share", onclick: () => lab.share() }, "Share link") : null,
+          lab.home ? button({ id: "share", onclick: () => lab.share() }, lab.local ? "Copy state" : "Share link") : null,
           button({ id: "svg", onclick: () => savePicture(lab, "svg") }, "SVG"),
           button({ id: "png", onclick: () => savePicture(lab, "png") }, "PNG")),
         h("p", { class: "hint" }, key("Space"), " plays, ", key(","), " and ", key("."), " step, ",
-          key("1"), "–", key("6"), " choose the class, ", key("0"), " shows all.")));
+          key("1"), "–", key("6"), " choose the class, ", key("0"), " shows all, ", key("L"), " for lectures.")));
   }
 
   // Fill the menus with the choices that the session sent.
-  begin({ algorithms, presets }) {
+  begin(reply) {
+    const { algorithms, presets } = reply;
+    this.options.begin(reply, (one, change) => this.slider(one, false, change));
     const groups = new Map(), option = (one) => h("option", { value: one.name }, one.title);
     for (const one of algorithms) groups.set(one.group, [...(groups.get(one.group) || []), one]);
     this.algorithms.replaceChildren(
@@ -89,6 +96,7 @@ export class Controls {
     this.undo.disabled = !reply.undo;
     this.redo.disabled = !reply.redo;
     this.choices();
+    this.options.draw();
     this.hint.textContent = {
       truth: "The points are drawn from the truth, or are your own.",
       curve: "Click adds a point, drag moves it, Delete removes it.",
@@ -136,9 +144,9 @@ export class Controls {
     }
   }
 
-  slider({ name, title, kind, options, low, high, step, default: start }, comparison) {
+  slider({ name, title, kind, options, low, high, step, default: start }, comparison, changed = null) {
     const message = { do: "set_parameter", name, ...(comparison ? { comparison: true } : {}) };
-    const change = (value) => this.lab.send({ ...message, value }, `parameter ${name} ${comparison}`);
+    const change = changed || ((value) => this.lab.send({ ...message, value }, `parameter ${name} ${comparison}`));
     if (kind === "flag") {
       const onchange = (event) => change(event.target.checked);
       return h("label", { class: "flag" }, h("input", { type: "checkbox", "data-name": name, onchange }), title);

@@ -4,6 +4,7 @@ import { h, s, set } from "./elements.js";
 import { formatShare, formatNumber } from "./numbers.js";
 import { rgb } from "./palette.js";
 import { SIDE_PLOTS } from "./side_plots.js";
+import { Threshold } from "./threshold.js";
 
 const SHARES = ["accuracy", "precision", "recall", "F1", "R²"];
 
@@ -12,7 +13,10 @@ export class Evidence {
     this.lab = lab;
     this.verdict = h("div", { id: "verdict", "aria-live": "polite" });
     this.facts = h("dl", { class: "facts" });
+    this.gauge = h("div", {});
     this.figure = h("figure", { class: "picture" });
+    this.more = h("div", { class: "more" });
+    this.threshold = new Threshold(lab);
     this.metrics = h("div", { id: "metrics" });
     this.terms = h("div", { id: "terms" });
     this.warnings = h("ul", { class: "warnings" });
@@ -20,7 +24,7 @@ export class Evidence {
     const copied = () => lab.copy(this.code.textContent, "The code is copied.");
     const copy = h("button", { type: "button", id: "copy", onclick: copied }, "Copy");
     this.element = h("section", { class: "evidence", "aria-label": "Evidence" },
-      this.verdict, this.facts, this.figure, this.metrics, this.terms, this.warnings,
+      h("p", { class: "waiting" }, "Predict first. The numbers appear after your answer."), this.verdict, this.facts, this.gauge, this.figure, this.threshold.element, this.metrics, this.more, this.terms, this.warnings,
       h("details", { id: "show-code" }, h("summary", {}, "Show the code"), this.code, copy));
   }
 
@@ -28,6 +32,7 @@ export class Evidence {
     const { details, reply: { answer } } = this.lab;
     this.judge();
     this.count();
+    this.threshold.draw();
     const figures = [this.confusion(), this.table()].filter(Boolean);
     this.metrics.replaceChildren(...figures);
     this.metrics.hidden = !figures.length;
@@ -41,19 +46,33 @@ export class Evidence {
   picture() {
     const { lab } = this, { animation, frame } = lab, kind = animation && animation.picture && animation.picture.kind;
     this.figure.hidden = !kind || (kind === "weights" && !(animation.walk || animation.weights));
-    if (this.figure.hidden) return;
-    if (kind === "weights" && animation.partial) return;  // it shows all frames, which come at the end of the drag
-    const [title, svg] = SIDE_PLOTS[kind](lab, animation, Math.min(frame, animation.count - 1));
-    if (!svg.hasAttribute("aria-label")) set(svg, { "aria-label": title });
-    this.figure.replaceChildren(h("figcaption", {}, title), svg);
+    this.more.hidden = !animation?.more.length;
+    if (animation?.partial) return;  // plots show all frames, which come at the end of the drag
+    const at = animation ? Math.min(frame, animation.count - 1) : 0;
+    const filled = (figure, picture) => {
+      const [title, svg] = SIDE_PLOTS[picture.kind](lab, animation, at, picture);
+      if (!svg.hasAttribute("aria-label")) set(svg, { "aria-label": title });
+      figure.replaceChildren(h("figcaption", {}, title), svg);
+      return figure;
+    };
+    if (!this.figure.hidden) filled(this.figure, animation.picture);
+    const more = animation?.more ?? [];
+    while (this.more.childElementCount > more.length) this.more.lastChild.remove();
+    more.forEach((picture, i) => {
+      filled(this.more.children[i] || this.more.appendChild(h("figure", { class: "picture" })), picture);
+    });
   }
 
   judge() {
     const { animation, details, reply: { answer } } = this.lab, proof = animation?.scene.certificate, said = [];
-    if (proof) said.push(h("div", { class: "badge", "data-kind": proof.verdict }, proof.badge));
-    else said.push(h("div", { class: "badge" }, answer.trouble ? "Not yet" : this.lab.algorithm().title));
+    // The model's own sentence leads. The verdict waits until a step is made, and can be hidden.
     said.push(h("p", { class: "words" }, details ? details.words : answer.trouble));
-    if (proof) said.push(h("p", { class: "proof" }, proof.sentence));
+    const without = this.lab.influence.shown();
+    if (without) said.push(h("p", { class: "influence" }, without.words));
+    if (proof && this.lab.proofShown(animation, this.lab.frame)) {
+      said.push(h("div", { class: "badge", "data-kind": proof.verdict }, proof.badge));
+      said.push(h("p", { class: "proof" }, proof.sentence));
+    }
     // Unchanged text is left alone; otherwise a screen reader would read it out with every frame.
     const signature = said.map((one) => one.textContent).join("|");
     if (this.verdict.dataset.signature === signature) return;
@@ -66,11 +85,13 @@ export class Evidence {
     const fact = ([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, formatNumber(value)));
     this.facts.replaceChildren(...facts.map(fact));
     const bound = facts.find(([name]) => name.includes("(R/γ)²"));
-    if (!bound || !bound[1]) return;
+    this.gauge.replaceChildren();
+    this.gauge.hidden = !bound || !bound[1];
+    if (this.gauge.hidden) return;
     const bar = h("i"), updates = facts[0][1];
     bar.style.width = `${Math.min(100, (100 * updates) / bound[1])}%`;
     const said = `${updates} of at most ${formatNumber(bound[1])} updates`;
-    this.facts.append(h("div", { class: "gauge", role: "img", "aria-label": said }, bar));
+    this.gauge.replaceChildren(h("div", { class: "gauge", role: "img", "aria-label": said }, bar));
   }
 
   confusion() {
@@ -79,15 +100,15 @@ export class Evidence {
     const { labels, counts } = details.confusion, most = Math.max(1, ...counts.flat());
     const cell = (value, right) => {
       const td = h("td", {}, String(value)), [r, g, b] = rgb(right ? p.right : p.wrong);
-      td.style.background = value ? `rgb(${r} ${g} ${b} / ${(0.1 + 0.5 * (value / most)).toFixed(2)})` : "";
+      td.style.background = value ? `rgb(${r} ${g} ${b} / ${(0.1 + 0.4 * (value / most)).toFixed(2)})` : "";
       return td;
     };
     const name = (scope, i) => h("th", { scope, title: labels[i] }, labels[i]), corner = h("td");
     corner.style.background = "none";
     const row = (values, i) => h("tr", {}, name("row", i), ...values.map((value, j) => cell(value, i === j)));
     const head = h("tr", {}, corner, ...labels.map((_, i) => name("col", i)));
-    return h("div", {}, h("h3", {}, "Rows actual, columns predicted"),
-      h("table", { class: "confusion" }, h("thead", {}, head), h("tbody", {}, ...counts.map(row))));
+    return h("table", { class: "confusion" }, h("caption", {}, "Confusion matrix: rows actual, columns predicted"),
+      h("thead", {}, head), h("tbody", {}, ...counts.map(row)));
   }
 
   table() {
@@ -96,15 +117,21 @@ export class Evidence {
     const rows = details.metrics.map(([name, value, low, high]) => {
       const unit = SHARES.includes(name) && low != null && high != null, shown = unit ? formatShare : formatNumber;
       const number = (v) => h("td", { class: "n" }, v == null ? "–" : shown(v));
-      const title = unit ? `95 %: ${formatShare(low)} to ${formatShare(high)}` : null;
-      const beside = comparison
-        ? number(comparison.metrics.find((one) => one[0] === name)?.[1])
+      const title = unit ? `95%: ${formatShare(low)} to ${formatShare(high)}` : null;
+      const other = comparison || details.test;
+      const beside = other
+        ? number(other.metrics.find((one) => one[0] === name)?.[1])
         : h("td", { class: "bar", title }, unit ? this.interval(value, low, high) : "");
       return h("tr", {}, h("th", { scope: "row" }, name), number(value), beside);
     });
-    const names = comparison ? [lab.algorithm().title, lab.algorithm(state.comparison).title] : [];
-    const head = comparison ? h("thead", {}, h("tr", {}, h("th"), ...names.map((name) => h("th", {}, name)))) : null;
-    return h("table", { class: "figures" }, head, h("tbody", {}, ...rows));
+    const names = comparison
+      ? [lab.algorithm().title, lab.algorithm(state.comparison).title] : details.test ? ["training", "test"] : [];
+    const heading = (name) => h("th", { scope: "col" }, name);
+    const head = names.length ? h("thead", {}, h("tr", {}, heading("metric"), ...names.map(heading))) : null;
+    const positive = details.positive ? `, positive class “${details.positive}”` : "";
+    const tested = details.test && !comparison ? ` and ${details.test.n} test points` : "";
+    const about = `On the ${details.n} training points${tested}${positive}`;
+    return h("table", { class: "figures" }, h("caption", {}, about), head, h("tbody", {}, ...rows));
   }
 
   interval(value, low, high) {
@@ -121,8 +148,10 @@ export class Evidence {
     this.terms.hidden = !terms.length;
     const row = ([name, value, error]) => h("tr", {}, h("th", { scope: "row" }, name),
       h("td", { class: "n" }, formatNumber(value)), errors ? h("td", { class: "se" }, formatNumber(error)) : null);
-    const head = ["Coefficients", "estimate", ...(errors ? ["std. error"] : [])].map((name) => h("th", {}, name));
-    this.terms.replaceChildren(
-      h("table", { class: "figures" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...terms.map(row))));
+    const titles = ["term", "estimate", ...(errors ? ["std. error"] : [])];
+    const head = titles.map((name) => h("th", { scope: "col" }, name));
+    const about = this.lab.details ? this.lab.details.terms_title : "";
+    this.terms.replaceChildren(h("table", { class: "figures" }, h("caption", {}, about),
+      h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...terms.map(row))));
   }
 }

@@ -9,7 +9,7 @@ export async function chooseColumns(lab, input) {
   input.value = "";
   if (!file) return;
   if (file.size > 3.5e6) {
-    lab.notice("The file is larger than 3.5 MB: give it to the command line, linearly lab FILE.");
+    lab.notice("The file is larger than 3.5 MB. Open it from the command line: linearly lab FILE.");
     return;
   }
   const text = await file.text(), reply = await lab.send({ do: "columns", text });
@@ -42,7 +42,7 @@ export async function chooseColumns(lab, input) {
 
 // Explain which columns can be the colour, and which have too many labels.
 function colourHint(columns) {
-  const rule = `Columns of 2 to ${SHAPES.length} labels can be the colour.`;
+  const rule = `Columns with 2 to ${SHAPES.length} labels can set the colour.`;
   const many = columns.filter((one) => !one.numeric && one.labels == null).map((one) => one.name);
   if (!many.length) return rule;
   const some = many.slice(0, 4).join(", ") + (many.length > 4 ? ", …" : "");
@@ -54,6 +54,10 @@ export function savePicture(lab, kind) {
   const { palette: p } = lab, planes = lab.comparisonShown ? [lab.main, lab.other] : [lab.main];
   const width = planes.reduce((sum, one) => sum + one.width, 0), height = lab.main.height;
   const picture = standalone(width, height, s("rect", { width, height, fill: p.plane }));
+  // A selection is a tool of the viewer and not part of the picture.
+  const { selected, cursor } = lab, redraw = () => { lab.main.points(); lab.main.over(lab.animation, lab.frame); };
+  lab.selected = lab.cursor = null;
+  redraw();
   let left = 0;
   for (const plane of planes) {
     const size = { width: plane.width, height: plane.height };
@@ -67,6 +71,8 @@ export function savePicture(lab, kind) {
     picture.append(inner);
     left += plane.width;
   }
+  [lab.selected, lab.cursor] = [selected, cursor];
+  redraw();
   const blob = new Blob([new XMLSerializer().serializeToString(picture)], { type: "image/svg+xml" });
   if (kind === "svg") return downloadFile("linearly.svg", blob);
   const image = new Image(), url = URL.createObjectURL(blob);

@@ -2,6 +2,7 @@
 
 import { formatNumber } from "./numbers.js";
 
+const REST = 400;  // milliseconds after which a dragged point is at rest
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 export class PointerInput {
@@ -16,7 +17,12 @@ export class PointerInput {
     svg.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     svg.addEventListener("keydown", (event) => this.pressed(event));
     svg.addEventListener("blur", () => { lab.cursor = null; lab.plan(); });
-    lab.root.addEventListener("keydown", (event) => this.anywhere(event));
+    // Touching a point drags it; anywhere else a finger scrolls the page.
+    const dragged = (event) => event.touches.length === 1 && this.nearest(event.touches[0]) != null;
+    svg.addEventListener("touchstart", (event) => { if (dragged(event)) event.preventDefault(); }, { passive: false });
+    // A page of its own listens everywhere, so that keys work before anything has been clicked.
+    const listener = lab.home ? document : lab.root;
+    listener.addEventListener("keydown", (event) => this.anywhere(event), { signal: lab.stop.signal });
   }
 
   // --- actions
@@ -25,6 +31,7 @@ export class PointerInput {
     const { lab } = this, width = view[1] - view[0];
     if (!view.every(Number.isFinite) || width < 1e-6 || width > 1e8) return;
     lab.base = view;
+    lab.fitted = false;
     lab.dirty.view = lab.dirty.points = lab.dirty.animation = true;
     lab.plan();
   }
@@ -41,10 +48,17 @@ export class PointerInput {
     const { lab } = this;
     lab.selected = index;
     lab.dirty.points = lab.dirty.controls = true;
+    lab.influence.ask();
     lab.plan();
   }
 
-  flip() { if (this.lab.selected != null) this.lab.send({ do: "flip", index: this.lab.selected }); }
+  async flip() {
+    const { lab } = this, index = lab.selected;
+    if (index == null) return;
+    await lab.send({ do: "flip", index });
+    const point = lab.state.points[index];
+    if (point) lab.say(`The point is now ${lab.state.classes[point[2]]}.`);
+  }
 
   remove() {
     const { lab } = this;
@@ -65,9 +79,14 @@ export class PointerInput {
 
   // The point under the pointer; a finger may miss it slightly.
   near(event) {
-    const { main, state } = this.lab, hit = event.target.closest(".point");
+    const hit = event.target.closest(".point");
     if (hit) return Number(hit.dataset.index);
-    if (event.pointerType !== "touch") return null;
+    return event.pointerType === "touch" ? this.nearest(event) : null;
+  }
+
+  nearest(event) {
+    const { main, state } = this.lab;
+    if (this.lab.experimentView()) return null;
     const box = main.svg.getBoundingClientRect();
     let best = null, least = 22;
     state.points.forEach(([x, y], i) => {
@@ -100,7 +119,9 @@ export class PointerInput {
       lab.dirty.points = true;
       lab.plan();
       lab.send({ do: "move", index: held.index, x, y, drag: "on" }, "move");
-    } else {
+      clearTimeout(held.rest);
+      held.rest = setTimeout(() => lab.send({ do: "move", index: held.index, x, y, drag: "rest" }, "move"), REST);
+    } else if (event.pointerType !== "touch") {
       const [l, r, b, t] = held.view, u = (dx / lab.main.width) * (r - l), v = (dy / lab.main.height) * (t - b);
       this.look([l - u, r - u, b + v, t + v]);
     }
@@ -115,6 +136,7 @@ export class PointerInput {
   release() {
     const { lab, held } = this;
     this.held = null;
+    clearTimeout(held?.rest);
     if (!held || held.index == null || !held.moved) return;
     lab.send({ do: "move", index: held.index, x: held.to[0], y: held.to[1], drag: "end" }, "move");
   }
@@ -149,9 +171,11 @@ export class PointerInput {
     if (lab.selected != null) {
       const [x, y] = lab.state.points[lab.selected], short = (v) => Number(v.toPrecision(6));
       lab.send({ do: "move", index: lab.selected, x: short(x + dx), y: short(y + dy) });
+      lab.say(`Point ${lab.selected + 1} at ${formatNumber(x + dx)}, ${formatNumber(y + dy)}.`);
     } else {
       const [x, y] = lab.cursor || middle;
       lab.cursor = [x + 3 * dx, y + 3 * dy];
+      lab.say(`Cursor at ${formatNumber(lab.cursor[0])}, ${formatNumber(lab.cursor[1])}.`);
       lab.plan();
     }
   }
@@ -166,17 +190,19 @@ export class PointerInput {
 
   anywhere(event) {
     const { lab } = this, { key } = event, control = event.ctrlKey || event.metaKey;
-    const typing = event.target.closest("input, select, textarea, dialog, pre");
+    const typing = event.target.closest?.("input, select, textarea, dialog, pre");
+    if (!lab.state) return;
     if (control && key.toLowerCase() === "z") {
       event.preventDefault();
       lab.send({ do: event.shiftKey ? "redo" : "undo" });
       return;
     }
     if (typing || control || event.altKey) return;
-    if (key === " " && !event.target.closest("button, summary")) lab.timeline.play();
+    if (key === " " && !event.target.closest?.("button, summary")) lab.timeline.play();
     else if (key === ".") lab.timeline.go(lab.frame + 1);
     else if (key === ",") lab.timeline.go(lab.frame - 1);
-    else if (key === "0") lab.send({ do: "set_view" });
+    else if (key === "0") lab.showAll();
+    else if (key.toLowerCase() === "l" && lab.home) lab.lecture();
     else if ((key === "Delete" || key === "Backspace") && lab.selected != null) this.remove();
     else if (key.toLowerCase() === "f" && lab.selected != null) this.flip();
     else if (/^[1-6]$/.test(key) && Number(key) <= lab.state.classes.length) {

@@ -1,16 +1,18 @@
 // Plots beside the plane: weights, series along the frames, the path of gradient descent, bias and variance.
 
+import { gridSegments, segmentsPath } from "./contour.js";
 import { s, set } from "./elements.js";
 import { superscript, ticks, formatNumber } from "./numbers.js";
+import { spacePlot } from "./space_plot.js";
 
 const WIDE = 340, HIGH = 214;
 
-function canvasOf(name = null) {
-  return s("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", ...(name ? { "aria-label": name } : {}) });
+function canvasOf(name = null, [wide, high] = [WIDE, HIGH]) {
+  return s("svg", { viewBox: `0 0 ${wide} ${high}`, role: "img", ...(name ? { "aria-label": name } : {}) });
 }
 
 // A line chart whose labels stand at the ends of the lines and avoid each other.
-function chart(palette, { xs, series, log = false, low, high, left = 40, x, mark = null, at = null }) {
+function chart(palette, { xs, series, log = false, low, high, left = 40, x, mark = null, at = null, knots = [] }) {
   const svg = canvasOf(), small = { "font-size": 11, fill: palette.muted };
   const widest = Math.max(0, ...series.map((one) => (one.name || "").length));
   const [L, R, T, B] = [left, WIDE - 12 - 6.2 * widest, 10, HIGH - 32];
@@ -33,14 +35,19 @@ function chart(palette, { xs, series, log = false, low, high, left = 40, x, mark
     const look = { stroke: palette.ink, "stroke-opacity": 0.45, "stroke-dasharray": "2 3" };
     svg.append(s("path", { d: `M${X(mark)} ${T}V${B}`, ...look }));
   }
+  for (const knot of knots) {
+    svg.append(s("path", { class: "knot", d: `M${X(knot)} ${T}V${B}`, stroke: palette.muted, "stroke-dasharray": "1 4" }));
+  }
   const labels = [];
   for (const { name, values, colour, dash, width = 2 } of series) {
     const drawn = (v, i) => {
       if (!Number.isFinite(v)) return null;
       return `${X(xs[i]).toFixed(1)} ${Y(Math.max(low - span, Math.min(high + span, v))).toFixed(1)}`;
     };
+    const path = values.map(drawn).filter(Boolean);
+    if (!path.length) continue;
     svg.append(s("path", {
-      d: "M" + values.map(drawn).filter(Boolean).join("L"), fill: "none", stroke: colour, "stroke-width": width,
+      d: "M" + path.join("L"), fill: "none", stroke: colour, "stroke-width": width,
       "stroke-dasharray": dash, "stroke-linejoin": "round",
     }));
     const end = [...values].reverse().find(Number.isFinite);
@@ -85,7 +92,7 @@ export const SIDE_PLOTS = {
     const array = animation.walk || animation.weights, p = lab.palette;
     const svg = canvasOf("weights before and after the update");
     const V = array.shape[1], box = [0, 0, 0, 0];
-    for (let i = 0; i < array.data.length; i += 3) {
+    for (let i = 0; i < array.data.length; i += array.shape[2]) {
       const [u, v] = [array.data[i + 1], array.data[i + 2]];
       if (u < box[0]) box[0] = u; else if (u > box[1]) box[1] = u;
       if (v < box[2]) box[2] = v; else if (v > box[3]) box[3] = v;
@@ -116,8 +123,10 @@ export const SIDE_PLOTS = {
     return [then ? "w: before, the update, after" : "w begins at zero", svg];
   },
 
-  series(lab, animation, frame) {
-    const { palette: p } = lab, { series: given, xs: places, log, title, x } = animation.picture;
+  lift(lab, animation, frame, { title }) { return [title, spacePlot(lab, animation, frame, canvasOf)]; },
+
+  series(lab, animation, frame, picture) {
+    const { palette: p } = lab, { series: given, xs: places, log, title, x, knots = [], from_zero: fromZero } = picture;
     const more = [p.muted, p.ink, p.classes[1], p.right, p.muted, p.ink, p.accent];
     const colours = [p.accent, p.wrong, ...p.classes.slice(2), ...more];
     const xs = places || Array.from({ length: Math.max(...given.map((one) => one.values.length)) }, (_, i) => i);
@@ -129,20 +138,76 @@ export const SIDE_PLOTS = {
       low = Math.log10(Math.max(most - least, 1e-300)) - 9;
       const above = (v) => Math.max(low, Math.log10(Math.max(v - least, 1e-300)));
       series = series.map((one) => ({ ...one, values: one.values.map(above) }));
+    } else if (fromZero) {
+      // One bad degree must not flatten the others.
+      const all = series.flatMap((one) => one.values).sort((a, b) => a - b);
+      [low, high] = [0, Math.min(all.at(-1), 3 * all[Math.floor(all.length / 2)])];
     } else if (places) {
       // Coefficients that explode as the penalty vanishes must not flatten the rest.
       const sizes = series.flatMap((one) => one.values.map(Math.abs)).sort((a, b) => a - b);
       high = Math.max(sizes[Math.floor(sizes.length * 0.85)] * 1.3, 1e-9);
       low = -high;
     }
-    const mark = xs[Math.min(frame, xs.length - 1)];
-    return [title, chart(p, { xs, series, log, low, high, x, mark, at: frame })];
+    const at = picture.at == null ? frame : xs.indexOf(picture.at), mark = xs[Math.min(at, xs.length - 1)];
+    return [title, chart(p, { xs, series, log, low, high, x, mark, at, knots })];
+  },
+
+  surface(lab, animation, frame, { title, box, nx, ny, loss, paths, endless }) {
+    const p = lab.palette, svg = canvasOf("contours of the loss with the paths of both optimizers"), id = unique();
+    const [l, r, b, t] = box, X = (v) => ((v - l) / (r - l)) * WIDE, Y = (v) => HIGH - ((v - b) / (t - b)) * HIGH;
+    const frameBox = { width: WIDE, height: HIGH, rx: 6 }, inside = s("g", { "clip-path": `url(#${id})` });
+    svg.append(s("clipPath", { id }, s("rect", { x: 0, y: 0, ...frameBox })), s("rect", { ...frameBox, fill: p.soft }), inside);
+    const least = Math.min(...loss), most = Math.max(...loss), [sx, sy] = [WIDE / (nx - 1), HIGH / (ny - 1)];
+    for (let i = 1; i <= 12; i++) {
+      const level = least + (most - least) * (i / 13) ** 3, above = loss.map((v) => v - level);
+      const segments = gridSegments(above, nx - 1, ny - 1).map((one) => one.map(([u, v]) => [u * sx, HIGH - v * sy]));
+      const look = { fill: "none", stroke: p.accent, "stroke-opacity": 0.2 + 0.5 * (1 - i / 13) };
+      inside.append(s("path", { d: segmentsPath(segments), ...look }));
+    }
+    paths.forEach(({ name, places }, k) => {
+      const colour = k ? p.right : p.wrong, shown = k ? places : places.slice(0, frame + 1);
+      const at = shown.map(([u, v]) => [X(u), Y(v)]), [x, y] = at.at(-1);
+      const d = "M" + at.map((one) => one.map((v) => v.toFixed(1)).join(" ")).join("L");
+      inside.append(s("path", { d, fill: "none", stroke: colour, "stroke-width": 2 }));
+      for (const [cx, cy] of at.slice(0, 40)) inside.append(s("circle", { cx, cy, r: 2.4, fill: colour }));
+      const look = { "font-size": 11, "font-weight": 600, fill: colour, stroke: p.soft, "stroke-width": 3 };
+      inside.append(s("circle", { cx: x, cy: y, r: k ? 3.5 : 5.5, fill: colour, stroke: p.plane, "stroke-width": 1.5 }));
+      svg.append(s("text", { x: 8, y: 16 + 15 * k, ...look, "paint-order": "stroke" }, name));
+    });
+    const small = { "font-size": 11, fill: p.muted }, end = { x: WIDE - 8, "text-anchor": "end" };
+    svg.append(s("text", { ...end, y: HIGH - 8, ...small }, `weight of ${lab.state.names[0]}`));
+    if (endless) svg.append(s("text", { ...end, y: 16, ...small, fill: p.ink }, "the loss has no minimum"));
+    return [title, svg];
+  },
+
+  influence(lab, animation, frame, { title }) {
+    const p = lab.palette, svg = canvasOf(title), { leverage, studentized_residual: residual } = animation.scene.influence;
+    const [L, R, T, B] = [40, WIDE - 12, 10, HIGH - 32], known = lab.influence.index();
+    const right = Math.max(...leverage) * 1.08, reach = Math.max(3, ...residual.map(Math.abs)) * 1.08;
+    const X = (v) => L + (v / right) * (R - L), Y = (v) => (T + B) / 2 - (v / reach) * ((B - T) / 2);
+    const small = { "font-size": 11, fill: p.muted };
+    for (const v of ticks(-reach, reach, 4)) {
+      svg.append(s("path", { d: `M${L} ${Y(v)}H${R}`, stroke: p.rule }));
+      svg.append(s("text", { x: L - 6, y: Y(v) + 4, "text-anchor": "end", ...small }, formatNumber(v)));
+    }
+    for (const v of ticks(0, right, 4)) {
+      svg.append(s("text", { x: X(v), y: B + 15, "text-anchor": "middle", ...small }, formatNumber(v)));
+    }
+    svg.append(s("text", { x: R, y: HIGH - 3, "text-anchor": "end", ...small }, "leverage"));
+    leverage.forEach((v, i) => {
+      if (v == null) return;
+      const chosen = i === known, look = { fill: chosen ? p.wrong : p.ink, "fill-opacity": chosen ? 1 : 0.6 };
+      svg.append(s("circle", { cx: X(v), cy: Y(residual[i]), r: chosen ? 6 : 3.4, ...look }));
+    });
+    return [title, svg];
   },
 
   contour(lab, animation, frame) {
     const { centre, cosine, path, title, names } = animation.picture, p = lab.palette, [mx, my] = [WIDE / 2, HIGH / 2];
     const svg = canvasOf("contours of the loss with the path of the steps"), start = path[0], id = unique();
-    const reach = Math.max(Math.hypot(start[0] - centre[0], start[1] - centre[1]), 1e-12) * 1.25;
+    const away = ([a, b]) => Math.hypot(a - centre[0], b - centre[1]);
+    // A path that diverges is followed by a wider view.
+    const reach = Math.max(away(start), 0.9 * away(path[frame]), 1e-12) * 1.25;
     const k = (my - 12) / reach, X = (v) => mx + (v - centre[0]) * k, Y = (v) => my - (v - centre[1]) * k;
     const frameBox = { width: WIDE, height: HIGH, rx: 6 }, inside = s("g", { "clip-path": `url(#${id})` });
     svg.append(s("clipPath", { id }, s("rect", { x: 0, y: 0, ...frameBox })));
@@ -171,7 +236,9 @@ export const SIDE_PLOTS = {
   },
 
   complexity(lab, animation, frame) {
-    const { degrees, degree, frames, title } = animation.picture, p = lab.palette, now = frames[frame];
+    const { degrees, degree, frames, title } = animation.picture, p = lab.palette, none = degrees.map(() => NaN);
+    const blank = { epe: none, bias2: none, variance: none, train_error: none, noise: none };
+    const now = frames[frame] || blank;
     const series = [
       { name: "expected", values: now.epe, colour: p.wrong, width: 3 },
       { name: "bias²", values: now.bias2, colour: p.accent },
@@ -180,7 +247,7 @@ export const SIDE_PLOTS = {
       { name: "noise", values: now.noise, colour: p.ink, dash: "2 3", width: 1.4 },
     ];
     const last = [...frames.at(-1).epe].sort((a, b) => a - b);
-    const high = Math.max(2.6 * last[Math.floor(last.length / 2)], now.noise[0] * 2);
+    const high = Math.max(2.6 * last[Math.floor(last.length / 2)], frames.at(-1).noise[0] * 2);
     const at = degrees.indexOf(degree);
     return [title, chart(p, { xs: degrees, series, low: 0, high, x: "degree", mark: degree, at })];
   },

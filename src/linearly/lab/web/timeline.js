@@ -3,7 +3,7 @@
 import { h, icon, s, set } from "./elements.js";
 import { extremes, tenths } from "./numbers.js";
 
-const SPEEDS = [["slow", 2], ["steady", 8], ["quick", 30], ["fast", 120]];
+const SPEEDS = [["½×", 2], ["1×", 4], ["4×", 16], ["16×", 64]];  // frames per second
 const PLAY = "M4 2l10 6-10 6z", PAUSE = "M3 2h3.6v12H3zM9.4 2H13v12H9.4z";
 const EDGE = 14;  // pixels left free at either end of the track
 
@@ -18,8 +18,9 @@ export class Timeline {
     this.toggle = button("play", "Play", PLAY, () => this.play());
     this.step = button("step", "One step", "M5 2v12l8.5-6zM2 2h2v12H2z", () => this.go(lab.frame + 1));
     this.end = button("end", "To the end", "M11.6 2H14v12h-2.4zM2 2v12l9-6z", () => this.go(Infinity));
-    const speeds = SPEEDS.map(([name, rate]) => h("option", { value: rate, selected: rate === 8 }, name));
+    const speeds = SPEEDS.map(([name, rate]) => h("option", { value: rate, selected: rate === 4 }, name));
     this.speed = h("select", { id: "speed", "aria-label": "Speed" }, ...speeds);
+    this.panels = h("button", { type: "button", id: "panels", onclick: () => lab.lecture(false) }, "Show panels");
     this.where = h("span", { class: "where", id: "where" });
     this.waveName = h("span", { class: "wave-name" });
     this.svg = s("svg", { "aria-hidden": "true" });
@@ -31,7 +32,9 @@ export class Timeline {
     }, this.svg);
     const buttons = [this.start, this.back, this.toggle, this.step, this.end];
     this.element = h("section", { class: "timeline", "aria-label": "Timeline" },
-      h("div", { class: "transport" }, ...buttons, this.where, this.waveName, this.speed), this.track);
+      h("div", { class: "transport" }, ...buttons, this.where, this.waveName, this.speed, lab.layers.element,
+        this.panels),
+      this.track);
   }
 
   // --- going through the frames
@@ -39,6 +42,13 @@ export class Timeline {
   go(frame) {
     this.pause();
     this.lab.seek(frame);
+  }
+
+  // Play at a speed that takes no longer than some seconds.
+  playWithin(seconds) {
+    const frames = this.lab.animation.count, fits = SPEEDS.findIndex(([, rate]) => frames / rate <= seconds);
+    this.speed.selectedIndex = fits < 0 ? SPEEDS.length - 1 : fits;
+    if (!this.playing) this.play();
   }
 
   play() {
@@ -99,7 +109,7 @@ export class Timeline {
       set(this.svg, { viewBox: `0 0 ${this.width} ${this.height}` });
       this.svg.replaceChildren();
       if (count > 1) this.frames(animation);
-      else this.placeholder(animation ? "Solved at once: there are no steps to show." : "");
+      else this.placeholder(animation ? "This model is solved in one step, without an animation." : "");
       this.waveName.textContent = animation ? animation.wave_name : "";
     }
     if (this.head) set(this.head, { transform: `translate(${this.X(frame).toFixed(1)} 0)` });
@@ -109,7 +119,7 @@ export class Timeline {
   X(frame) { return EDGE + (this.count > 1 ? frame / (this.count - 1) : 0.5) * (this.width - 2 * EDGE); }
 
   placeholder(words) {
-    const look = { "text-anchor": "middle", "font-size": 12, fill: this.lab.palette.muted };
+    const look = { "text-anchor": "middle", "font-size": 0.92 * this.lab.unit, fill: this.lab.palette.muted };
     this.svg.append(s("text", { x: this.width / 2, y: this.height / 2 + 4, ...look }, words));
     this.head = null;
   }
@@ -161,13 +171,13 @@ export class Timeline {
     const p = this.lab.palette, taken = [], leads = ({ name }) => name === "best" || name === "chosen";
     const line = { stroke: p.muted, "stroke-opacity": 0.5, "stroke-dasharray": "2 3" };
     for (const mark of [...marks].sort((a, b) => leads(b) - leads(a))) {
-      const x = this.X(mark.at), wide = mark.name.length * 6.4 + 8, left = x + 4 + wide > this.width;
+      const x = this.X(mark.at), wide = mark.name.length * 0.5 * this.lab.unit + 8, left = x + 4 + wide > this.width;
       const span = left ? [x - wide, x] : [x, x + wide];
       if (taken.some(([a, b]) => span[0] < b && span[1] > a)) continue;
       taken.push(span);
       this.svg.append(s("path", { d: `M${x} 4V${this.height - 8}`, ...line }));
       this.svg.append(s("text", {
-        x: x + (left ? -4 : 4), y: 12, "font-size": 11, fill: leads(mark) ? p.ink : p.muted,
+        x: x + (left ? -4 : 4), y: 0.92 * this.lab.unit, "font-size": 0.85 * this.lab.unit, fill: leads(mark) ? p.ink : p.muted,
         "font-weight": leads(mark) ? 600 : 400, "text-anchor": left ? "end" : "start",
       }, mark.name));
     }

@@ -77,14 +77,14 @@ function alphaAt(summary, step) {
   return step === 0 ? 0 : middle * 10 ** (-4 + (6 * (step - 1)) / 99);
 }
 
-function told(value) {
+function formatNumber(value) {
   if (value === null || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   const text = size && (size < 1e-4 || size >= 1e7) ? value.toExponential(3) : String(Number(value.toPrecision(4)));
   return text.replace("-", "−");
 }
 
-if (typeof module !== "undefined") module.exports = { refit, alphaAt, told };
+if (typeof module !== "undefined") module.exports = { refit, alphaAt, formatNumber };
 
 if (typeof document !== "undefined") {
   const summary = JSON.parse(document.getElementById("summary").textContent);
@@ -96,43 +96,60 @@ if (typeof document !== "undefined") {
     row.append(made);
     return made;
   };
-  const lines = ["Intercept", ...summary.names].slice(summary.intercept ? 0 : 1).map((name, i) => {
+  const line = (name, box) => {
     const row = document.createElement("tr"), head = cell(row, "th", "");
-    const constant = summary.intercept && i === 0;
     head.scope = "row";
-    let box = null;
-    if (constant) {
-      head.textContent = name;
-    } else {
+    if (box) {
       const label = document.createElement("label");
-      box = document.createElement("input");
-      box.type = "checkbox";
-      box.defaultChecked = box.checked = true;
       label.append(box, name);
       head.append(label);
+    } else {
+      head.textContent = name;
     }
-    cell(row, "td", told(summary.estimate[name]));
-    const now = cell(row, "td", ""), error = cell(row, "td", "");
     body.append(row);
-    return { box, now, error };
-  });
+    return row;
+  };
+  const cells = (row, name, box) => {
+    cell(row, "td", formatNumber(summary.estimate[name]));
+    return { box, now: cell(row, "td", ""), error: cell(row, "td", "") };
+  };
+  const lines = summary.intercept ? [cells(line("Intercept", null), "Intercept", null)] : [];
+  let at = 0, n_boxes = 0;
+  // One tick for each term: the levels of a category come and go together.
+  for (const [label, width] of summary.groups) {
+    const box = document.createElement("input");
+    box.type = "checkbox";
+    box.defaultChecked = box.checked = true;
+    n_boxes++;
+    const names = summary.names.slice(at, at + width);
+    at += width;
+    if (width > 1) {
+      const row = line(label, box);
+      for (let k = 0; k < 3; k++) cell(row, "td", "");
+    }
+    for (const name of names) {
+      const row = line(name, width > 1 ? null : box);
+      if (width > 1) row.className = "level";
+      lines.push(cells(row, name, box));
+    }
+  }
   let moved = false;
   const show = () => {
     const boxes = lines.filter((line) => line.box);
     const kept = boxes.flatMap((line, j) => (line.box.checked ? [j] : []));
     const alpha = moved ? alphaAt(summary, Number(slider.value)) : summary.alpha;
     const found = refit(summary, kept, alpha), first = refit(summary, boxes.map((_, j) => j), summary.alpha);
-    document.getElementById("refit-told").textContent = told(alpha);
+    document.getElementById("refit-told").textContent = formatNumber(alpha);
     boxes.forEach((line, j) => {
-      line.now.textContent = found ? told(found.coef[j]) : "–";
-      line.error.textContent = found ? told(found.error[j]) : "–";
+      line.now.textContent = found ? formatNumber(found.coef[j]) : "–";
+      line.error.textContent = found ? formatNumber(found.error[j]) : "–";
     });
-    if (summary.intercept) lines[0].now.textContent = found ? told(found.intercept) : "–";
+    if (summary.intercept) lines[0].now.textContent = found ? formatNumber(found.intercept) : "–";
     document.getElementById("refit-fit").textContent = found
-      ? `R² ${told(found.rSquared)} (as fitted ${told(first.rSquared)}), σ ${told(found.sigma)} (as fitted ` +
-        `${told(first.sigma)}), with ${kept.length} of ${boxes.length} columns. R² falls with every column left out; ` +
-        "σ may fall too, where a column was noise."
-      : "These columns repeat each other: raise alpha or leave one out.";
+      ? `R² ${formatNumber(found.rSquared)} (as fitted ${formatNumber(first.rSquared)}), σ ${formatNumber(found.sigma)} (as fitted ` +
+        `${formatNumber(first.sigma)}), with ${new Set(kept.map((j) => boxes[j].box)).size} of ${n_boxes} columns. R² falls with every column left out; ` +
+        "σ may fall too, if the column is noise."
+      : "These columns are collinear. Raise alpha or leave one out.";
   };
   slider.addEventListener("input", () => { moved = true; show(); });
   body.addEventListener("change", show);

@@ -1,0 +1,1 @@
+"""Placeholder: the lab in a browser has no data frames."""

@@ -1,0 +1,1 @@
+"""Placeholder: the package of `v2`."""
