@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,6 +182,39 @@ def import_time(quick: bool) -> Result:
     return result
 
 
+def cold_start(quick: bool) -> Result:
+    """First fit of a new process against ``import numpy, scipy.linalg``, ``linearly fit`` against scikit-learn."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 5))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.csv")
+        rows = np.column_stack([X, X.sum(axis=1) + rng.standard_normal(500)])
+        np.savetxt(path, rows, delimiter=",", header="a,b,c,d,e,y", comments="")
+        fit = "import linearly as ly; ly.LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 4.0])"
+        result = Result("cold_start", "500 × 5")
+        result.seconds = {
+            name: _seconds_of_process(arguments, 5 if quick else 15)
+            for name, arguments in (
+                ("linearly, first fit", ["-c", fit]),
+                ("numpy and scipy.linalg", ["-c", "import numpy, scipy.linalg"]),
+                ("linearly fit rows.csv", ["-m", "linearly", "fit", str(path), "--target", "y"]),
+                ("scikit-learn", ["-c", "import sklearn.linear_model"]),
+            )
+        }
+    return result
+
+
+def _seconds_of_process(arguments: list[str], runs: int) -> float:
+    """Return the time of a Python process, with modules compiled by an earlier run."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    times = []
+    for _ in range(1 + runs):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], check=True, env=environment, capture_output=True)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
 def anova_interaction(quick: bool) -> Result:
     """Fit and type II ANOVA of two categories of 10 and 15 levels, their interaction and a number, on 400 000 rows."""
     import pandas as pd
@@ -233,4 +269,5 @@ WORKLOADS = [
     lasso_wide,
     predict_one_row,
     import_time,
+    cold_start,
 ]

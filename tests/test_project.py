@@ -124,7 +124,10 @@ def test_import_is_light(touch):
     assert loaded.isdisjoint(heavy), f"import linearly loads {sorted(loaded.intersection(heavy))}"
 
 
-def test_fit_command_on_a_csv_file_imports_neither_pandas_nor_the_parquet_reader(tmp_path):
+OTHER_MODELS = ("linearly.algorithm.elastic_net", "linearly.algorithm.logistic", "linearly.models.logistic_regression")
+
+
+def test_fit_command_on_a_csv_file_imports_only_what_it_needs(tmp_path):
     data = tmp_path / "rows.csv"
     data.write_text("x,g,y\n" + "".join(f"{i},{'uv'[i % 2]},{i * i % 7}\n" for i in range(40)))
     code = (
@@ -137,6 +140,19 @@ def test_fit_command_on_a_csv_file_imports_neither_pandas_nor_the_parquet_reader
     assert not failed
     assert "pyarrow.csv" in loaded
     assert {"pandas", "pyarrow.parquet", "sklearn"}.isdisjoint(loaded)
+    assert not [name for name in loaded if name.startswith(OTHER_MODELS)]
+
+
+def test_first_fit_of_arrays_imports_only_what_it_needs():
+    code = (
+        "import json, sys, linearly as ly; ly.LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 4.0])\n"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = json.loads(run.stdout)
+    assert {"pandas", "pyarrow", "sklearn", "scipy.special", "scipy.stats"}.isdisjoint(loaded)
+    unneeded = ("linearly.dataset.design", "linearly.dataset.formula", "linearly.inference", *OTHER_MODELS)
+    assert not [name for name in loaded if name.startswith(unneeded)]
 
 
 # --- the direction of imports ---------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import screens
@@ -15,7 +16,7 @@ import linearly as ly
 from linearly.cli.group import cli
 from linearly.dataset.sources import as_tables
 
-COMMANDS = tuple(cli.commands)
+COMMANDS = tuple(cli.list_commands(click.Context(cli)))
 
 
 def test_version_option_prints_the_version(run):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from commands import ROOT
 
@@ -14,7 +15,7 @@ pytest.importorskip("click", reason="the command line needs click")
 pytest.importorskip("pyarrow", reason="the command line needs pyarrow")
 from linearly.cli.group import cli
 
-COMMANDS = tuple(cli.commands)
+COMMANDS = tuple(cli.list_commands(click.Context(cli)))
 
 
 def test_main_help_and_version_import_nothing_slow():

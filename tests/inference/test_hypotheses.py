@@ -154,9 +154,12 @@ except ValueError:
     "fit", ["ly.LinearRegression().fit(X, y)", 'ly.fit({"x": [1.0, 2.0, 4.0], "y": [3.0, 1.0, 2.0]}, formula="y ~ x")']
 )
 def test_first_hostile_hypothesis_of_a_process_is_refused_at_once(fit):
-    run = [sys.executable, "-W", "ignore", "-c", FIRST_CALL.format(fit)]
-    seconds, *modules = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
-    assert float(seconds) < 0.1
+    run, seconds = [sys.executable, "-W", "ignore", "-c", FIRST_CALL.format(fit)], []
+    for _ in range(3):  # other processes only lengthen a run
+        taken, *modules = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
+        seconds.append(float(taken))
+    print(seconds)
+    assert min(seconds) < 0.1
     assert "linearly.models.logistic_regression" not in modules
 
 

@@ -46,6 +46,7 @@ def opened(browser, url, refused=False, **options):
     try:
         page.goto(url)
         page.wait_for_selector("[data-ready=true]")
+        rest(page)
         yield page
         complaints = [one for one in complaints if not (refused and "status of 400" in one)]
         assert not complaints, complaints
@@ -109,9 +110,25 @@ def evaluate(page, expression, argument=None):
 
 
 def until(page, expression, argument=None):
-    """Wait until an expression in which `lab` is the lab of the page holds."""
+    """Wait until an expression in which `lab` is the lab of the page holds, and what it changes is drawn."""
     script = f"(argument) => {{ const lab = document.querySelector('.linearly-lab').lab; return {expression}; }}"
     page.wait_for_function(script, arg=argument)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+
+
+def rest(page):
+    """Wait until the page expects no reply and has nothing to draw, three frames in a row.
+
+    The page asks for a new view when its layout changes the size of the plane.
+    """
+    script = """async () => {
+        const lab = document.querySelector('.linearly-lab').lab;
+        for (let quiet = 0; quiet < 3; quiet++) {
+            await new Promise(requestAnimationFrame);
+            if (lab.session.busy || lab.session.waiting.size || lab.planned) quiet = -1;
+        }
+    }"""
+    page.evaluate(script)
 
 
 def send(page, **message):

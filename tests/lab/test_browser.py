@@ -6,7 +6,7 @@ import threading
 import lab_pages
 import pytest
 from conftest import require
-from lab_pages import badge, choose, click, count, opened, place, settled, wait_until_link_contains_the_state
+from lab_pages import badge, choose, click, count, opened, place, rest, settled, wait_until_link_contains_the_state
 from lab_sessions import PETS_CSV
 
 browser, lab, page = lab_pages.browser, lab_pages.lab, lab_pages.page
@@ -208,12 +208,12 @@ def test_a_link_restores_the_state(browser, lab, page):
     choose(page, "#algorithm", "logistic")
     choose(page, "#comparison", "qda")
     settled(page, "() => document.querySelectorAll('.plane').length === 2")
+    rest(page)  # the view follows the shape of the plane, which changes once the second plane is there
     page.click("#share")
     wait_until_link_contains_the_state(page)
     state = page.evaluate("() => document.querySelector('.linearly-lab').lab.state")
     with opened(browser, page.url) as other:
         settled(other, "() => document.querySelector('.linearly-lab').lab.state.comparison === 'qda'")
-        # The view follows the shape of the plane, which changes once the second plane is there.
         view = json.dumps(state["view"], separators=(",", ":"))
         settled(other, f"() => JSON.stringify(document.querySelector('.linearly-lab').lab.state.view) === '{view}'")
         assert other.evaluate("() => document.querySelector('.linearly-lab').lab.state") == state

@@ -127,8 +127,7 @@ def _fit_with_facts(
     tables: Any, given: dict[str, Any], level: float, *, cross_validate: bool
 ) -> tuple[dict[str, Any], Model]:
     """Return the facts about the fitted model, and the model."""
-    import linearly.models.logistic_regression
-    import linearly.models.ridge_cv  # noqa: F401 (imported here so that the time of the fit does not include it)
+    import linearly.api  # noqa: F401 (imported here so that the time of the fit does not include it)
 
     started = perf_counter()
     model = _fit(tables, given)

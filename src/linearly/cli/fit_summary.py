@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from linearly.formatting import shorten
+from linearly.models.kind_checks import is_elastic_net
 from linearly.models.registry import MODELS
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ MAX_DIAGNOSTIC_ROWS = 100_000  # rows up to which the training rows are read aga
 def model_facts(model: Model, level: float = 0.95) -> dict[str, Any]:
     """Return the facts that the model itself contains."""
     from linearly.models.base import count_rows_of_fit
-    from linearly.models.elastic_net_base import ElasticNetBase
     from linearly.models.least_squares_base import LeastSquaresBase
 
     estimator = model.estimator
@@ -51,7 +51,7 @@ def model_facts(model: Model, level: float = 0.95) -> dict[str, Any]:
         facts["classes"] = list(model.classes)
     if isinstance(estimator, LeastSquaresBase):
         return facts | _least_squares_facts(model, level)
-    if isinstance(estimator, ElasticNetBase):
+    if is_elastic_net(estimator):
         return facts | _sparse_facts(model)
     return facts | (_logistic_facts(model, level) if model.model == "logistic" else _classifier_facts(model))
 

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import importlib
 from difflib import get_close_matches
 from typing import Any
 
 import click
 
-from linearly.cli.check import check
-from linearly.cli.compare import compare
-from linearly.cli.completion import completion
-from linearly.cli.demo import demo
-from linearly.cli.fit import fit
-from linearly.cli.models import diff, export, merge, show
 from linearly.cli.options import color_option, debug_option, quiet_option
-from linearly.cli.pages import lab, report
-from linearly.cli.predict import evaluate, predict
-from linearly.cli.questions import anova, ask, means, table
-from linearly.cli.selftest import selftest
+
+# Each command by name, in the order of the help, with the module that defines a function of that name.
+_MODULES = {
+    "demo": "demo", "check": "check", "fit": "fit", "compare": "compare", "show": "models", "anova": "questions",
+    "ask": "questions", "means": "questions", "table": "questions", "predict": "predict", "evaluate": "predict",
+    "report": "pages", "diff": "models", "merge": "models", "export": "models", "lab": "pages",
+    "selftest": "selftest", "completion": "completion",
+}  # fmt: skip
 
 
 class PipeClosed(Exception):
     """The reader of standard output has closed the pipe."""
 
 
-class OrderedGroup(click.Group):
-    """A group that lists its commands in the order in which they were added."""
+class LazyGroup(click.Group):
+    """A group that imports a command when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of that name; None if there is none."""
+        if cmd_name not in _MODULES:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"linearly.cli.{_MODULES[cmd_name]}"), cmd_name)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; report a closed pipe before click turns it into a failure."""
@@ -44,8 +50,8 @@ class OrderedGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            near = get_close_matches(args[0], self.commands, n=2, cutoff=0.5)
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"The commands are {', '.join(self.commands)}."
+            near = get_close_matches(args[0], _MODULES, n=2, cutoff=0.5)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"The commands are {', '.join(_MODULES)}."
             raise click.UsageError(f"{args[0]!r} is not a command of linearly. {hint}", ctx) from None
 
 
@@ -59,7 +65,7 @@ def print_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
 
 
 @click.group(
-    cls=OrderedGroup, invoke_without_command=True,
+    cls=LazyGroup, invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )  # fmt: skip
 @click.option(
@@ -83,10 +89,3 @@ def cli(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-
-
-for command in (
-    demo, check, fit, compare, show, anova, ask, means, table, predict, evaluate, report, diff, merge, export, lab,
-    selftest, completion,
-):  # fmt: skip
-    cli.add_command(command)

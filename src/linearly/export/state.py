@@ -19,7 +19,8 @@ import numpy as np
 from msgspec import UNSET, Meta
 
 from linearly.algorithm.least_squares.class_grams import ClassGrams
-from linearly.algorithm.least_squares.clusters import CLUSTERED, CORRECTED, ClusterSums
+from linearly.algorithm.least_squares.clusters import ClusterSums
+from linearly.algorithm.least_squares.covariance_names import CLUSTERED, CORRECTED, COVARIANCES
 from linearly.algorithm.least_squares.small_sample import ScoreMoments, SmallSample
 from linearly.algorithm.least_squares.solver import RidgeProblem
 from linearly.algorithm.logistic.optimizers import History
@@ -65,8 +66,7 @@ from linearly.export.summaries import (
 )
 from linearly.models.elastic_net_cv import RULES
 from linearly.models.least_squares_base import LeastSquaresBase
-from linearly.models.linear_regression import COVARIANCES, METHODS
-from linearly.models.logistic_regression import COVARIANCES as LOGISTIC_COVARIANCES
+from linearly.models.linear_regression import METHODS
 from linearly.models.logistic_regression import SOLVERS
 from linearly.models.parameter_checks import random_generator
 from linearly.models.perceptron import INITS
@@ -336,7 +336,7 @@ _LOGISTIC = StoredEstimator(
         "reference": Label | None,
         "solver": Literal[SOLVERS],
         "fit_intercept": bool,
-        "covariance": Literal[LOGISTIC_COVARIANCES],
+        "covariance": Literal[COVARIANCES],
     },
     {
         "coef_": array("logits", "p"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from linearly.evaluation.evaluate import Evaluation
 from linearly.models.base import column_names
-from linearly.models.logistic_regression import LogisticRegression
+from linearly.models.kind_checks import is_logistic
 
 Facts = dict[str, Any]
 
@@ -43,7 +43,7 @@ def fitted_facts(model: Any, describe: Callable[[Any], str] = str) -> Facts:
         "shrunk": _shrinkage(model, list(map(describe, model.classes_.tolist()))),
         "has_probabilities": hasattr(model, "predict_proba"),
     }
-    if isinstance(model, LogisticRegression):
+    if is_logistic(model):
         separation = model.separation_
         found |= {"reduced_bias": model.bias_reduction is not None}
         found |= {"aliased": [str(column_names(model)[j]) for j in model.aliased_]}

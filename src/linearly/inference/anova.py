@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import chdtrc
@@ -28,9 +28,12 @@ from linearly.inference.wald_tests import degrees
 from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense_float64
-from linearly.models.logistic_regression import LogisticRegression
+from linearly.models.kind_checks import is_logistic
 from linearly.models.sklearn_bases import clone
 from linearly.table import Table
+
+if TYPE_CHECKING:
+    from linearly.models.logistic_regression import LogisticRegression
 
 _MAX_EQUATIONS = 3  # of a hypothesis that a note prints
 _MAX_COEFFICIENTS = 6  # of an equation that a note prints
@@ -98,7 +101,7 @@ def anova(model: Any, data: Any = None, y: Any = None, sample_weight: Any = None
     coefficients = coefficients_of(model, "anova")
     terms = terms_of(model, coefficients)
     estimator = unwrap_estimator(model)
-    if isinstance(estimator, LogisticRegression):
+    if is_logistic(estimator):
         check_unpenalized(estimator, "anova")
         if data is None:
             return _wald_table(model, coefficients, terms, type)
@@ -163,7 +166,7 @@ def _hypotheses(model: Any, coefficients: Coefficients, terms: Sequence[FittedTe
 
 def _adjusted(model: Any, coefficients: Coefficients, terms: Sequence[FittedTerm], i: int, kind: int) -> Array:
     before, after = _around(terms, i, kind)
-    if coefficients.null is not None and isinstance(unwrap_estimator(model), LogisticRegression):
+    if coefficients.null is not None and is_logistic(unwrap_estimator(model)):
         # Only the rows determine which columns are combinations of which. Without them, identified columns are tested.
         known = [j for j in terms[i].columns if coefficients.null[j] == 0]
         return adjusted_hypothesis(

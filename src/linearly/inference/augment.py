@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,12 @@ from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense_float64
 from linearly.models.base import check_fitted, training_rows
-from linearly.models.logistic_regression import LogisticRegression
+from linearly.models.kind_checks import is_logistic
 from linearly.models.score_classifier import log_softmax
 from linearly.table import Table
+
+if TYPE_CHECKING:
+    from linearly.models.logistic_regression import LogisticRegression
 
 MAX_LEVERAGE = 1 - 1e-10  # rows above this are fitted exactly, whatever their error
 
@@ -83,7 +86,7 @@ def augment(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Tab
     """
     data, keys = X, list[NDArray[Any]]()
     model, X = unwrap_model(model, X, y, sample_weight, "augment")
-    if isinstance(model, LogisticRegression):
+    if is_logistic(model):
         rows = check_labelled_rows_of_fit(_checked_for_augment(model), X, y, sample_weight, "augment")
         augment_blocks = _augment_classes if len(model.classes_) > 2 else _augment_logistic
         table = augment_blocks(model, collect_keys(rows, keys))

@@ -22,7 +22,7 @@ from linearly.inference.unwrap import unwrap_estimator
 from linearly.inference.wald_tests import dof_of_tests
 from linearly.kernels.double_double import Array
 from linearly.models.base import check_fitted
-from linearly.models.least_squares_base import LeastSquaresBase
+from linearly.models.kind_checks import is_logistic
 
 if TYPE_CHECKING:
     from linearly.models.logistic_regression import LogisticRegression
@@ -188,12 +188,8 @@ def _quadratic_form(S: Array, d: Array) -> float:
 def coefficients_of(model: Any, what: str) -> Coefficients:
     """Return the coefficients of a fitted least-squares or logistic model of one target."""
     model = unwrap_estimator(model)
-    if not isinstance(model, LeastSquaresBase):
-        # Loading the logistic models takes 0.1 s, which the first question to a linear model should not wait for.
-        from linearly.models.logistic_regression import LogisticRegression
-
-        if isinstance(model, LogisticRegression):
-            return _logistic_coefficients(model, what)
+    if is_logistic(model):
+        return _logistic_coefficients(model, what)
     solution = require_solution(model, "least-squares or logistic model")
     check_single_target(model, what)
     value, root, mean = np.append(solution.intercept, solution.coef[:, 0]), solution.inverse_root, None

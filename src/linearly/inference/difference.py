@@ -16,7 +16,7 @@ from linearly.inference.wald_tests import dof_of_terms, dof_of_tests, t_p_values
 from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.kernels.double_double import Array
 from linearly.models.base import check_fitted, column_names
-from linearly.models.logistic_regression import LogisticRegression
+from linearly.models.kind_checks import is_logistic
 from linearly.table import Table, to_python_value
 
 
@@ -56,7 +56,7 @@ def _check_comparable(a: Any, b: Any) -> None:
         raise ValueError("The models have different columns. Fit both with the same design.")
     if getattr(a, "fit_intercept", True) != getattr(b, "fit_intercept", True):
         raise ValueError("One model has an intercept, but the other does not. Fit both with the same fit_intercept.")
-    if isinstance(a, LogisticRegression):
+    if is_logistic(a):
         if not np.array_equal(a.classes_, b.classes_):
             raise ValueError(
                 f"The classes differ: {a.classes_.tolist()} and {b.classes_.tolist()}. Fit both "

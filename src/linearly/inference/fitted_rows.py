@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -22,8 +22,10 @@ from linearly.dataset.rows.block import Block, Rows, check_finite, row_weights
 from linearly.kernels.double_double import Array, Numbers
 from linearly.kernels.matrices import dense_keeping_low_part, drop_low_part
 from linearly.models.label_encoding import labelled_rows
-from linearly.models.logistic_regression import LogisticRegression
 from linearly.models.score_classifier import log_softmax
+
+if TYPE_CHECKING:
+    from linearly.models.logistic_regression import LogisticRegression
 
 SUM_TOL = 1e-9  # relative difference of two sums of weights that were added in another order
 LOSS_TOL = 1e-6  # relative difference of two sums of losses

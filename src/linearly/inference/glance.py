@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linearly.algorithm.least_squares.solution import MIN_DOF
 from linearly.algorithm.least_squares.solver import correct_digits
-from linearly.algorithm.logistic.solver import GRAM_SIZE
 from linearly.inference.fitted_terms import (
     WITH_ERRORS,
     check_not_multilabel,
@@ -20,9 +19,12 @@ from linearly.inference.unwrap import unwrap_estimator
 from linearly.inference.wald_tests import degrees, f_test
 from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.models.base import check_fitted, target_names
-from linearly.models.elastic_net_base import ElasticNetBase
-from linearly.models.logistic_regression import LogisticRegression
+from linearly.models.kind_checks import is_elastic_net, is_logistic
 from linearly.table import Table
+
+if TYPE_CHECKING:
+    from linearly.models.elastic_net_base import ElasticNetBase
+    from linearly.models.logistic_regression import LogisticRegression
 
 
 @single_threaded_blas()
@@ -68,9 +70,9 @@ def glance(model: Any) -> Table:
     array([0.9991])
     """
     model = unwrap_estimator(model)
-    if isinstance(model, LogisticRegression):
+    if is_logistic(model):
         return _glance_logistic(model)
-    if isinstance(model, ElasticNetBase):
+    if is_elastic_net(model):
         return _glance_sparse(model)
     solution = require_solution(model, WITH_ERRORS)
     n, dof, constant = solution.n, solution.dof, int(solution.has_intercept)
@@ -105,6 +107,8 @@ def glance(model: Any) -> Table:
 
 
 def _glance_logistic(model: LogisticRegression) -> Table:
+    from linearly.algorithm.logistic.solver import GRAM_SIZE  # loaded with the model; no other model needs it
+
     check_fitted(model)
     check_not_multilabel(model, "glance")
     log_likelihood, null = model.log_likelihood_, model.null_log_likelihood_

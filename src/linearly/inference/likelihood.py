@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import chdtrc, chdtri
@@ -27,9 +27,12 @@ from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense_float64
 from linearly.models.base import check_fitted, column_names
-from linearly.models.logistic_regression import LogisticRegression
+from linearly.models.kind_checks import is_logistic
 from linearly.models.sklearn_bases import clone
 from linearly.table import Table
+
+if TYPE_CHECKING:
+    from linearly.models.logistic_regression import LogisticRegression
 
 MIN_ROWS_PER_PARAMETER = 20  # for a likelihood-ratio test without correction
 
@@ -340,7 +343,7 @@ def _first_zero(excess_loss: Callable[[float], float], inner: float, error: floa
 
 
 def _check_logistic(model: Any) -> None:
-    if not isinstance(model, LogisticRegression):
+    if not is_logistic(model):
         raise TypeError(
             f"The model must be a fitted LogisticRegression, not {type(model).__name__}. Pass a logistic model."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc
@@ -22,9 +22,12 @@ from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.kernels.double_double import Array
 from linearly.kernels.matrices import dense, drop_low_part
 from linearly.models.base import check_fitted, column_names
+from linearly.models.kind_checks import is_logistic
 from linearly.models.least_squares_base import LeastSquaresBase
-from linearly.models.logistic_regression import LogisticRegression
 from linearly.table import Table
+
+if TYPE_CHECKING:
+    from linearly.models.logistic_regression import LogisticRegression
 
 _POLYNOMIAL = re.compile(r"poly\((?P<x>[^:]+), \d+(?:, raw=True)?\)\[(?P<k>\d+)\]")
 
@@ -77,7 +80,7 @@ def compare_models(small: Any, big: Any) -> Table:
     check_fitted(small)
     check_fitted(big)
     _check_nested(small, big, *designs)
-    if isinstance(small, LogisticRegression) and isinstance(big, LogisticRegression):
+    if is_logistic(small) and is_logistic(big):
         return _likelihood_ratio_test(small, big)
     return _f_test(small, big)
 

@@ -20,7 +20,7 @@ from linearly.inference.wald_tests import check_level
 from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.models.base import check_fitted, column_names
 from linearly.models.elastic_net import ElasticNet
-from linearly.models.elastic_net_base import ElasticNetBase
+from linearly.models.kind_checks import is_elastic_net
 from linearly.models.linear_regression import LinearRegression
 from linearly.table import Table
 
@@ -219,7 +219,7 @@ def refit_on_support(model: Any) -> LinearRegression:
     [555.3, 269.7, -194.0, 485.0]
     """
     model = unwrap_estimator(model)
-    if not isinstance(model, ElasticNetBase):
+    if not is_elastic_net(model):
         raise TypeError(
             f"refit_on_support requires an ElasticNet or ElasticNetCV, not {type(model).__name__}. Fit one."
         )

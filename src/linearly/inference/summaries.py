@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,11 +11,14 @@ from linearly.inference.fitted_terms import BIAS_NOTE, logistic_notes, require_s
 from linearly.inference.glance import glance
 from linearly.inference.tidy import tidy
 from linearly.models.base import column_names, count_rows_of_fit
-from linearly.models.elastic_net_base import ElasticNetBase
+from linearly.models.kind_checks import is_elastic_net, is_logistic
 from linearly.models.least_squares_base import LeastSquaresBase
-from linearly.models.logistic_regression import LogisticRegression
 from linearly.models.registry import WORDS
 from linearly.table import Summary, Table, to_python_value
+
+if TYPE_CHECKING:
+    from linearly.models.elastic_net_base import ElasticNetBase
+    from linearly.models.logistic_regression import LogisticRegression
 
 MAX_LISTED = 8  # classes in a title, columns of means in a table
 _REGRESSION_ERRORS = {
@@ -39,7 +42,7 @@ def model_summary(estimator: Any, target: str = "") -> Summary:
     if hasattr(estimator, "summary"):
         own: Summary = estimator.summary()
         return Summary(f"{target}\n{own.title}" if target else own.title, own.tables, own.notes)
-    if isinstance(estimator, ElasticNetBase):
+    if is_elastic_net(estimator):
         return _sparse_summary(estimator, target)
     kind = WORDS[type(estimator).__name__].capitalize()
     classes = estimator.classes_.tolist()
@@ -179,5 +182,5 @@ def _terms(model: Any) -> Table:
     """Return the table of `tidy` with its statistics under the name of their distribution."""
     table = tidy(model)
     clustered = hasattr(model, "small_sample_") or getattr(model, "n_clusters_", 0) > 0
-    statistic = "z" if isinstance(model, LogisticRegression) and not clustered else "t"
+    statistic = "z" if is_logistic(model) and not clustered else "t"
     return Table({statistic if name == "statistic" else name: table[name] for name in table.columns})

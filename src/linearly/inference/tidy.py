@@ -5,7 +5,7 @@ The names of the functions `tidy`, `glance` and `augment` and of their columns f
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,10 +27,13 @@ from linearly.inference.wald_tests import check_level, dof_of_terms, wald_column
 from linearly.kernels.blas_threads import single_threaded_blas
 from linearly.kernels.double_double import Array
 from linearly.models.base import check_fitted
-from linearly.models.elastic_net_base import ElasticNetBase
+from linearly.models.kind_checks import is_elastic_net, is_logistic
 from linearly.models.least_squares_base import LeastSquaresBase
-from linearly.models.logistic_regression import LogisticRegression
 from linearly.table import Table, to_python_value
+
+if TYPE_CHECKING:
+    from linearly.models.elastic_net_base import ElasticNetBase
+    from linearly.models.logistic_regression import LogisticRegression
 
 _SELECTION_NOTE = (
     "The rows selected the terms, so classical standard errors would be too small. Use selective_intervals, which "
@@ -92,13 +95,13 @@ def tidy(model: Any, *, level: float = 0.95, standardized: bool = False, partial
     array([1.03, 1.98])
     """
     model = unwrap_estimator(model)
-    if isinstance(model, LogisticRegression):
+    if is_logistic(model):
         if standardized or partial:
             raise ValueError(
                 "standardized and partial apply to linear models only. Leave them out for a logistic model."
             )
         return _tidy_logistic(model, level)
-    if isinstance(model, ElasticNetBase):
+    if is_elastic_net(model):
         return _tidy_sparse(model)
     solution = require_solution(model, WITH_ERRORS)
     check_level(level)

@@ -31,5 +31,6 @@ In reading order:
     pocket_perceptron                PocketPerceptron: weights with the fewest errors
     batch_perceptron                 BatchPerceptron: one update per pass
     registry                         the models by the names that `fit` and the command line use
+    kind_checks                      whether a model is logistic, or a lasso, without loading those estimators
     from_inference                   functions of `linearly.inference` that methods call
 """

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.column_scaling import power_of_two
-from linearly.algorithm.least_squares.small_sample import SmallSample
 from linearly.algorithm.least_squares.solution import Solution
 from linearly.algorithm.least_squares.solver import Summary, check_coefficients_finite, warn_rank_and_precision
 from linearly.dataset.rows.block import Block, check_finite
@@ -32,6 +31,7 @@ from linearly.models.base import (
 from linearly.models.sklearn_bases import Regressor
 
 if TYPE_CHECKING:
+    from linearly.algorithm.least_squares.small_sample import SmallSample
     from linearly.table import Summary as PrintedSummary
     from linearly.table import Table
 

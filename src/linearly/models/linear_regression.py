@@ -6,12 +6,9 @@ from operator import add
 from typing import Any, Self
 
 from linearly.algorithm.least_squares.adaptive_summary import is_wide_qr, merge, subtract
-from linearly.algorithm.least_squares.clusters import CLUSTERED, ClusterSums, check_enough_clusters, clustered_meat
-from linearly.algorithm.least_squares.gradient_descent import gradient_descent
-from linearly.algorithm.least_squares.hac import default_lags, hac_meat
+from linearly.algorithm.least_squares.covariance_names import CLUSTERED, COVARIANCES
 from linearly.algorithm.least_squares.qr import QRFactor
 from linearly.algorithm.least_squares.rounding_bounds import MIN_DIGITS
-from linearly.algorithm.least_squares.sandwich import limit_error_digits, robust_meat
 from linearly.algorithm.least_squares.solution import Solution
 from linearly.algorithm.least_squares.solver import (
     RidgeProblem,
@@ -38,7 +35,6 @@ from linearly.models.sklearn_bases import available_if
 
 _ROBUST_ATTRIBUTES = ("meat_", "n_clusters_", "small_sample_", "cluster_sums_", "lags_")
 METHODS = ("auto", "gram", "qr", "extended", "gradient_descent")
-COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "HAC", *CLUSTERED)
 
 
 class LinearRegression(LeastSquaresBase):
@@ -199,12 +195,17 @@ default="classical"
         return self
 
     def _set_robust_covariance(self, rows: Rows, groups: Any) -> None:
+        # These take a sixth of the time of a process's first fit to import.
+        from linearly.algorithm.least_squares.clusters import check_enough_clusters, clustered_meat
+        from linearly.algorithm.least_squares.hac import default_lags, hac_meat
+        from linearly.algorithm.least_squares.sandwich import limit_error_digits, robust_meat
+
         solution = self.solution_
         if self.covariance in CLUSTERED:
             found: Any = clustered_meat(rows, solution, groups, self.covariance)
             self.n_clusters_ = found.n_clusters
             if found.sums is not None:
-                self.cluster_sums_: ClusterSums = found.sums
+                self.cluster_sums_ = found.sums
             check_enough_clusters(self.n_clusters_, solution.inverse_root.shape[1], self.covariance)
         elif self.covariance == "HAC":
             self.lags_ = default_lags(solution.n) if self.lags is None else int(self.lags)
@@ -327,6 +328,8 @@ default="classical"
 
     def set_from_solution(self, solution: Solution) -> None:
         if self.method == "gradient_descent":
+            from linearly.algorithm.least_squares.gradient_descent import gradient_descent  # for teaching only
+
             solution, self.history_ = gradient_descent(self.summary_.select(None, self.fit_intercept), solution)
         super().set_from_solution(solution)
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly import kernels
-from linearly.algorithm.least_squares.clusters import CLUSTERED, check_enough_clusters
+from linearly.algorithm.least_squares.clusters import check_enough_clusters
 from linearly.algorithm.least_squares.column_scaling import ColumnScaling
+from linearly.algorithm.least_squares.covariance_names import COVARIANCES
 from linearly.algorithm.least_squares.hac import default_lags
 from linearly.algorithm.least_squares.identification import is_estimable
 from linearly.algorithm.least_squares.rounding_bounds import SAFE, digits_of_error, relative_error
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
     from linearly.table import Summary, Table
 
 SOLVERS = ("auto", "newton", "lbfgs", "gradient_descent")
-COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "HAC", *CLUSTERED)
 _MIN_DIGITS = 6.0  # more than any table shows
 _MAX_COPIED_CELLS = 2**21  # numbers that are copied as float64, row by row, if X is not stored so: 16 MB
 _MAX_COLLECTED_CELLS = 2**24  # numbers that may be collected from a cluster or a file to prove separation: 128 MB

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linearly.algorithm.least_squares.clusters import CLUSTERED
-from linearly.algorithm.least_squares.hac import MAX_LAGS
+from linearly.algorithm.least_squares.covariance_names import CLUSTERED
 from linearly.dataset.rows.array_checks import as_numeric_array
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -105,6 +104,8 @@ def check_lags(covariance: str, lags: Any) -> None:
         return
     if covariance != "HAC":
         raise ValueError(f'lags= applies to covariance="HAC" only, not to covariance={covariance!r}. Leave lags= out.')
+    from linearly.algorithm.least_squares.hac import MAX_LAGS  # few fits need it
+
     if check_integer("lags", lags, 0) > MAX_LAGS:
         raise ValueError(f"lags must be at most {MAX_LAGS}, not {lags}.")
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly import kernels
-from linearly.algorithm.logistic.objective import append_column
 from linearly.dataset.rows.array_checks import as_array
 from linearly.dataset.rows.block import Block, check_finite
 from linearly.dataset.rows.column_matrix import taking_columns
@@ -115,7 +114,11 @@ class ScoreClassifier(LabelClassifier):
 def features_of(block: Block) -> Any:
     """Return the features of a block, and its offset, if it has one, as the last column."""
     matrix = drop_low_part(block.X)
-    return matrix if block.offset is None else append_column(matrix, block.offset)
+    if block.offset is None:
+        return matrix
+    from linearly.algorithm.logistic.objective import append_column  # loaded already: only logistic fits take offsets
+
+    return append_column(matrix, block.offset)
 
 
 def is_multilabel(y: Any) -> bool:

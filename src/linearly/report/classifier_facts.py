@@ -25,6 +25,7 @@ from linearly.inference.likelihood import odds_ratios
 from linearly.inference.standard_deviations import deviations_of
 from linearly.inference.tidy import tidy
 from linearly.kernels.matrices import dense_float64
+from linearly.models.kind_checks import is_logistic
 from linearly.models.linear_discriminant_analysis import LinearDiscriminantAnalysis
 from linearly.models.logistic_regression import LogisticRegression
 from linearly.plots.projection_plots import project
@@ -91,7 +92,7 @@ def classifier_facts(model: Any, rows: Rows, level: float, held_out: Rows | None
         "plane": plane,
         "projection": projection,
     }
-    return found | _logistic(model, level) if isinstance(model, LogisticRegression) else found
+    return found | _logistic(model, level) if is_logistic(model) else found
 
 
 def _draw_rows(model: Any, block: Block, classes: NDArray[Any] | None) -> Sample:
@@ -129,7 +130,7 @@ def _thin_curve(curve: Table | None, x: str, y: str) -> Facts | None:
 
 
 def _coefficients(model: Any) -> Facts | None:
-    if not hasattr(model, "coef_") or isinstance(model, LogisticRegression):
+    if not hasattr(model, "coef_") or is_logistic(model):
         return None
     coef, labels = np.atleast_2d(model.coef_), list(map(str, model.classes_.tolist()))
     return {

@@ -15,7 +15,7 @@ from linearly.inference.unwrap import unwrap_estimator
 from linearly.inference.wald_tests import check_level
 from linearly.installed import library_version
 from linearly.models.base import check_fitted, column_names
-from linearly.models.elastic_net_base import ElasticNetBase
+from linearly.models.kind_checks import is_elastic_net
 from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.report.classifier_facts import classifier_facts
 from linearly.report.page_parts import Facts
@@ -86,7 +86,7 @@ def facts(
         has_offset = getattr(design, "offset", None) is not None  # which an effect would have to hold fixed
         is_drawn = determined and not has_offset and (design is not None or not found["shared"])
         found["effects"] = column_effects(model, rows, level, no_rows=no_rows) if is_drawn else []
-    elif isinstance(estimator, ElasticNetBase):
+    elif is_elastic_net(estimator):
         found |= sparse_facts(estimator, rows, level, held_out)
     elif hasattr(estimator, "classes_"):
         positive = getattr(model, "positive", None) if positive is None else positive

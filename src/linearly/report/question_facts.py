@@ -11,9 +11,9 @@ from typing import Any
 from linearly.formatting import format_number
 from linearly.inference.anova import anova
 from linearly.inference.marginal_means import marginal_means
+from linearly.models.kind_checks import is_logistic
 from linearly.models.least_squares_base import LeastSquaresBase
 from linearly.models.linear_regression import LinearRegression
-from linearly.models.logistic_regression import LogisticRegression
 from linearly.report.page_parts import Facts, Section, align_decimals, format_p, interval, table, text
 
 MAX_COLUMNS = 300  # of a design whose terms are tested
@@ -46,7 +46,7 @@ def question_facts(model: Any, level: float) -> Facts:
 def _has_tests(estimator: Any) -> bool:
     if isinstance(estimator, LeastSquaresBase):
         return isinstance(estimator, LinearRegression) and estimator.solution_.alpha == 0
-    plain = isinstance(estimator, LogisticRegression) and not estimator.multilabel_
+    plain = is_logistic(estimator) and not estimator.multilabel_
     return plain and estimator.alpha == 0 and estimator.bias_reduction is None
 
 

@@ -273,6 +273,10 @@ def test_hostile_formula_triggers_no_audit_event(tmp_path):
             schema = dict.fromkeys([*"yxz", "price", *"abcdefghijklmnopqrstuvw"], nw.Float64())
             schema["region"] = nw.String()
             formula_design("y ~ x + log(z) + poly(x, 2)", schema)
+            try:
+                formula_design("y ~ lgo(x)", schema)  # loads what suggests names
+            except ValueError:
+                pass
             seen = []
             armed = True
             sys.addaudithook(lambda event, arguments: seen.append(event) if armed else None)

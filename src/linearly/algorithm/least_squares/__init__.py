@@ -18,6 +18,7 @@ In reading order:
     solver               which summary to use, and when to refine
     gradient_descent     gradient descent from a Gram, for comparison
     ridge_cv             cross-validation of ridge from one summary per fold
+    covariance_names     the robust covariances by name
     clusters             scores summed within groups, and their corrections for small samples
     cluster_corrections  the same corrections for another working variance of the errors
     hac                  scores of neighbouring rows, for errors that are correlated in time

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linearly.algorithm.least_squares.cluster_corrections import equal_variance_corrections, meat_and_small_sample
+from linearly.algorithm.least_squares.covariance_names import CORRECTED
 from linearly.algorithm.least_squares.sandwich import row_parts
 from linearly.algorithm.least_squares.small_sample import (
     EXACT_TOL,
@@ -40,8 +41,6 @@ from linearly.dataset.rows.label_checks import first_missing, unique_with_codes
 from linearly.exceptions import FewClustersWarning, warn_at_caller
 from linearly.kernels.double_double import Array
 
-CLUSTERED = ("cluster", "CR0", "CR1", "CR2", "CR3")
-CORRECTED = ("CR2", "CR3")
 MIN_CLUSTERS = 40  # with fewer, t tests on G − 1 degrees of freedom reject too often (Cameron & Miller 2015)
 _MAX_KEPT = 2**18  # numbers of cluster summaries that a model keeps, and its file: 2 MB
 _MAX_PRODUCTS = 10**8  # rows times pairs of terms up to which CR0 and CR1 keep summaries, too

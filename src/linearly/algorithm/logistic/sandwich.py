@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import expit
 
 from linearly.algorithm.least_squares.cluster_corrections import meat_and_small_sample
-from linearly.algorithm.least_squares.clusters import CLUSTERED, CORRECTED, ClusteredMeat, meat_of_groups
+from linearly.algorithm.least_squares.clusters import ClusteredMeat, meat_of_groups
+from linearly.algorithm.least_squares.covariance_names import CLUSTERED, CORRECTED
 from linearly.algorithm.least_squares.hac import lagged_meat
 from linearly.algorithm.least_squares.small_sample import EXACT_TOL, packed_index
 from linearly.algorithm.logistic.cluster_roots import ScoreParts, binomial_corrections

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from linearly.dataset.cluster.partitions import PredictChunk, prediction_of_zeros
-from linearly.dataset.design.design import DesignRows, design_of
-from linearly.dataset.design.zero_weights import fit_design
 from linearly.dataset.rows.block import Rows
 
 if TYPE_CHECKING:
     from linearly.dataset.cluster.dask import DaskRows
+    from linearly.dataset.design.design import DesignRows
 
 
 def from_dask(X: Any, y: Any = None, weight: Any = None) -> DaskRows:
@@ -87,6 +86,9 @@ def from_spark(
         from linearly.dataset.cluster.spark import SparkTables
     except ModuleNotFoundError as absent:
         raise ImportError(f"Spark rows require {absent.name}. Run: pip install 'linearly[spark]'.") from absent
+    from linearly.dataset.design.design import DesignRows, design_of  # every fit imports this module
+    from linearly.dataset.design.zero_weights import fit_design
+
     tables = SparkTables(frame)
     design = design_of(tables.schema, target=target, features=features, weight=weight, missing=missing)
     return DesignRows(tables, fit_design(design, tables))

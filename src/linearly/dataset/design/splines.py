@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import factorial
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import BSpline
 
 from linearly.dataset.design.transforms import ExpressionFactor, check_pass, evaluate_finite, present_values
 from linearly.dataset.formula.expression import Number
 from linearly.dataset.rows.tables import Chunk, Tables
 from linearly.kernels.double_double import Array
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline
 
 MAX_COLUMNS = 100  # of a spline
 MAX_DEGREE = 10
@@ -104,6 +107,8 @@ class Spline(ExpressionFactor):
         return self.basis(evaluate_finite(self.expression, chunk, self.label))
 
     def _splines(self) -> BSpline:
+        from scipy.interpolate import BSpline  # its import takes as long as the whole fit of a small file
+
         low, high = self.boundary
         order = self.degree + 1
         knots = np.array([low] * order + sorted(self.inner) + [high] * order)

@@ -320,7 +320,11 @@ class Lab {
   }
 
   async share() {
-    const fragment = `#${await encodeState(this.state)}`;
+    let state, fragment;
+    do { // the state may change while it is encoded
+      ({ state } = this);
+      fragment = `#${await encodeState(state)}`;
+    } while (state !== this.state);
     history.replaceState(null, "", fragment);
     const whole = "points, model and parameters";
     if (this.local) this.copy(fragment, `The state is copied (${whole}). Paste it into any lab, or append it to its address.`);
